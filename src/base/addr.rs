@@ -1,0 +1,69 @@
+//! Byte addresses and the sectors of a line.
+
+use std::fmt;
+
+/// Bytes of a cache line.
+pub const LINE_BYTES: u64 = 128;
+/// Bytes of a sector, the unit of transfer between caches and memory.
+pub const SECTOR_BYTES: u64 = 32;
+/// Sectors of a line.
+pub const SECTORS_PER_LINE: u32 = 4;
+
+/// A byte address of the device's global address space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Addr(pub u64);
+
+impl Addr {
+    /// The address of the line that holds this byte.
+    #[inline]
+    #[must_use]
+    pub fn line(self) -> Self {
+        Self(self.0 & !(LINE_BYTES - 1))
+    }
+
+    /// The address of the sector that holds this byte.
+    #[inline]
+    #[must_use]
+    pub fn sector(self) -> Self {
+        Self(self.0 & !(SECTOR_BYTES - 1))
+    }
+
+    /// Which sector of its line this byte lies in, 0 to 3.
+    #[inline]
+    pub fn sector_index(self) -> u32 {
+        ((self.0 / SECTOR_BYTES) & 3) as u32
+    }
+}
+
+impl fmt::Display for Addr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// A set of sectors of one line, bit i for sector i.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SectorMask(pub u8);
+
+impl SectorMask {
+    /// All four sectors.
+    pub const ALL: Self = Self(0xf);
+
+    /// The one sector that holds `addr`.
+    #[inline]
+    pub fn of(addr: Addr) -> Self {
+        Self(1 << addr.sector_index())
+    }
+
+    /// How many sectors are in the set.
+    #[inline]
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// The indices in the set, ascending.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        (0..SECTORS_PER_LINE).filter(move |i| self.0 >> i & 1 != 0)
+    }
+}

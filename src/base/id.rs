@@ -1,0 +1,51 @@
+//! Identifiers as newtypes, each with a printed form that names what it is ("sm3", "kernel 2").
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($repr:ty), $format:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $repr);
+
+        impl $name {
+            /// The identifier as an index into a dense table.
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, $format, self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A streaming multiprocessor, counted over the chip.
+    SmId(u16), "sm{}");
+id!(
+    /// A memory partition: one DRAM channel and its LLC slices.
+    PartitionId(u16), "partition{}");
+id!(
+    /// An LLC slice, counted over the chip: `partition * slices_per_partition + slice`.
+    SliceId(u16), "slice{}");
+id!(
+    /// A kernel launch, counted over the run in the order of the workload's commands.
+    KernelIndex(u16), "kernel {}");
+id!(
+    /// A CTA of a kernel, in launch order (the order of the trace).
+    CtaIndex(u32), "cta {}");
+id!(
+    /// A CUDA stream as the workload numbers it.
+    StreamId(u64), "stream {}");
+id!(
+    /// A piece of the machine that links connect: an SM, a memory partition, a network subnet, the grid scheduler.
+    UnitId(u16), "unit {}");
+id!(
+    /// A directed connection between two units.
+    LinkId(u16), "link {}");
+id!(
+    /// A hardware warp slot of an SM.
+    WarpSlot(u8), "warp {}");

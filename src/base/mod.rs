@@ -1,0 +1,17 @@
+//! The words every room uses: identifiers, time, addresses, masks, fixed-size queues, seeded random numbers.
+//!
+//! This room knows nobody. Everything here is plain data without behaviour of the machine.
+
+mod addr;
+mod id;
+mod mask;
+mod ring;
+mod rng;
+mod time;
+
+pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
+pub use id::{CtaIndex, KernelIndex, LinkId, PartitionId, SliceId, SmId, StreamId, UnitId, WarpSlot};
+pub use mask::{LaneMask, WARP_SIZE, WarpMask};
+pub use ring::Ring;
+pub use rng::Rng;
+pub use time::{ClockDomain, Cycle, Frequency, Tick, TimeBase};

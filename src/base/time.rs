@@ -1,0 +1,141 @@
+//! Time without rounding: an integer count of a base tick that divides every clock period exactly.
+
+use std::fmt;
+
+/// A clock frequency in kilohertz, so that "1132 MHz" and "1.2 GHz" are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frequency(pub u64);
+
+impl Frequency {
+    /// A frequency of `mhz` megahertz.
+    pub const fn mhz(mhz: u64) -> Self {
+        Self(mhz * 1000)
+    }
+}
+
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_multiple_of(1000) {
+            write!(f, "{} MHz", self.0 / 1000)
+        } else {
+            write!(f, "{}.{:03} MHz", self.0 / 1000, self.0 % 1000)
+        }
+    }
+}
+
+/// A point in time, or a span, in base ticks since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(pub u64);
+
+impl Tick {
+    /// Later than every event.
+    pub const NEVER: Self = Self(u64::MAX);
+}
+
+impl fmt::Display for Tick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tick {}", self.0)
+    }
+}
+
+/// An edge of one clock domain, counted from 0 at the start of the run.
+///
+/// Which clock is meant follows from the unit that holds the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cycle(pub u64);
+
+impl Cycle {
+    /// Later than every event.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// This cycle plus `cycles`; [`Cycle::NEVER`] stays what it is.
+    #[inline]
+    #[must_use]
+    pub fn after(self, cycles: u64) -> Self {
+        Self(self.0.saturating_add(cycles))
+    }
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cycle {}", self.0)
+    }
+}
+
+/// A clock: its edges lie at multiples of `period` base ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockDomain {
+    /// Base ticks between two edges, at least 1.
+    pub period: u64,
+}
+
+impl ClockDomain {
+    /// The tick of an edge.
+    #[inline]
+    pub fn tick(self, cycle: Cycle) -> Tick {
+        Tick(cycle.0.saturating_mul(self.period))
+    }
+
+    /// The first edge at or after `tick`.
+    #[inline]
+    pub fn edge_at_or_after(self, tick: Tick) -> Cycle {
+        if tick == Tick::NEVER { Cycle::NEVER } else { Cycle(tick.0.div_ceil(self.period)) }
+    }
+}
+
+/// The base tick of a machine: the least common multiple of its frequencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeBase {
+    ticks_per_ms: u64,
+}
+
+impl TimeBase {
+    /// The coarsest base tick that divides the periods of all `frequencies` exactly.
+    ///
+    /// Returns `None` when a frequency is zero or the common multiple does not fit.
+    pub fn of(frequencies: &[Frequency]) -> Option<Self> {
+        let mut common = 1u64;
+        for frequency in frequencies {
+            if frequency.0 == 0 {
+                return None;
+            }
+            common = (common / gcd(common, frequency.0)).checked_mul(frequency.0)?;
+        }
+        (common < 1 << 40).then_some(Self { ticks_per_ms: common })
+    }
+
+    /// The clock of one of the frequencies that the base was made of.
+    pub fn domain(self, frequency: Frequency) -> ClockDomain {
+        assert!(self.ticks_per_ms.is_multiple_of(frequency.0), "{frequency} is not one of the frequencies of this time base");
+        ClockDomain { period: self.ticks_per_ms / frequency.0 }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_tick_divides_every_period() {
+        let base = TimeBase::of(&[Frequency::mhz(1132), Frequency::mhz(850)]).unwrap();
+        assert_eq!(base.domain(Frequency::mhz(1132)).period, 425);
+        assert_eq!(base.domain(Frequency::mhz(850)).period, 566);
+    }
+
+    #[test]
+    fn an_edge_at_a_tick_is_that_edge() {
+        let clock = ClockDomain { period: 425 };
+        assert_eq!(clock.edge_at_or_after(Tick(850)), Cycle(2));
+        assert_eq!(clock.edge_at_or_after(Tick(851)), Cycle(3));
+        assert_eq!(clock.edge_at_or_after(Tick::NEVER), Cycle::NEVER);
+    }
+
+    #[test]
+    fn a_zero_frequency_has_no_base() {
+        assert_eq!(TimeBase::of(&[Frequency(0)]), None);
+    }
+}

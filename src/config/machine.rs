@@ -1,0 +1,425 @@
+//! The resolved machine: every value given, in the units that the models use. Spans are in cycles of the clock named beside.
+
+use crate::base::Frequency;
+use crate::protocol::AddressMap;
+
+/// A whole chip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The machine's name, as reports print it.
+    pub name: String,
+    /// Clock frequencies.
+    pub clocks: Clocks,
+    /// SMs and the grid scheduler.
+    pub gpu: Gpu,
+    /// The network between SMs and memory partitions.
+    pub noc: Noc,
+    /// LLC slices and DRAM channels.
+    pub mem: Mem,
+    /// Cycles (core clock) between a controller's decision and its effect.
+    pub decision_latency: u64,
+}
+
+/// Clock frequencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// SMs and the grid scheduler; the reference clock of epochs, intervals and `--max-cycles`.
+    pub core: Frequency,
+    /// Network subnets.
+    pub noc: Frequency,
+    /// LLC slices.
+    pub llc: Frequency,
+    /// DRAM command clock.
+    pub dram: Frequency,
+}
+
+/// SMs and the grid scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gpu {
+    /// SMs of the chip.
+    pub sms: u32,
+    /// What an SM is made of.
+    pub sm: Sm,
+    /// CTA dispatch.
+    pub dispatch: Dispatch,
+}
+
+/// The grid scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispatch {
+    /// Latency of the links between the grid scheduler and the SMs, each way, in core cycles.
+    pub latency: u64,
+    /// CTAs bound to an SM beyond those resident.
+    pub ahead: u32,
+    /// Core cycles from the launch of a kernel (its predecessors in the stream having ended) to its first CTA's start.
+    pub launch_latency: u64,
+    /// Kernels that may run at once on the chip.
+    pub max_kernels: u32,
+    /// Whether CTAs of different kernels may share an SM.
+    pub share_sm: bool,
+}
+
+/// An SM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sm {
+    /// Warp slots.
+    pub warps: u32,
+    /// CTA slots.
+    pub max_ctas: u32,
+    /// Threads, at most `warps * 32`.
+    pub max_threads: u32,
+    /// 32-bit registers of the register file.
+    pub registers: u32,
+    /// Registers are allocated to a warp in multiples of this many (256 on Volta: 8 per thread).
+    pub register_granularity: u32,
+    /// Shared memory that CTAs can use, in bytes.
+    pub shared_bytes: u32,
+    /// Shared memory is allocated to a CTA in multiples of this many bytes.
+    pub shared_granularity: u32,
+    /// Whether schedulers own their register banks and execution units.
+    pub style: CoreStyle,
+    /// Warp schedulers; warp slot w belongs to scheduler w % schedulers.
+    pub schedulers: u32,
+    /// The order in which a scheduler considers its warps.
+    pub order: WarpOrder,
+    /// Instructions that a scheduler may issue in a cycle, from one warp.
+    pub issue_width: u32,
+    /// Whether two instructions issued in one cycle must go to different kinds of unit.
+    pub dual_issue_distinct: bool,
+    /// Fetch and instruction buffers.
+    pub fetch: Fetch,
+    /// Operand collectors and register banks.
+    pub operands: Operands,
+    /// Execution units, by kind.
+    pub units: Units,
+    /// Result buses: writes into the register file per cycle from fixed-latency units.
+    pub result_buses: u32,
+    /// Latency and initiation interval per class, indexed by `OpClass as usize`, in core cycles.
+    pub timing: [OpTiming; 14],
+    /// Shared memory.
+    pub shared: SharedMemory,
+    /// Load/store unit.
+    pub lsu: Lsu,
+    /// L1 data cache.
+    pub l1: L1,
+}
+
+/// Who owns the execution units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreStyle {
+    /// Volta and later: each scheduler has its own collectors, register banks and units.
+    SubCores,
+    /// Fermi to Pascal: all schedulers share them.
+    Shared,
+}
+
+/// The order in which a warp scheduler considers its warps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpOrder {
+    /// Loose round robin.
+    Lrr,
+    /// Greedy, then oldest.
+    Gto,
+}
+
+/// Fetch and instruction buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// Decoded instructions that a warp's buffer holds; refilled when empty.
+    pub buffer: u32,
+    /// Warps fetched for per cycle, over the SM.
+    pub warps_per_cycle: u32,
+    /// The instruction cache; `None` is perfect.
+    pub icache: Option<SimpleCache>,
+    /// The constant cache; `None` is perfect.
+    pub ccache: Option<SimpleCache>,
+}
+
+/// A cache as a latency model: tags are real, a miss costs a fixed time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimpleCache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Core cycles that a miss takes.
+    pub miss_latency: u64,
+}
+
+/// Operand collectors and register banks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operands {
+    /// Collector units of the SM.
+    pub collectors: u32,
+    /// Register banks of the SM.
+    pub banks: u32,
+    /// Reads that a bank serves in a cycle.
+    pub bank_ports: u32,
+    /// Instructions that may enter and leave the collectors per cycle, over the SM.
+    pub ports: u32,
+}
+
+/// Execution units of an SM, by kind; 0 where the machine lacks the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Single precision.
+    pub sp: u32,
+    /// Integer; 0 runs integer work on the SP units, as Fermi to Pascal do.
+    pub int: u32,
+    /// Special functions.
+    pub sfu: u32,
+    /// Double precision.
+    pub dp: u32,
+    /// Matrix.
+    pub tensor: u32,
+    /// Branches; 0 runs them on the INT (or SP) units.
+    pub branch: u32,
+    /// Texture; 0 as above.
+    pub texture: u32,
+    /// Uniform datapath; 0 as above.
+    pub uniform: u32,
+}
+
+/// Timing of an opcode class, in core cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpTiming {
+    /// From entering the unit to the result.
+    pub latency: u32,
+    /// From one instruction entering a unit to the next.
+    pub initiation: u32,
+}
+
+/// Shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// Banks of four bytes.
+    pub banks: u32,
+    /// Core cycles from access to data, without conflicts.
+    pub latency: u32,
+}
+
+/// Load/store unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lsu {
+    /// The coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).
+    pub sector_requests: bool,
+    /// Replies that wait between the network and the L1.
+    pub response_queue: u32,
+    /// Packets that wait between the network and the SM.
+    pub ejection_queue: u32,
+}
+
+/// L1 data cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct L1 {
+    /// Geometry and policies; `None` leaves the SM without an L1.
+    pub cache: Option<Cache>,
+    /// Banks, interleaved by sector.
+    pub banks: u32,
+    /// Core cycles from access to data on a hit.
+    pub latency: u32,
+    /// The adaptive split of a unified memory; `None` keeps the geometry as written.
+    pub unified: Option<UnifiedL1>,
+    /// Percentage of the cache's lines that may be dirty or partially written before writes evict rather than allocate.
+    pub write_ratio: u32,
+    /// Whether the L1 is invalidated when a kernel starts.
+    pub flush_at_kernel: bool,
+}
+
+/// The adaptive split between L1 and shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnifiedL1 {
+    /// Bytes of the unified memory.
+    pub total_bytes: u32,
+    /// Shared memory sizes to choose from, ascending, in bytes.
+    pub shared_options: Vec<u32>,
+}
+
+/// A cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Whether lines are filled sector by sector.
+    pub sectored: bool,
+    /// When data reaches the next level.
+    pub write: WritePolicy,
+    /// What a write miss does.
+    pub write_miss: WriteMiss,
+    /// Whether a miss reserves its line when sent or when filled.
+    pub allocate: Allocate,
+    /// Set index function.
+    pub index: SetIndex,
+    /// Outstanding misses (sectors, or lines of a line cache).
+    pub mshrs: u32,
+    /// Requests merged into one outstanding miss.
+    pub mshr_merge: u32,
+    /// Misses waiting to leave for the next level.
+    pub miss_queue: u32,
+    /// Bytes that the data port moves in a cycle.
+    pub port_bytes: u32,
+}
+
+/// When written data reaches the next level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// At eviction.
+    Back,
+    /// At once.
+    Through,
+    /// Local memory at eviction, global memory at once, evicting the line (Fermi).
+    LocalBackGlobalThrough,
+}
+
+/// What a write miss does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteMiss {
+    /// Goes past the cache.
+    NoAllocate,
+    /// Reads the sector, then writes.
+    FetchOnWrite,
+    /// Writes into the line with byte masks; a later read of a partly written sector fetches it.
+    LazyFetchOnRead,
+}
+
+/// When a miss reserves its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocate {
+    /// When the miss is sent.
+    OnMiss,
+    /// When the data comes (streaming: misses are limited by MSHRs, not by lines).
+    OnFill,
+}
+
+/// Set index function of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetIndex {
+    /// Low line-address bits.
+    Linear,
+    /// Irreducible-polynomial hash (Rau, ISCA 1991).
+    Ipoly,
+    /// The Fermi L1 hash (Nugteren et al., HPCA 2014).
+    Fermi,
+}
+
+/// The network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noc {
+    /// Packets that wait at an input of a subnet.
+    pub input_queue: u32,
+    /// Packets that wait at an output of a subnet.
+    pub output_queue: u32,
+    /// Latency in noc cycles of each link into and out of a subnet.
+    pub link_latency: u64,
+    /// How outputs choose among inputs.
+    pub arbiter: Arbiter,
+}
+
+/// How the crossbar's outputs choose among its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbiter {
+    /// One pointer for the switch, inputs served in rotating order.
+    RoundRobin,
+    /// One pointer per output, moved on grants (iSLIP, McKeown 1999).
+    Islip,
+}
+
+/// LLC slices and DRAM channels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mem {
+    /// Partitions, slices, and where an address lies.
+    pub map: AddressMap,
+    /// The cache of a slice.
+    pub llc: Cache,
+    /// Cycles (LLC clock) that a request spends in the pipe before the slice's tags; the raster pipe of the reference.
+    pub rop_latency: u64,
+    /// Capacities of the queues: network to slice, slice to DRAM, DRAM to slice, slice to network.
+    pub queues: PartitionQueues,
+    /// Cycles (LLC clock) between a slice's miss leaving and the DRAM scheduler seeing it.
+    pub dram_latency: u64,
+    /// The DRAM channel of a partition.
+    pub dram: Dram,
+}
+
+/// Queue capacities of a memory partition, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionQueues {
+    /// Network to slice.
+    pub in_queue: u32,
+    /// Slice to DRAM.
+    pub to_dram: u32,
+    /// DRAM to slice.
+    pub from_dram: u32,
+    /// Slice to network.
+    pub out_queue: u32,
+}
+
+/// A DRAM channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dram {
+    /// Banks.
+    pub banks: u32,
+    /// Bank groups; 1 where the device has none.
+    pub bank_groups: u32,
+    /// Whether neighbouring bank numbers lie in different groups.
+    pub group_low_bits: bool,
+    /// Bytes of the data bus.
+    pub bus_bytes: u32,
+    /// Beats of a burst.
+    pub burst: u32,
+    /// Data beats per command clock (2 for DDR).
+    pub beats_per_clock: u32,
+    /// Whether row and column commands have buses of their own (HBM).
+    pub dual_command_bus: bool,
+    /// The order in which requests are served.
+    pub scheduler: DramScheduler,
+    /// Requests that the scheduler sees.
+    pub queue: u32,
+    /// Answers that wait to leave.
+    pub return_queue: u32,
+    /// Timing in cycles of the DRAM command clock.
+    pub timing: DramTiming,
+}
+
+/// The order in which a DRAM channel serves requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DramScheduler {
+    /// First come, first served.
+    Fcfs,
+    /// Row hits first, then oldest (Rixner et al., ISCA 2000).
+    FrFcfs,
+}
+
+/// DRAM timing, data-sheet names, in cycles of the command clock.
+#[allow(non_snake_case, reason = "data-sheet parameters keep their data-sheet names")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DramTiming {
+    /// Column to column, other bank group.
+    pub tCCD: u32,
+    /// Column to column, same bank group.
+    pub tCCDL: u32,
+    /// Activate to activate, other bank.
+    pub tRRD: u32,
+    /// Activate to column.
+    pub tRCD: u32,
+    /// Activate to precharge.
+    pub tRAS: u32,
+    /// Precharge to activate.
+    pub tRP: u32,
+    /// Activate to activate, same bank.
+    pub tRC: u32,
+    /// Read to data.
+    pub tCL: u32,
+    /// Write to data.
+    pub tWL: u32,
+    /// Last write data to read.
+    pub tCDLR: u32,
+    /// Last write data to precharge.
+    pub tWR: u32,
+    /// Read to precharge, same bank.
+    pub tRTPL: u32,
+}

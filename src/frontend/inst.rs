@@ -1,0 +1,114 @@
+//! A static instruction: what all executions of one program counter have in common.
+
+/// The execution resource and behaviour class of an opcode. Latency and initiation interval per class belong to the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum OpClass {
+    /// Single-precision floating point.
+    Sp,
+    /// Integer arithmetic.
+    Int,
+    /// Moves, conversions, votes, shuffles: run on the integer pipe where there is one.
+    Alu,
+    /// Special functions (MUFU).
+    Sfu,
+    /// Double precision.
+    Dp,
+    /// Matrix units.
+    Tensor,
+    /// Branches and convergence barriers.
+    Branch,
+    /// Texture.
+    Texture,
+    /// The uniform datapath of Turing and later.
+    Uniform,
+    /// Loads, and atomics that return a value.
+    Load,
+    /// Stores, and reductions.
+    Store,
+    /// Memory fences.
+    Fence,
+    /// CTA barriers.
+    Barrier,
+    /// Thread exit.
+    Exit,
+}
+
+impl OpClass {
+    /// How many classes there are; the length of a table indexed by class.
+    pub const COUNT: usize = 14;
+}
+
+/// The memory that an instruction addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemSpace {
+    /// Device memory.
+    Global,
+    /// Per-thread memory, interleaved over the lanes when it reaches the caches.
+    Local,
+    /// The CTA's scratchpad.
+    Shared,
+    /// Global, local or shared, told apart by the address windows of the kernel.
+    Generic,
+    /// The constant bank.
+    Constant,
+    /// Textures.
+    Texture,
+}
+
+/// What a memory instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads, modifies and writes; returns the old value.
+    Atomic,
+    /// Reads, modifies and writes; returns nothing.
+    Reduction,
+}
+
+/// Which caches an access may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CachePolicy {
+    /// L1 and LLC.
+    All,
+    /// LLC only (`.STRONG.GPU`, atomics).
+    Global,
+}
+
+/// The memory side of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemInst {
+    /// Which memory.
+    pub space: MemSpace,
+    /// Load, store or atomic.
+    pub kind: MemKind,
+    /// Bytes per lane: 1, 2, 4, 8 or 16.
+    pub width: u8,
+    /// Caches that the access may use.
+    pub cache: CachePolicy,
+}
+
+/// Stands for "no register" in register fields. (RZ, which SASS writes R255, is an ordinary number here: 255.)
+pub const NO_REGISTER: u16 = u16::MAX;
+
+/// An instruction of the program, decoded once per kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StaticInst {
+    /// Address of the instruction.
+    pub pc: u32,
+    /// Resource class.
+    pub class: OpClass,
+    /// Two operations per lane (HADD2, HFMA2, HMUL2): the initiation interval is halved.
+    pub packed_half: bool,
+    /// The destination, the first register of it when it is wider, or [`NO_REGISTER`].
+    pub dst: u16,
+    /// The sources in the order of the trace; unused places hold [`NO_REGISTER`].
+    pub src: [u16; 4],
+    /// What it does to memory, if it does.
+    pub mem: Option<MemInst>,
+    /// The trailing immediate of tracer version 5 (DEPBAR's allowed number of outstanding groups), else 0.
+    pub immediate: u32,
+}

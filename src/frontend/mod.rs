@@ -1,0 +1,12 @@
+//! Where instructions come from: recorded SASS traces and kernel models, decoded into compact streams.
+//!
+//! A [`Workload`] is a list of commands over kernels; a [`Kernel`] hands out its CTAs one by one, decoded, as
+//! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
+
+mod inst;
+mod stream;
+mod workload;
+
+pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst};
+pub use stream::{AddressForm, Cursor, DynInst, StreamBuilder, WarpStream};
+pub use workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};

@@ -1,0 +1,250 @@
+//! The dynamic instruction stream of one warp, in words of 32 bits.
+//!
+//! An instruction is one word: bits 0 to 23 the index of its [`super::StaticInst`], bits 24 to 26 the form of its
+//! addresses, bit 31 set when a mask word follows (else all 32 lanes are active). Then come, in this order, the mask word
+//! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
+//! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
+
+use std::sync::Arc;
+
+use crate::base::LaneMask;
+
+const INDEX_MASK: u32 = 0x00ff_ffff;
+const FORM_SHIFT: u32 = 24;
+const MASK_FOLLOWS: u32 = 1 << 31;
+
+/// How the addresses of an access are written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AddressForm {
+    /// No memory access.
+    #[default]
+    None = 0,
+    /// `base + i * stride` for the i-th active lane.
+    Affine = 1,
+    /// A base for the first active lane, then signed differences from the previous active lane.
+    Deltas = 2,
+    /// One address per active lane.
+    List = 3,
+}
+
+/// The recorded or generated instructions of one warp.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WarpStream {
+    words: Arc<[u32]>,
+    len: u32,
+}
+
+impl WarpStream {
+    /// Instructions in the stream.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether the warp has nothing to execute.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that the stream occupies.
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 4
+    }
+
+    /// The instruction at `cursor`, which moves behind it; `None` at the end.
+    #[inline]
+    pub fn next(&self, cursor: &mut Cursor) -> Option<DynInst> {
+        let mut at = cursor.0 as usize;
+        let word = *self.words.get(at)?;
+        at += 1;
+        let mask = if word & MASK_FOLLOWS != 0 {
+            at += 1;
+            LaneMask(self.words[at - 1])
+        } else {
+            LaneMask::FULL
+        };
+        let addresses_at = at as u32;
+        let form = match word >> FORM_SHIFT & 7 {
+            0 => AddressForm::None,
+            1 => AddressForm::Affine,
+            2 => AddressForm::Deltas,
+            _ => AddressForm::List,
+        };
+        at += match form {
+            AddressForm::None => 0,
+            AddressForm::Affine => 3,
+            AddressForm::Deltas => 1 + (mask.count() as usize).max(1),
+            AddressForm::List => 2 * mask.count() as usize,
+        };
+        cursor.0 = at as u32;
+        Some(DynInst { index: word & INDEX_MASK, mask, form, addresses_at })
+    }
+
+    /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns how many there are.
+    pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
+        let lanes = inst.mask.count() as usize;
+        let words = &self.words[inst.addresses_at as usize..];
+        let wide = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
+        match inst.form {
+            AddressForm::None => return 0,
+            AddressForm::Affine => {
+                let (mut address, stride) = (wide(0), i64::from(words[2] as i32));
+                for slot in &mut out[..lanes] {
+                    *slot = address;
+                    address = address.wrapping_add_signed(stride);
+                }
+            }
+            AddressForm::Deltas => {
+                let mut address = wide(0);
+                for (i, slot) in out[..lanes].iter_mut().enumerate() {
+                    if i > 0 {
+                        address = address.wrapping_add_signed(i64::from(words[i + 1] as i32));
+                    }
+                    *slot = address;
+                }
+            }
+            AddressForm::List => {
+                for (i, slot) in out[..lanes].iter_mut().enumerate() {
+                    *slot = wide(2 * i);
+                }
+            }
+        }
+        lanes
+    }
+
+    /// Base and stride of an affine access, without expanding it.
+    #[inline]
+    pub fn affine(&self, inst: &DynInst) -> Option<(u64, i32)> {
+        if inst.form != AddressForm::Affine {
+            return None;
+        }
+        let words = &self.words[inst.addresses_at as usize..];
+        Some((u64::from(words[0]) | u64::from(words[1]) << 32, words[2] as i32))
+    }
+}
+
+/// A place in a [`WarpStream`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor(u32);
+
+/// One execution of an instruction by a warp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DynInst {
+    /// Index of the static instruction in [`super::CtaProgram::code`].
+    pub index: u32,
+    /// Lanes that execute it; none means predicated off, issued all the same.
+    pub mask: LaneMask,
+    /// Form of its addresses.
+    pub form: AddressForm,
+    addresses_at: u32,
+}
+
+/// Builds a [`WarpStream`] instruction by instruction.
+#[derive(Clone, Debug, Default)]
+pub struct StreamBuilder {
+    words: Vec<u32>,
+    len: u32,
+}
+
+impl StreamBuilder {
+    /// Appends an instruction without addresses.
+    pub fn op(&mut self, index: u32, mask: LaneMask) {
+        self.head(index, mask, AddressForm::None);
+    }
+
+    /// Appends an access; `addresses` holds one address per active lane, in lane order.
+    ///
+    /// The most compact form that holds them exactly is chosen; none at all is the form of a predicated-off access.
+    pub fn access(&mut self, index: u32, mask: LaneMask, addresses: &[u64]) {
+        assert_eq!(addresses.len(), mask.count() as usize, "one address for each active lane");
+        if addresses.is_empty() {
+            return self.head(index, mask, AddressForm::None);
+        }
+        let delta = |pair: &[u64]| i32::try_from(pair[1].wrapping_sub(pair[0]) as i64).ok();
+        let stride = if addresses.len() > 1 { delta(&addresses[..2]) } else { Some(0) };
+        match stride {
+            Some(stride) if addresses.windows(2).all(|pair| delta(pair) == Some(stride)) => {
+                self.affine(index, mask, addresses[0], stride);
+            }
+            Some(_) if addresses.windows(2).all(|pair| delta(pair).is_some()) => {
+                self.head(index, mask, AddressForm::Deltas);
+                self.wide(addresses[0]);
+                self.words.extend(addresses.windows(2).map(|pair| delta(pair).unwrap_or_default() as u32));
+            }
+            _ => {
+                self.head(index, mask, AddressForm::List);
+                for &address in addresses {
+                    self.wide(address);
+                }
+            }
+        }
+    }
+
+    /// Appends an access at `base + i * stride` for the i-th active lane; the mask is not empty.
+    pub fn affine(&mut self, index: u32, mask: LaneMask, base: u64, stride: i32) {
+        self.head(index, mask, AddressForm::Affine);
+        self.wide(base);
+        self.words.push(stride as u32);
+    }
+
+    /// The finished stream; the builder is empty again and keeps its allocation.
+    pub fn finish(&mut self) -> WarpStream {
+        let stream = WarpStream { words: self.words.as_slice().into(), len: self.len };
+        self.words.clear();
+        self.len = 0;
+        stream
+    }
+
+    fn head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
+        assert!(index <= INDEX_MASK, "more than 2^24 static instructions in one kernel");
+        let full = mask == LaneMask::FULL;
+        self.words.push(index | (form as u32) << FORM_SHIFT | if full { 0 } else { MASK_FOLLOWS });
+        if !full {
+            self.words.push(mask.0);
+        }
+        self.len += 1;
+    }
+
+    fn wide(&mut self, value: u64) {
+        self.words.push(value as u32);
+        self.words.push((value >> 32) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(mask: LaneMask, addresses: &[u64]) -> (AddressForm, usize) {
+        let mut builder = StreamBuilder::default();
+        builder.op(7, LaneMask::FULL);
+        builder.access(8, mask, addresses);
+        builder.op(9, LaneMask(0));
+        let stream = builder.finish();
+        let mut cursor = Cursor::default();
+        assert_eq!(stream.next(&mut cursor).unwrap().index, 7);
+        let inst = stream.next(&mut cursor).unwrap();
+        let mut out = [0; 32];
+        let n = stream.addresses(&inst, &mut out);
+        assert_eq!(&out[..n], addresses);
+        assert_eq!(inst.mask, mask);
+        assert_eq!(stream.next(&mut cursor).unwrap().index, 9);
+        assert_eq!(stream.next(&mut cursor), None);
+        (inst.form, stream.bytes())
+    }
+
+    #[test]
+    fn a_coalesced_access_takes_16_bytes() {
+        let addresses: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + 4 * i).collect();
+        assert_eq!(round_trip(LaneMask::FULL, &addresses), (AddressForm::Affine, 4 + 16 + 8));
+    }
+
+    #[test]
+    fn gathers_keep_every_address() {
+        let addresses: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + (i * i * 37) % 1001).collect();
+        assert_eq!(round_trip(LaneMask::FULL, &addresses).0, AddressForm::Deltas);
+        assert_eq!(round_trip(LaneMask(0x8001), &[16, 1 << 40]).0, AddressForm::List);
+        assert_eq!(round_trip(LaneMask(4), &[99]).0, AddressForm::Affine);
+        assert_eq!(round_trip(LaneMask(0), &[]).0, AddressForm::None);
+    }
+}

@@ -1,0 +1,139 @@
+//! Kernels, the commands that launch them, and the CTAs that they hand out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::base::{Addr, CtaIndex, KernelIndex, StreamId};
+
+use super::{StaticInst, WarpStream};
+
+/// A size in three dimensions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dim3 {
+    /// Fastest-varying dimension.
+    pub x: u32,
+    /// Middle dimension.
+    pub y: u32,
+    /// Slowest-varying dimension.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// Elements in the box.
+    pub fn count(self) -> u64 {
+        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+/// What a kernel launch needs and is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// The kernel's name.
+    pub name: String,
+    /// The number that the trace or model gives it.
+    pub id: u64,
+    /// CTAs of the grid.
+    pub grid: Dim3,
+    /// Threads of a CTA.
+    pub block: Dim3,
+    /// Shared memory of a CTA, in bytes.
+    pub shared_bytes: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// The stream it is launched into.
+    pub stream: StreamId,
+    /// First address of the window through which generic accesses reach shared memory.
+    pub shared_base: Addr,
+    /// First address of the window through which generic accesses reach local memory.
+    pub local_base: Addr,
+}
+
+impl KernelInfo {
+    /// CTAs of the launch.
+    pub fn ctas(&self) -> u32 {
+        self.grid.count() as u32
+    }
+
+    /// Threads of a CTA.
+    pub fn threads_per_cta(&self) -> u32 {
+        self.block.count() as u32
+    }
+
+    /// Warps of a CTA.
+    pub fn warps_per_cta(&self) -> u32 {
+        self.threads_per_cta().div_ceil(crate::base::WARP_SIZE)
+    }
+}
+
+/// The decoded instructions of one CTA.
+#[derive(Clone, Debug, Default)]
+pub struct CtaProgram {
+    /// The kernel's static instructions, as far as they are known; every index in the streams is covered.
+    pub code: Arc<[StaticInst]>,
+    /// One stream per warp of the CTA, in warp order; a warp that the trace does not list has an empty one.
+    pub warps: Box<[WarpStream]>,
+}
+
+/// Hands out the CTAs of a kernel.
+///
+/// Called by an SM in the cycle in which it learns that a CTA is bound to it, once per CTA, from any worker thread. Within
+/// one kernel CTAs are asked for in an order close to ascending. May block the host thread while the CTA is decoded; what
+/// it returns depends on the index alone. After a failure (a trace that is broken further on) it returns programs with
+/// empty streams, and the failure is found in [`CtaSource::failure`], which the engine asks between epochs.
+pub trait CtaSource: Send + Sync + fmt::Debug {
+    /// The program of a CTA.
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram>;
+    /// What went wrong while decoding, if anything did, as a message for the user.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A kernel launch: what it needs, and its instructions.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Needs and names.
+    pub info: KernelInfo,
+    /// Its CTAs.
+    pub source: Arc<dyn CtaSource>,
+}
+
+/// One line of the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// The host copies `bytes` bytes to the device at `addr`.
+    CopyToDevice {
+        /// First byte.
+        addr: Addr,
+        /// Length in bytes.
+        bytes: u64,
+    },
+    /// The host launches a kernel.
+    Launch(KernelIndex),
+}
+
+/// All that a run executes.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// A short name for reports: the trace's folder or the model's name.
+    pub name: String,
+    /// Copies and launches in program order.
+    pub commands: Vec<Command>,
+    /// The kernels that the commands launch, each launched once.
+    pub kernels: Vec<Kernel>,
+    /// Things accepted though unusual, for the report: each with how often it occurred.
+    pub notes: Vec<(String, u64)>,
+}
+
+impl Workload {
+    /// The kernel of a launch.
+    pub fn kernel(&self, index: KernelIndex) -> &Kernel {
+        &self.kernels[index.index()]
+    }
+}

@@ -1,0 +1,1 @@
+//! The GPU: grid scheduler and SMs.

@@ -1,0 +1,17 @@
+//! warpshard: a parallel, sharded, deterministic simulator of GPUs and CPU+GPU chips.
+#![forbid(unsafe_code)]
+
+pub mod base;
+pub mod cli;
+pub mod config;
+pub mod control;
+pub mod engine;
+pub mod frontend;
+pub mod gpu;
+pub mod mem;
+pub mod noc;
+pub mod policy;
+pub mod protocol;
+pub mod report;
+pub mod stats;
+pub mod study;

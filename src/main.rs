@@ -1,0 +1,2 @@
+//! The warpshard command.
+fn main() {}

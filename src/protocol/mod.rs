@@ -1,0 +1,107 @@
+//! What crosses units: memory requests and replies, CTA launches and completions, credits, events.
+//!
+//! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
+//! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
+
+mod map;
+mod outbox;
+
+pub use map::{AddressMap, Location, PartitionHash};
+pub use outbox::{Event, Outbox, Route, Sent};
+
+use crate::base::{Addr, CtaIndex, KernelIndex, SectorMask, SliceId, SmId};
+
+/// Whatever travels on a link of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A core asks an LLC slice, or a slice answers; which of the two follows from the link.
+    Mem(MemPacket),
+    /// A receiver has room again.
+    Credit(Credit),
+    /// The grid scheduler binds a CTA to an SM.
+    Launch(CtaLaunch),
+    /// An SM started a bound CTA.
+    CtaStarted(CtaNotice),
+    /// An SM finished a CTA: all its warps exited and its stores are acknowledged.
+    CtaDone(CtaNotice),
+}
+
+const _: () = assert!(size_of::<Payload>() <= 24);
+
+/// What a memory request wants done at the slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MemOp {
+    /// Read the sectors.
+    Read,
+    /// Write the sectors; acknowledged.
+    Write,
+    /// Read, modify and write at the slice; the old value comes back.
+    Atomic,
+    /// An atomic whose old value nobody wants; acknowledged.
+    Reduction,
+}
+
+/// A request from a core to an LLC slice, or the answer to it: the same packet, with the sectors that are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemPacket {
+    /// The line's address, or the sector's when exactly one sector is meant.
+    pub addr: Addr,
+    /// The requester's own name for the request; the reply carries it back.
+    pub token: u32,
+    /// Bytes written within the sector, bit i for byte i, when one sector is written; all ones otherwise:
+    /// a request that writes several sectors covers them whole.
+    pub bytes: u32,
+    /// Who asks, and so where the reply goes.
+    pub sm: SmId,
+    /// The slice that owns the address, by the [`AddressMap`].
+    pub slice: SliceId,
+    /// On whose behalf, for the statistics per kernel.
+    pub kernel: KernelIndex,
+    /// The sectors of the line that are meant; a read of several may be answered in several replies.
+    pub sectors: SectorMask,
+    /// What is to be done.
+    pub op: MemOp,
+}
+
+/// Room that became free at a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Which of the receiver's queues, as the link's two ends count them (the slice, for a memory partition).
+    pub queue: u16,
+    /// How many packets more may be sent.
+    pub count: u16,
+}
+
+/// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CtaLaunch {
+    /// The kernel launch.
+    pub kernel: KernelIndex,
+    /// Which CTA of it.
+    pub cta: CtaIndex,
+}
+
+/// Word of a CTA from its SM; it happened when the message was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CtaNotice {
+    /// The kernel launch.
+    pub kernel: KernelIndex,
+    /// Which CTA of it.
+    pub cta: CtaIndex,
+    /// Where.
+    pub sm: SmId,
+}
+
+/// Something that ends a run, a phase or a sample. The control step learns of it one lookahead before it takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Nothing is left to simulate.
+    RunEnded,
+    /// The first CTA of a kernel started.
+    KernelStarted(KernelIndex),
+    /// The last CTA of a kernel ended.
+    KernelEnded(KernelIndex),
+    /// A CTA ended on an SM.
+    CtaEnded(SmId, KernelIndex),
+}

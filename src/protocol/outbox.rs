@@ -1,0 +1,140 @@
+//! How a unit sends: links with their latencies, and the box that a worker empties after each step.
+
+use std::sync::Arc;
+
+use crate::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
+
+use super::EventKind;
+
+/// A link as its sender needs it: the far end and when messages get there.
+///
+/// All times are the units' local ones: a message sent at the sender's time t is seen at the receiver's first edge at or
+/// after t + latency. Retiming shifts when units are simulated, never these times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The receiving unit.
+    pub to: UnitId,
+    /// Clock of the sender.
+    pub from_clock: ClockDomain,
+    /// Clock of the receiver.
+    pub to_clock: ClockDomain,
+    /// Latency in base ticks, at least 1.
+    pub latency: Tick,
+}
+
+impl Route {
+    /// When a message sent at the sender's cycle `now` is seen, in the receiver's cycles.
+    #[inline]
+    pub fn arrival(&self, now: Cycle) -> Cycle {
+        self.to_clock.edge_at_or_after(Tick(self.from_clock.tick(now).0 + self.latency.0))
+    }
+}
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent<P> {
+    /// The link it travels on.
+    pub link: LinkId,
+    /// Low half of the receiver's cycle at which it is seen; the receiver knows the rest from its present.
+    pub at: u32,
+    /// What it carries.
+    pub payload: P,
+}
+
+const _: () = assert!(size_of::<Sent<super::Payload>>() <= 32);
+
+impl<P> Sent<P> {
+    /// The receiver's full cycle of arrival, given the receiver's present `now` (they lie less than 2^31 cycles apart).
+    #[inline]
+    pub fn arrival(&self, now: Cycle) -> Cycle {
+        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+    }
+}
+
+/// Something that a unit told the control step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Who saw it.
+    pub unit: UnitId,
+    /// When, in base ticks of the unit's local time.
+    pub at: Tick,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What units send while they are stepped, sorted by the worker that steps the receiver.
+#[derive(Debug)]
+pub struct Outbox<P = super::Payload> {
+    routes: Arc<[Route]>,
+    worker_of: Vec<u16>,
+    sent: Vec<Vec<Sent<P>>>,
+    events: Vec<Event>,
+    unit: UnitId,
+    clock: ClockDomain,
+}
+
+impl<P: Copy> Outbox<P> {
+    /// An outbox over all links of a machine; `worker_of[unit]` of `workers` workers steps that unit.
+    pub fn new(routes: Arc<[Route]>, worker_of: Vec<u16>, workers: usize) -> Self {
+        let sent = (0..workers).map(|_| Vec::new()).collect();
+        Self { routes, worker_of, sent, events: Vec::new(), unit: UnitId(0), clock: ClockDomain { period: 1 } }
+    }
+
+    /// The unit that sends from now on, with its clock.
+    #[inline]
+    pub fn sender(&mut self, unit: UnitId, clock: ClockDomain) {
+        self.unit = unit;
+        self.clock = clock;
+    }
+
+    /// Sends `payload` on `link` at the sender's cycle `now`.
+    #[inline]
+    pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
+        let route = &self.routes[link.index()];
+        let at = route.arrival(now).0 as u32;
+        self.sent[usize::from(self.worker_of[route.to.index()])].push(Sent { link, at, payload });
+    }
+
+    /// Tells the control step that something happened at the sender's cycle `now`.
+    #[inline]
+    pub fn event(&mut self, now: Cycle, kind: EventKind) {
+        self.events.push(Event { unit: self.unit, at: self.clock.tick(now), kind });
+    }
+
+    /// The messages for the units of `worker`, in the order of sending; whoever reads them empties the vector.
+    #[inline]
+    pub fn for_worker(&mut self, worker: usize) -> &mut Vec<Sent<P>> {
+        &mut self.sent[worker]
+    }
+
+    /// The events told so far; whoever reads them empties the vector.
+    #[inline]
+    pub fn events(&mut self) -> &mut Vec<Event> {
+        &mut self.events
+    }
+
+    /// Says anew which worker steps which unit. Nothing may be waiting in the box.
+    pub fn reassign(&mut self, worker_of: &[u16]) {
+        assert!(self.sent.iter().all(Vec::is_empty), "units change hands while messages wait");
+        self.worker_of.copy_from_slice(worker_of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_seen_at_the_first_edge_after_its_latency() {
+        let route = Route { to: UnitId(0), from_clock: ClockDomain { period: 7 }, to_clock: ClockDomain { period: 10 }, latency: Tick(14) };
+        assert_eq!(route.arrival(Cycle(3)), Cycle(4));
+    }
+
+    #[test]
+    fn the_low_half_of_a_cycle_is_enough_to_know_the_whole() {
+        let message = |at: u64| Sent { link: LinkId(0), at: at as u32, payload: () };
+        let now = Cycle(0x3_ffff_fff0);
+        assert_eq!(message(0x4_0000_0005).arrival(now), Cycle(0x4_0000_0005));
+        assert_eq!(message(0x3_ffff_ffe0).arrival(now), Cycle(0x3_ffff_ffe0));
+    }
+}

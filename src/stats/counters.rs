@@ -1,0 +1,77 @@
+//! Counter structs: plain `u64` fields that their owner increments, with unit and help text beside each field.
+
+/// What a counter is called and means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterInfo {
+    /// The name in the results, the field's own.
+    pub name: &'static str,
+    /// What one count is ("cycles", "sectors", "instructions").
+    pub unit: &'static str,
+    /// What is counted, and when.
+    pub help: &'static str,
+}
+
+/// A struct of counters, as [`counters!`] makes it.
+pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
+    /// The fields in their order.
+    const INFO: &'static [CounterInfo];
+    /// Shows every counter with its value, in the order of [`Counters::INFO`].
+    fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64));
+    /// Adds `other` field by field.
+    fn add(&mut self, other: &Self);
+    /// What was counted since the snapshot `earlier`.
+    #[must_use]
+    fn since(&self, earlier: &Self) -> Self;
+}
+
+/// Declares a struct of counters: `counters! { /// Docs. pub struct Name { field: "unit", "help"; } }`.
+macro_rules! counters {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $unit:literal, $help:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        $vis struct $name { $(#[doc = concat!($help, " Unit: ", $unit, ".")] pub $field: u64,)* }
+
+        impl $crate::stats::Counters for $name {
+            const INFO: &'static [$crate::stats::CounterInfo] =
+                &[$($crate::stats::CounterInfo { name: stringify!($field), unit: $unit, help: $help },)*];
+
+            fn visit(&self, see: &mut dyn FnMut(&'static $crate::stats::CounterInfo, u64)) {
+                let mut info = Self::INFO.iter();
+                $(if let Some(info) = info.next() { see(info, self.$field); })*
+            }
+
+            fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
+
+            fn since(&self, earlier: &Self) -> Self {
+                Self { $($field: self.$field - earlier.$field,)* }
+            }
+        }
+    };
+}
+pub(crate) use counters;
+
+#[cfg(test)]
+mod tests {
+    use super::Counters;
+
+    counters! {
+        /// Two counters.
+        struct Pair {
+            hits: "accesses", "Accesses that hit.";
+            misses: "accesses", "Accesses that missed.";
+        }
+    }
+
+    #[test]
+    fn counters_add_subtract_and_show_themselves() {
+        let mut a = Pair { hits: 3, misses: 1 };
+        let before = a.clone();
+        a.add(&Pair { hits: 2, misses: 5 });
+        assert_eq!(a.since(&before), Pair { hits: 2, misses: 5 });
+        let mut seen = Vec::new();
+        a.visit(&mut |info, value| seen.push((info.name, value)));
+        assert_eq!(seen, [("hits", 5), ("misses", 6)]);
+    }
+}

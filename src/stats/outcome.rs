@@ -1,0 +1,148 @@
+//! What a run leaves behind: everything simulated, and beside it what the host did.
+
+use crate::base::{KernelIndex, StreamId};
+
+use super::CounterInfo;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    /// All kernels completed.
+    Completed,
+    /// `--max-cycles` was reached.
+    MaxCycles,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// A counter with its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// Name, unit and meaning.
+    pub info: &'static CounterInfo,
+    /// The count.
+    pub value: u64,
+}
+
+/// All counters of one component ("sm" 3, "llc" 17, "dram" 2, "request_net" 0, "grid" 0).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComponentStats {
+    /// Kind of component.
+    pub kind: &'static str,
+    /// Number among its kind.
+    pub id: u32,
+    /// Its counters.
+    pub counters: Vec<Counted>,
+}
+
+/// One kernel launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelStats {
+    /// Which launch.
+    pub index: KernelIndex,
+    /// The kernel's name.
+    pub name: String,
+    /// The number that the trace or model gives it.
+    pub id: u64,
+    /// Its stream.
+    pub stream: StreamId,
+    /// CTAs of the grid.
+    pub ctas: u32,
+    /// CTAs that ended.
+    pub ctas_done: u32,
+    /// CTAs of this kernel that fit an SM at once.
+    pub ctas_per_sm: u32,
+    /// Core cycle of its launch (its predecessors having ended); `None` when it was not reached.
+    pub launched: Option<u64>,
+    /// Core cycle in which its first CTA started.
+    pub started: Option<u64>,
+    /// Core cycle in which its last CTA ended.
+    pub ended: Option<u64>,
+    /// The part of its launch latency in which no other kernel ran, in core cycles.
+    pub launch_latency_cycles: u64,
+    /// Counters that the SMs keep per kernel, summed over the SMs.
+    pub counters: Vec<Counted>,
+}
+
+/// One row of the interval series: what was counted over the chip in one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    /// Core cycle at which the interval ended.
+    pub cycle: u64,
+    /// The columns, the same in every row.
+    pub counters: Vec<Counted>,
+}
+
+/// A decision of a controller, for the timeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimelineEntry {
+    /// Core cycle at which it was taken.
+    pub cycle: u64,
+    /// Which controller.
+    pub controller: String,
+    /// What it decided, and why, in its own words.
+    pub text: String,
+}
+
+/// Everything simulated. Contains no host facts, so that equal inputs give equal outcomes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Why the run ended.
+    pub ended_by: EndedBy,
+    /// Core cycle at which the last kernel ended, or the cut at which the run was stopped.
+    pub cycles: u64,
+    /// Core cycle of the final cut, up to which all components counted.
+    pub counted_until: u64,
+    /// Kernel launches in their order.
+    pub kernels: Vec<KernelStats>,
+    /// Components in the order of the machine.
+    pub components: Vec<ComponentStats>,
+    /// Interval series; empty when none was asked for.
+    pub intervals: Vec<IntervalRow>,
+    /// Decisions of controllers.
+    pub timeline: Vec<TimelineEntry>,
+    /// Things that the user should know, each with how often they occurred.
+    pub notes: Vec<(String, u64)>,
+}
+
+/// What one worker did on the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerFacts {
+    /// Seconds of stepping.
+    pub busy_seconds: f64,
+    /// Seconds of waiting at the barrier.
+    pub wait_seconds: f64,
+    /// Shards at the end of the run.
+    pub shards: u32,
+}
+
+/// What the host did. Differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostFacts {
+    /// Seconds from the start of the process's work to the first epoch, without decoding.
+    pub startup_seconds: f64,
+    /// Seconds of decoding before and during the run.
+    pub decode_seconds: f64,
+    /// Seconds of simulating, without decoding.
+    pub simulate_seconds: f64,
+    /// Worker threads.
+    pub threads: u32,
+    /// Epochs stepped.
+    pub epochs: u64,
+    /// Cuts made.
+    pub cuts: u64,
+    /// Longest epoch in core cycles.
+    pub epoch_cycles: u64,
+    /// The machine's lookahead in core cycles.
+    pub lookahead_cycles: u64,
+    /// The links of the loop that limits it.
+    pub limiting_link: String,
+    /// Workers in their order.
+    pub workers: Vec<WorkerFacts>,
+    /// Share of all stepping time spent in each network shard, with its name.
+    pub network_share: Vec<(String, f64)>,
+    /// Messages exchanged.
+    pub messages: u64,
+    /// Peak resident memory of the process in bytes, where the host tells.
+    pub peak_memory_bytes: Option<u64>,
+}
