@@ -9,7 +9,7 @@ use super::output;
 /// process.
 ///
 /// Where the system gives no handler the run goes on without one, with a warning: Ctrl-C then ends it at once.
-pub fn install(ask: impl Fn() -> bool + Send + 'static) {
+pub(super) fn install(ask: impl Fn() -> bool + Send + 'static) {
     let handler = move || {
         if ask() {
             output::warn("aborted; no results");

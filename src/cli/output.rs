@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 ///
 /// # Errors
 /// When the output cannot be written for any other reason.
-pub fn print(text: &str) -> Result<(), Failure> {
+pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -21,12 +21,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a line to standard error; nobody can be told when that fails.
-pub fn warn(line: &str) {
+pub(super) fn warn(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Colours where standard output is a terminal and the user has not set `NO_COLOR`.
-pub fn stdout_style() -> Style {
+pub(super) fn stdout_style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     if wanted && capable && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }

@@ -17,14 +17,14 @@ use crate::report::text::{clip, count, seconds, si};
 const MEMORY: f64 = 3.0;
 
 /// A bar on standard error, drawn until it is dropped.
-pub struct ProgressView {
+pub(super) struct ProgressView {
     sender: Option<Sender<Progress>>,
     painter: Option<JoinHandle<()>>,
 }
 
 impl ProgressView {
     /// A bar when standard error is a terminal, and nothing otherwise.
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { sender: None, painter: None };
         }
@@ -35,7 +35,7 @@ impl ProgressView {
     }
 
     /// Where the engine sends its news; `None` when nobody looks.
-    pub fn sender(&self) -> Option<Sender<Progress>> {
+    pub(super) fn sender(&self) -> Option<Sender<Progress>> {
         self.sender.clone()
     }
 }

@@ -2,7 +2,7 @@
 
 /// News of a run under way.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub(super) struct Progress {
     /// Core cycles simulated.
     pub cycles: u64,
     /// Warp instructions executed.

@@ -56,6 +56,9 @@ pub fn count(value: u64) -> String {
 
 /// A value with an SI prefix and three significant digits: "1.23 M".
 pub fn si(value: f64) -> String {
+    if value < 0.0 {
+        return format!("-{}", si(-value));
+    }
     for (scale, prefix) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
         // What rounds up to the next thousand belongs to the next prefix.
         if value >= scale * 0.9995 {
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn numbers_read_like_numbers() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.0, 12.34, 999.96, 1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "1.23 M"]);
+        assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
         assert_eq!([0.000_004_2, 0.25, 3.0, 135.0].map(seconds), ["4.20 us", "250 ms", "3.00 s", "2 min 15 s"]);
     }
 
