@@ -70,7 +70,7 @@ pub struct RunArgs {
     /// A built-in kernel model, or a file that describes one [default: gemm_tiled].
     #[arg(long, value_name = "NAME|FILE", help_heading = "What")]
     pub workload: Option<String>,
-    /// Only these kernels: numbers and ranges by position ("1-4,7", "3-") or a regular expression on their names.
+    /// Only these kernels: their numbers in the trace ("1-4,7", "3-") or a regular expression on their names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "What")]
     pub kernels: Option<String>,
     /// Change a value of the machine; may be given several times. `warpshard show machine` lists the keys.

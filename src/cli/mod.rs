@@ -9,6 +9,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod seam;
+mod select;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
