@@ -37,7 +37,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))) {
         Ok(Ok(exit)) => exit,
         Ok(Err(failure)) => {
-            report_failure(&failure);
+            output::report(&failure);
             failure.exit
         }
         // The panic's own message is on standard error already.
@@ -63,10 +63,4 @@ fn help_or_usage(message: &clap::Error) -> Exit {
         (Err(error), false) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Output,
         (_, false) => Exit::Ok,
     }
-}
-
-fn report_failure(failure: &Failure) {
-    let message = failure.message.trim_end();
-    // Messages about configurations are lists in which each problem is already marked.
-    output::warn(&if message.starts_with("error: ") { message.to_owned() } else { format!("error: {message}") });
 }
