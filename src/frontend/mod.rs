@@ -4,6 +4,7 @@
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
 
 mod inst;
+pub mod model;
 mod stream;
 mod workload;
 
