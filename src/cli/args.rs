@@ -137,8 +137,6 @@ pub enum ListWhat {
     Machines,
     /// Built-in kernel models.
     Workloads,
-    /// Comparisons with published or measured figures.
-    Studies,
     /// Counters of the results, with units and meanings.
     Counters,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::config::Machine;
 use crate::frontend::model::Model;
 use crate::frontend::sass::{self, TraceOptions};
-use crate::report::text::count;
+use crate::report::text::counted;
 
 use super::args::CheckArgs;
 use super::exit::{Exit, Failure};
@@ -46,25 +46,29 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
             let machine = &loaded.machine;
             let map = &machine.mem.map;
             Ok(format!(
-                "a machine: {}, {} SMs, {} memory partitions of {} slices, core clock {}",
-                machine.name, machine.gpu.sms, map.partitions, map.slices_per_partition, machine.clocks.core
+                "a machine: {}, {}, {} of {}, core clock {}",
+                machine.name,
+                counted(machine.gpu.sms.into(), "SM"),
+                counted(map.partitions.into(), "memory partition"),
+                counted(map.slices_per_partition.into(), "slice"),
+                machine.clocks.core
             ))
         }
         Kind::Model => {
             let model = Model::load(file, 1, &[]).map_err(|error| Failure::new(Exit::Workload, error))?;
             let ctas: u64 = model.kernels.iter().map(|k| u64::from(k.kernel.info.ctas())).sum();
-            Ok(format!("a kernel model: {}, {} kernels, {} CTAs", model.name, count(model.kernels.len() as u64), count(ctas)))
+            Ok(format!("a kernel model: {}, {}, {}", model.name, counted(model.kernels.len() as u64, "kernel"), counted(ctas, "CTA")))
         }
         Kind::Trace => {
             let options = TraceOptions { lenient, ..TraceOptions::default() };
             let report = sass::check(file, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
             let mut text = format!(
-                "a trace: {}, {} kernels, {} CTAs, {} warp instructions, {} thread instructions",
+                "a trace: {}, {}, {}, {}, {}",
                 report.name,
-                count(report.kernels.len() as u64),
-                count(report.ctas()),
-                count(report.warp_instructions()),
-                count(report.thread_instructions())
+                counted(report.kernels.len() as u64, "kernel"),
+                counted(report.ctas(), "CTA"),
+                counted(report.warp_instructions(), "warp instruction"),
+                counted(report.thread_instructions(), "thread instruction")
             );
             for (note, times) in &report.notes {
                 text.push_str(&format!("\n  note: {note}{}", if *times > 1 { format!(" ({times} times)") } else { String::new() }));
@@ -85,8 +89,8 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
     if file.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Kind::Trace);
     }
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
     // A text that is no TOML at all may still say what it was meant to be.
     let is_model = match text.parse::<toml::Table>() {
         Ok(table) => ["kernel", "parameters", "buffers"].iter().any(|key| table.contains_key(*key)),

@@ -4,12 +4,19 @@
 //! from options to [`Exit`]. The user's mistakes are [`Failure`]s; a panic is ours and ends with [`Exit::Internal`].
 
 pub mod args;
+mod check;
 pub mod exit;
+mod inputs;
 mod interrupt;
+mod list;
 mod output;
 mod progress;
+mod run;
+mod runfile;
 mod seam;
 mod select;
+mod show;
+mod trace;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +58,11 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
-        _ => Err(Failure::new(Exit::Unsupported, "the rooms behind this command are not joined yet")),
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::List(args) => list::list(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Trace(args) => trace::trace(&args),
     }
 }
 

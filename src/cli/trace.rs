@@ -6,9 +6,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use crate::base::CtaIndex;
+use crate::frontend::Command;
 use crate::frontend::model::ModelKernel;
 use crate::frontend::sass::write_kernel;
-use crate::frontend::Command;
+use crate::report::text::counted;
 
 use super::args::TraceArgs;
 use super::exit::{Exit, Failure};
@@ -41,7 +42,8 @@ pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
     fs::rename(folder.path(), &args.out).map_err(failure)?;
     let _renamed = folder.keep();
     let list = args.out.join("kernelslist.g");
-    output::print(&format!("{} kernels written; warpshard run --trace {}\n", model.kernels.len(), list.display())).map(|()| Exit::Ok)
+    output::print(&format!("{} written; warpshard run --trace {}\n", counted(model.kernels.len() as u64, "kernel"), list.display()))
+        .map(|()| Exit::Ok)
 }
 
 fn file_name(index: usize) -> String {
