@@ -1,5 +1,6 @@
 //! `warpshard run`: from options to a result folder and a report.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,6 +8,7 @@ use std::time::Instant;
 use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
+use crate::engine::{self, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
@@ -52,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
     let decoded_before = clock.seconds();
     let prepared = started.elapsed().as_secs_f64() - decoded_before;
-    let (outcome, mut host) = simulate(&loaded.machine, Arc::new(workload), args, threads, stop)?;
+    let (outcome, mut host) = simulate(&loaded.machine, &Arc::new(workload), args, threads, stop)?;
     let decoded_meanwhile = clock.seconds() - decoded_before;
     host.startup_seconds += prepared;
     host.decode_seconds = clock.seconds();
@@ -99,14 +101,28 @@ fn file_name(text: &str) -> String {
 
 fn simulate(
     machine: &Machine,
-    workload: Arc<Workload>,
+    workload: &Arc<Workload>,
     args: &RunArgs,
     threads: usize,
     stop: StopFlag,
 ) -> Result<(Outcome, HostFacts), Failure> {
     let view = ProgressView::start();
-    let _ = (machine, workload, args, threads, stop, Epoch::Auto, view.sender());
-    Err(Failure::new(Exit::Unsupported, "the engine is not joined yet"))
+    let options = RunOptions {
+        threads,
+        epoch: match args.epoch {
+            Epoch::Auto => None,
+            Epoch::Cycles(cycles) => Some(cycles.get()),
+        },
+        relaxed: args.relaxed,
+        max_cycles: args.max_cycles.map(NonZeroU64::get),
+        interval: args.interval.map(NonZeroU64::get),
+        pin: args.pin,
+        stop,
+        progress: view.sender(),
+        ..RunOptions::default()
+    };
+    let result = engine::simulate(machine, workload, options)?;
+    Ok((result.outcome, result.host))
 }
 
 fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Vec<ResultFile> {
