@@ -30,6 +30,12 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
+fn shorter_epochs_take_more_of_them() {
+    let epochs = |epoch| Ring::default().epochs(&Settings { epoch: Some(epoch), ..settings() });
+    assert!(epochs(1) > 4 * epochs(Ring::default().lookahead()));
+}
+
+#[test]
 fn the_length_of_epochs_changes_nothing() {
     let auto = base();
     for epoch in [1, 2, 7, Ring::default().lookahead()] {

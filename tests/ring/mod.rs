@@ -302,6 +302,11 @@ impl Ring {
         })
     }
 
+    /// Epochs that the run takes.
+    pub fn epochs(&self, settings: &Settings) -> u64 {
+        self.execute(settings).unwrap().0.host.epochs
+    }
+
     /// Messages as (link, low half of the arrival, token), sorted, at both ends.
     pub fn log(&self, settings: &Settings) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
         let (finished, _) = self.execute(settings).unwrap();
