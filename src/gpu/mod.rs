@@ -1,1 +1,3 @@
 //! The GPU: grid scheduler and SMs.
+
+pub mod cta;
