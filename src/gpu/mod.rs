@@ -1,1 +1,5 @@
 //! The GPU: grid scheduler and SMs.
+
+pub mod occupancy;
+#[cfg(test)]
+pub(crate) mod test_machine;
