@@ -10,11 +10,44 @@
 //! before a CTA ends, a kernel becomes ready or a limit is lifted.
 
 use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
+use crate::config::machine::Sm;
+use crate::frontend::Workload;
+use crate::gpu::occupancy::CtaNeeds;
 
 use super::streams::Streams;
 
-/// An SM's capacity: the least common multiple of 1 to 32, so that a kernel of which n CTAs fit takes exactly an n-th per CTA.
-const WHOLE_SM: u64 = 144_403_552_893_600;
+/// Amounts of the resources that CTAs use up: threads, warps, bytes of shared memory, registers, CTA slots.
+pub(super) type Resources = [u32; 5];
+
+/// What an SM has and what CTAs take of it.
+#[derive(Clone, Debug)]
+pub(super) struct Capacity {
+    /// Resources of an SM.
+    pub(super) whole: Resources,
+    /// What a CTA of each kernel takes.
+    pub(super) needs: Box<[Resources]>,
+    /// CTAs of each kernel that fit an SM.
+    pub(super) resident: Box<[u32]>,
+}
+
+impl Capacity {
+    /// Resources of an SM and needs of the workload's kernels.
+    pub(super) fn of(spec: &Sm, workload: &Workload, resident: Vec<u32>) -> Self {
+        let whole = [spec.max_threads, spec.warps, spec.shared_bytes, spec.registers, spec.max_ctas];
+        let needs = workload.kernels.iter().map(|kernel| {
+            let needs = CtaNeeds::of(spec, &kernel.info);
+            [needs.threads, needs.warps, needs.shared_bytes, needs.registers, 1]
+        });
+        Self { whole, needs: needs.collect(), resident: resident.into() }
+    }
+
+    /// Whether another CTA of `kernel` fits beside what is `used`, or would with `ahead` CTAs of it more room.
+    #[inline]
+    fn fits(&self, used: &Resources, kernel: KernelIndex, ahead: u32) -> bool {
+        let needs = &self.needs[kernel.index()];
+        used.iter().zip(needs).zip(&self.whole).all(|((used, needs), whole)| used + needs <= whole + ahead * needs)
+    }
+}
 
 /// A limit that limits nothing.
 const NO_LIMIT: u32 = u32::MAX;
@@ -22,8 +55,8 @@ const NO_LIMIT: u32 = u32::MAX;
 /// What the grid scheduler believes about one SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Capacity that its bound CTAs take, in parts of [`WHOLE_SM`].
-    used: u64,
+    /// Resources that its bound CTAs take.
+    used: Resources,
     /// CTAs bound to it and not known to have ended.
     pub(super) bound: u32,
     /// Of these, CTAs known to have started.
@@ -55,20 +88,19 @@ pub(super) struct Dispatch {
     last_sm: usize,
     ahead: u32,
     share_sm: bool,
-    /// CTAs of each kernel that fit an SM.
-    resident: Box<[u32]>,
+    capacity: Capacity,
 }
 
 impl Dispatch {
-    pub(super) fn new(sms: usize, ahead: u32, share_sm: bool, resident: Vec<u32>) -> Self {
-        let room = Room { used: 0, bound: 0, started: 0, limit: NO_LIMIT, kernel: None, last_word: Cycle(0) };
+    pub(super) fn new(sms: usize, ahead: u32, share_sm: bool, capacity: Capacity) -> Self {
+        let room = Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, kernel: None, last_word: Cycle(0) };
         let candidates = SmSet::new(sms);
-        Self { rooms: vec![room; sms].into(), candidates, last_sm: sms - 1, ahead, share_sm, resident: resident.into() }
+        Self { rooms: vec![room; sms].into(), candidates, last_sm: sms - 1, ahead, share_sm, capacity }
     }
 
     /// CTAs of each kernel that fit an SM.
     pub(super) fn resident(&self) -> &[u32] {
-        &self.resident
+        &self.capacity.resident
     }
 
     /// The SMs in their order.
@@ -91,12 +123,13 @@ impl Dispatch {
 
     /// A CTA ended on an SM, which may get another.
     pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, now: Cycle) {
-        let share = self.share_of(kernel);
         let room = &mut self.rooms[sm.index()];
         assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now} but was given none");
         room.bound -= 1;
         room.started -= 1;
-        room.used -= share;
+        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[kernel.index()]) {
+            *used -= needs;
+        }
         room.last_word = now;
         self.candidates.insert(sm.index());
     }
@@ -136,13 +169,15 @@ impl Dispatch {
             // SMs that were full for this kernel may have room for the next one.
             self.candidates.fill();
         }
-        let share = self.share_of(chosen.kernel);
         let room = &mut self.rooms[sm];
-        room.used += share;
+        let ahead = !self.capacity.fits(&room.used, chosen.kernel, 0);
+        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[chosen.kernel.index()]) {
+            *used += needs;
+        }
         room.bound += 1;
         room.kernel = Some(chosen.kernel);
         self.last_sm = sm;
-        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead: room.used > WHOLE_SM }
+        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead }
     }
 
     /// The place of the kernel whose CTA the SM would get at `now`.
@@ -157,18 +192,12 @@ impl Dispatch {
             None => return None,
         };
         let chosen = streams.place(place)?;
-        let resident = self.resident[chosen.kernel.index()];
-        let share = self.share_of(chosen.kernel);
+        let resident = self.capacity.resident[chosen.kernel.index()];
         // A limit below what fits must hold although the SM starts whatever is bound, so nothing is bound ahead of it.
         let limited = room.limit < resident;
         let ahead = if limited || (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
-        let fits = room.used + share <= WHOLE_SM + u64::from(ahead) * share;
+        let fits = self.capacity.fits(&room.used, chosen.kernel, ahead);
         (fits && !(limited && room.bound >= room.limit)).then_some(place)
-    }
-
-    #[inline]
-    fn share_of(&self, kernel: KernelIndex) -> u64 {
-        WHOLE_SM / u64::from(self.resident[kernel.index()])
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {
@@ -247,10 +276,5 @@ mod tests {
         assert_eq!(set.first_in(3, 69), None);
         set.remove(69);
         assert!(set.is_empty());
-    }
-
-    #[test]
-    fn every_occupancy_up_to_32_divides_an_sm_exactly() {
-        assert!((1..=32).all(|resident| WHOLE_SM.is_multiple_of(resident)));
     }
 }

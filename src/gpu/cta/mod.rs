@@ -26,7 +26,7 @@ use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload};
 use crate::stats::KernelStats;
 
 pub use counters::GridCounters;
-use dispatch::Dispatch;
+use dispatch::{Capacity, Dispatch};
 use inbox::{Inbox, Notice, Word};
 use ledger::Ledger;
 use streams::Streams;
@@ -90,13 +90,14 @@ impl Grid {
     /// # Panics
     /// When a kernel has no CTAs or does not fit an SM: whoever builds the machine refuses these with words for the user.
     pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
-        Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, resident, ports)
+        assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
+        let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
+        Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports)
     }
 
-    fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
+    fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {
         let sms = sms as usize;
-        assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
-        for (kernel, &fit) in workload.kernels.iter().zip(&resident) {
+        for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
             assert!(fit > 0, "grid: no CTA of `{}` fits an SM", kernel.info.name);
         }
         Self {
@@ -106,7 +107,7 @@ impl Grid {
             ports,
             inbox: Inbox::new(sms),
             streams: Streams::new(&workload, spec.max_kernels),
-            dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, resident),
+            dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, capacity),
             ledger: Ledger::new(workload.kernels.len()),
             counters: GridCounters::default(),
             told_end: false,

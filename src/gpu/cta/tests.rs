@@ -2,11 +2,11 @@
 
 mod mock;
 
-use crate::base::{Cycle, KernelIndex, SmId};
+use crate::base::{ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Dispatch;
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, Outbox, Route};
 
-use super::{GridDecision, GridSample};
+use super::{Grid, GridDecision, GridPorts, GridSample};
 use mock::{Chip, Job, PLAIN, Stepping, spec};
 
 const LONG: u64 = 1_000_000;
@@ -260,4 +260,21 @@ fn a_kernel_without_ctas_is_refused() {
 #[should_panic(expected = "no CTA of `job0` fits an SM")]
 fn a_kernel_that_does_not_fit_is_refused() {
     Chip::new(1, &spec(), &[job(0, 1, 0, |_| 1)]);
+}
+
+#[test]
+fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
+    let machine = crate::gpu::test_machine::test_machine();
+    let info = crate::gpu::test_machine::kernel_info(256, 4000);
+    let resident = crate::gpu::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
+    let workload = mock::workload_of(vec![info]);
+    let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(machine.gpu.sms as u16) };
+    let mut grid = Grid::new(&machine, workload, vec![resident], ports);
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(vec![route; machine.gpu.sms as usize].into(), vec![0], 1);
+    grid.run(Cycle(LONG), true, &mut out);
+    let held = u64::from(resident + machine.gpu.dispatch.ahead);
+    assert_eq!(grid.counters().ctas_bound, u64::from(machine.gpu.sms) * held);
+    assert_eq!(grid.counters().binding_cycles, held);
 }

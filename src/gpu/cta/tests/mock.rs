@@ -8,7 +8,11 @@ use crate::config::machine::Dispatch;
 use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload, Route};
 
+use super::super::dispatch::Capacity;
 use super::super::{Grid, GridPorts};
+
+/// Every resource of a mock SM, divisible by 1 to 6.
+const WHOLE_SM: u32 = 60;
 
 /// A kernel of the mock chip.
 #[derive(Clone, Copy)]
@@ -29,24 +33,26 @@ impl CtaSource for NoInstructions {
     }
 }
 
-fn workload(jobs: &[Job]) -> Arc<Workload> {
-    let kernel = |(i, job): (usize, &Job)| Kernel {
-        info: KernelInfo {
-            name: format!("job{i}"),
-            id: i as u64 + 1,
-            grid: Dim3 { x: job.ctas, y: 1, z: 1 },
-            block: Dim3 { x: 32, y: 1, z: 1 },
-            shared_bytes: 0,
-            registers: 16,
-            stream: StreamId(job.stream),
-            shared_base: Addr(0),
-            local_base: Addr(0),
-        },
-        source: Arc::new(NoInstructions),
-    };
+fn info(i: usize, job: &Job) -> KernelInfo {
+    KernelInfo {
+        name: format!("job{i}"),
+        id: i as u64 + 1,
+        grid: Dim3 { x: job.ctas, y: 1, z: 1 },
+        block: Dim3 { x: 32, y: 1, z: 1 },
+        shared_bytes: 0,
+        registers: 16,
+        stream: StreamId(job.stream),
+        shared_base: Addr(0),
+        local_base: Addr(0),
+    }
+}
+
+/// A copy, then the kernels one by one.
+pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
-    commands.extend((0..jobs.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
-    Arc::new(Workload { name: "mock".to_owned(), commands, kernels: jobs.iter().enumerate().map(kernel).collect(), notes: Vec::new() })
+    commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
+    let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
+    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, notes: Vec::new() })
 }
 
 /// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
@@ -101,9 +107,14 @@ impl Chip {
         let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
         let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
         let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms as u16) };
-        let resident = jobs.iter().map(|job| job.resident).collect();
+        let workload = workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect());
+        let capacity = Capacity {
+            whole: [WHOLE_SM; 5],
+            needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
+            resident: jobs.iter().map(|job| job.resident).collect(),
+        };
         Self {
-            grid: Grid::build(sms as u32, spec, workload(jobs), resident, ports),
+            grid: Grid::build(sms as u32, spec, workload, capacity, ports),
             jobs: jobs.to_vec(),
             sms: vec![MockSm::default(); sms],
             out: Outbox::new(routes.into(), worker_of, 2),
@@ -157,9 +168,9 @@ impl Chip {
             }
             end != cycle
         });
-        let share = |launch: &CtaLaunch| 1.0 / f64::from(jobs[launch.kernel.index()].resident);
-        let used: f64 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
-        if let Some(launch) = sm.bound.pop_front_if(|launch| used + share(launch) < 1.0 + 1e-9) {
+        let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
+        let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
+        if let Some(launch) = sm.bound.pop_front_if(|launch| used + share(launch) <= WHOLE_SM) {
             let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
             sm.running.push((end, launch));
             let life = Life { sm: id as u16, start: cycle, end };
