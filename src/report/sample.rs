@@ -1,0 +1,111 @@
+//! A small made-up run that the tests of this room share.
+
+use crate::base::{Frequency, KernelIndex, StreamId};
+use crate::stats::{
+    ComponentStats, Counted, CounterInfo, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
+};
+
+use super::RunFacts;
+
+macro_rules! counted {
+    ($($name:literal $unit:literal = $value:expr),* $(,)?) => {
+        vec![$(Counted {
+            info: &CounterInfo { name: $name, unit: $unit, help: concat!("Counts ", $name, ".") },
+            value: $value,
+        }),*]
+    };
+}
+
+pub(super) fn facts() -> RunFacts {
+    RunFacts {
+        version: "0.0.0".into(),
+        commit: "unknown".into(),
+        machine: "tiny".into(),
+        workload: "two_kernels".into(),
+        seed: 1,
+        core: Frequency::mhz(1000),
+        sms: 2,
+        dram_bytes_per_second: 32e9,
+    }
+}
+
+fn sm(id: u32, scale: u64) -> ComponentStats {
+    ComponentStats {
+        kind: "sm",
+        id,
+        counters: counted![
+            "issued" "scheduler cycles" = 400 * scale,
+            "stall_scoreboard" "scheduler cycles" = 6_000 * scale,
+            "stall_barrier" "scheduler cycles" = 10 * scale,
+            "idle" "scheduler cycles" = 29_590 - 6_410 * (scale - 1),
+            "l1_reads" "sectors" = 1_000 * scale,
+            "l1_read_hits" "sectors" = 600 * scale,
+        ],
+    }
+}
+
+fn llc(id: u32) -> ComponentStats {
+    ComponentStats { kind: "llc", id, counters: counted!["reads" "sectors" = 500, "read_hits" "sectors" = 100, "writes" "sectors" = 40] }
+}
+
+fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64, u64, u64), instructions: u64) -> KernelStats {
+    KernelStats {
+        index: KernelIndex(index),
+        name: name.into(),
+        id: u64::from(index) + 1,
+        stream: StreamId(stream),
+        ctas: 64,
+        ctas_done: 64,
+        ctas_per_sm: 8,
+        launched: Some(launched),
+        started: Some(started),
+        ended: Some(ended),
+        launch_latency_cycles: if index == 0 { 5_000 } else { 0 },
+        counters: counted!["warp_instructions" "instructions" = instructions, "thread_instructions" "instructions" = instructions * 30],
+    }
+}
+
+/// Two kernels on two SMs.
+pub(super) fn outcome() -> Outcome {
+    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "bursts" = 700, "bytes" "bytes" = 29_120];
+    let mut components = vec![sm(0, 1), sm(1, 2), llc(0), llc(1)];
+    components.push(ComponentStats { kind: "dram", id: 0, counters: dram });
+    Outcome {
+        ended_by: EndedBy::Completed,
+        cycles: 18_000,
+        counted_until: 18_000,
+        kernels: vec![
+            kernel(0, "saxpy", 0, (0, 5_000, 9_000), 700),
+            kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
+        ],
+        components,
+        intervals: vec![
+            IntervalRow { cycle: 1000, counters: counted!["warp_instructions" "instructions" = 120, "dram_reads" "bursts" = 30] },
+            IntervalRow { cycle: 2000, counters: counted!["warp_instructions" "instructions" = 80, "dram_reads" "bursts" = 45] },
+        ],
+        timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
+        notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
+    }
+}
+
+/// What the host did meanwhile.
+pub(super) fn host() -> HostFacts {
+    HostFacts {
+        startup_seconds: 0.021,
+        decode_seconds: 0.5,
+        simulate_seconds: 2.0,
+        threads: 2,
+        epochs: 450,
+        cuts: 18,
+        epoch_cycles: 40,
+        lookahead_cycles: 40,
+        limiting_link: "sm0 -> request_net -> sm0".into(),
+        workers: vec![
+            WorkerFacts { busy_seconds: 1.8, wait_seconds: 0.2, shards: 3 },
+            WorkerFacts { busy_seconds: 1.2, wait_seconds: 0.8, shards: 3 },
+        ],
+        network_share: vec![("request_net".into(), 0.125), ("reply_net".into(), 0.25)],
+        messages: 12_345,
+        peak_memory_bytes: Some(256 << 20),
+    }
+}
