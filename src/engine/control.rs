@@ -11,7 +11,7 @@ use warpshard_sync::{Board, Locals, StopFlag};
 use crate::base::{ClockDomain, Cycle, Tick, UnitId};
 use crate::protocol::EventKind;
 
-use super::Unit;
+use super::{Unit, Work};
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, place};
 use super::plan::PlannedLink;
@@ -150,7 +150,11 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
     }
     if control.epochs.is_multiple_of(LOOK_EVERY) && control.looked.elapsed() >= PROGRESS_EVERY {
         control.looked = Instant::now();
-        let work = workers.iter_mut().flat_map(|worker| worker.slots.iter()).map(|slot| slot.unit.progress()).sum();
+        let mut work = Work::default();
+        for part in workers.iter_mut().flat_map(|worker| worker.slots.iter()).map(|slot| slot.unit.progress()) {
+            work.instructions += part.instructions;
+            work.tasks += part.tasks;
+        }
         control.director.progress(Cycle(control.end.0 / period), work);
         if let Some(failure) = control.director.failure() {
             control.ending = Some(Ending::Failure(failure));

@@ -3,7 +3,7 @@
 use crate::base::{Cycle, UnitId};
 use crate::protocol::EventKind;
 
-use super::Unit;
+use super::{Unit, Work};
 
 /// An event whose effect has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,11 @@ pub trait Director<U: Unit>: Send + 'static {
     /// The next cycle after `now` at which it wants a cut, whatever happens.
     fn next_cut(&self, now: Cycle) -> Option<Cycle>;
 
+    /// Whether it wants a cut at cycle 0, before anything is simulated.
+    fn wants_start(&self) -> bool {
+        false
+    }
+
     /// Whether this kind of event causes a cut when it takes effect.
     fn wants(&self, kind: EventKind) -> bool;
 
@@ -51,5 +56,5 @@ pub trait Director<U: Unit>: Send + 'static {
     }
 
     /// Shows how far the run is: now and then, at the pace of the host.
-    fn progress(&mut self, _now: Cycle, _work: u64) {}
+    fn progress(&mut self, _now: Cycle, _work: Work) {}
 }

@@ -1,13 +1,14 @@
 //! The units of a GPU, behind one type that the engine steps with a `match`.
 
 use crate::base::{Cycle, LinkId};
-use crate::gpu::cta::{Grid, GridDecision, GridSample};
-use crate::gpu::sm::{Sm, SmDecision, SmSample};
-use crate::mem::{Partition, PartitionSample};
-use crate::noc::{NetSample, Subnet};
+use crate::gpu::cta::{Grid, GridDecision};
+use crate::gpu::sm::{Sm, SmDecision};
+use crate::mem::Partition;
+use crate::noc::Subnet;
 use crate::protocol::{Outbox, Payload};
+use crate::stats::{ComponentStats, Counted, Counters};
 
-use super::Unit;
+use super::{Unit, Work};
 
 /// A unit of a GPU.
 #[derive(Debug)]
@@ -20,19 +21,6 @@ pub enum GpuUnit {
     Subnet(Box<Subnet>),
     /// The grid scheduler.
     Grid(Box<Grid>),
-}
-
-/// What a unit of a GPU shows at a cut.
-#[derive(Clone, Debug)]
-pub enum GpuSample {
-    /// Of an SM.
-    Sm(SmSample),
-    /// Of a memory partition.
-    Partition(PartitionSample),
-    /// Of a network.
-    Subnet(NetSample),
-    /// Of the grid scheduler.
-    Grid(GridSample),
 }
 
 /// What a unit of a GPU can be told.
@@ -55,9 +43,29 @@ macro_rules! each {
     };
 }
 
+impl GpuUnit {
+    /// The components inside, with all their counters.
+    pub fn components(&self) -> Vec<ComponentStats> {
+        let one = |kind, id, counters| vec![ComponentStats { kind, id, counters }];
+        match self {
+            Self::Sm(sm) => one("sm", u32::from(sm.id().0), sm.stats().component()),
+            Self::Partition(partition) => partition.components(),
+            Self::Subnet(subnet) => vec![subnet.component()],
+            Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
+        }
+    }
+}
+
+/// A counter struct as the results list it.
+pub(super) fn counted<C: Counters>(counters: &C) -> Vec<Counted> {
+    let mut all = Vec::with_capacity(C::INFO.len());
+    counters.visit(&mut |info, value| all.push(Counted { info, value }));
+    all
+}
+
 impl Unit for GpuUnit {
     type Payload = Payload;
-    type Sample = GpuSample;
+    type Sample = Vec<ComponentStats>;
     type Decision = GpuDecision;
 
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
@@ -76,13 +84,8 @@ impl Unit for GpuUnit {
         each!(self, unit => unit.settle(at));
     }
 
-    fn sample(&self) -> GpuSample {
-        match self {
-            Self::Sm(sm) => GpuSample::Sm(sm.sample()),
-            Self::Partition(partition) => GpuSample::Partition(partition.sample()),
-            Self::Subnet(subnet) => GpuSample::Subnet(subnet.sample()),
-            Self::Grid(grid) => GpuSample::Grid(grid.sample()),
-        }
+    fn sample(&self) -> Vec<ComponentStats> {
+        self.components()
     }
 
     fn apply(&mut self, at: Cycle, decision: &GpuDecision) {
@@ -93,10 +96,13 @@ impl Unit for GpuUnit {
         }
     }
 
-    fn progress(&self) -> u64 {
+    fn progress(&self) -> Work {
         match self {
-            Self::Sm(sm) => sm.warp_instructions(),
-            _ => 0,
+            Self::Sm(sm) => {
+                Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
+            }
+            Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
+            Self::Partition(_) | Self::Subnet(_) => Work::default(),
         }
     }
 

@@ -8,12 +8,11 @@ use warpshard_sync::StopFlag;
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::frontend::Workload;
-use crate::gpu::cta::Grid;
-use crate::stats::{ComponentStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
+use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
-use super::gpu::GpuUnit;
+use super::gpu::{GpuUnit, counted};
 use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
 
@@ -186,21 +185,14 @@ fn outcome(
     let mut per_kernel = vec![crate::gpu::sm::KernelCounters::default(); workload.kernels.len()];
     let mut end = None;
     for unit in &units {
+        components.extend(unit.components());
         match unit {
-            GpuUnit::Sm(sm) => {
-                let stats = sm.stats();
-                for (sum, part) in per_kernel.iter_mut().zip(&stats.kernels) {
-                    sum.add(part);
-                }
-                components.push(ComponentStats { kind: "sm", id: u32::from(sm.id().0), counters: stats.component() });
-            }
-            GpuUnit::Partition(partition) => components.extend(partition.components()),
-            GpuUnit::Subnet(subnet) => components.push(subnet.component()),
+            GpuUnit::Sm(sm) => per_kernel.iter_mut().zip(&sm.stats().kernels).for_each(|(sum, part)| sum.add(part)),
             GpuUnit::Grid(grid) => {
                 kernels = grid.kernel_stats();
-                end = grid_end(grid);
-                components.push(ComponentStats { kind: "grid", id: 0, counters: counted(grid.counters()) });
+                end = grid.end_cycle().map(|cycle| cycle.0);
             }
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {
@@ -217,15 +209,4 @@ fn outcome(
     }
     let (intervals, timeline) = observer.into_series();
     Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, intervals, timeline, notes }
-}
-
-fn grid_end(grid: &Grid) -> Option<u64> {
-    grid.end_cycle().map(|cycle| cycle.0)
-}
-
-/// A counter struct as the results list it.
-pub(super) fn counted<C: Counters>(counters: &C) -> Vec<Counted> {
-    let mut all = Vec::with_capacity(C::INFO.len());
-    counters.visit(&mut |info, value| all.push(Counted { info, value }));
-    all
 }

@@ -193,6 +193,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         }
         workers.iter_mut().for_each(Worker::index_slots);
 
+        let starts_with_cut = director.wants_start();
         let control = Control {
             director,
             stop: settings.stop.clone(),
@@ -215,7 +216,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             looked: Instant::now(),
         };
         let shared = Shared {
-            step: Step::Run,
+            step: if starts_with_cut { Step::Settle } else { Step::Run },
             epoch: 1,
             bounds: vec![Cycle(0); classes.len()],
             classes,

@@ -46,11 +46,20 @@ pub trait Unit: Send + 'static {
     /// Carries out a decision that takes effect at cycle `at`, the unit's present.
     fn apply(&mut self, at: Cycle, decision: &Self::Decision);
 
-    /// Work done so far, for a progress display alone: instructions of an SM, nothing elsewhere.
-    fn progress(&self) -> u64 {
-        0
+    /// Work done so far, for a progress display alone.
+    fn progress(&self) -> Work {
+        Work::default()
     }
 
     /// What the unit waits for, in the words of the machine and with cycles, when it has work left and cannot go on.
     fn waiting(&self) -> Vec<String>;
+}
+
+/// Work that a unit did, for a progress display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Instructions issued.
+    pub instructions: u64,
+    /// Pieces of the workload completed (CTAs).
+    pub tasks: u64,
 }
