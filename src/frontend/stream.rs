@@ -5,7 +5,10 @@
 //! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
 //! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::base::LaneMask;
 
@@ -49,6 +52,13 @@ impl WarpStream {
     /// Bytes that the stream occupies.
     pub fn bytes(&self) -> usize {
         self.words.len() * 4
+    }
+
+    /// A hash of the contents, equal for equal streams and the same on every machine run.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.words.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The instruction at `cursor`, which moves behind it; `None` at the end.
