@@ -5,6 +5,7 @@
 
 mod inst;
 pub mod isa;
+pub mod model;
 pub mod sass;
 mod stream;
 mod workload;

@@ -197,6 +197,29 @@ impl StreamBuilder {
         self.words.push(stride as u32);
     }
 
+    /// Appends instructions without addresses, all lanes active, by their indices, each below 2^24.
+    #[inline]
+    pub fn ops(&mut self, indices: &[u32]) {
+        debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
+        self.words.extend_from_slice(indices);
+        self.len += indices.len() as u32;
+    }
+
+    /// Appends an access of all lanes whose form is known: `tail` is the stride of an affine access, or the 31 differences
+    /// of one in deltas.
+    #[inline]
+    pub fn prepared(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
+        debug_assert!(matches!((form, tail.len()), (AddressForm::Affine, 1) | (AddressForm::Deltas, 31)));
+        self.head(index, LaneMask::FULL, form);
+        self.wide(base);
+        self.words.extend_from_slice(tail);
+    }
+
+    /// Instructions appended so far.
+    pub fn instructions(&self) -> u32 {
+        self.len
+    }
+
     /// The finished stream; the builder is empty again and keeps its allocation.
     pub fn finish(&mut self) -> WarpStream {
         let stream = WarpStream { words: self.words.as_slice().into(), len: self.len };
