@@ -83,3 +83,81 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
 }
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn every_built_in_machine_and_model_is_listed_can_be_shown_and_is_valid() {
+    let list = stdout(&warpshard(&["list"]));
+    for (kind, names) in
+        [("machine", &["v100", "m2090", "tiny"][..]), ("workload", &["gemm_tiled", "vecadd", "stream", "reduce", "gather"])]
+    {
+        for name in names {
+            assert!(list.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))), "{name} is not in {list}");
+            let output = warpshard(&["show", kind, name]);
+            assert_eq!(code(&output), 0, "{}", stderr(&output));
+            assert!(stdout(&output).contains(name), "{}", stdout(&output));
+        }
+    }
+}
+
+#[test]
+fn what_show_prints_of_a_machine_is_a_machine() {
+    let folder = scratch();
+    let file = folder.path().join("m.toml");
+    let shown = warpshard(&["show", "machine", "tiny", "--set", "gpu.sms=3"]);
+    std::fs::write(&file, &shown.stdout).unwrap();
+    let output = warpshard(&["check", file.to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("tiny, 3 SMs"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_model_written_as_a_trace_is_a_valid_trace_with_the_same_ctas() {
+    let folder = scratch();
+    let out = folder.path().join("t");
+    let out = out.to_str().unwrap();
+    let written = warpshard(&["trace", "vecadd", "--set", "workload.n=1000", "--out", out]);
+    assert_eq!(code(&written), 0, "{}", stderr(&written));
+    let checked = warpshard(&["check", &format!("{out}/kernelslist.g")]);
+    assert!(stdout(&checked).contains("1 kernel, 4 CTAs"), "{}", stdout(&checked));
+    let again = warpshard(&["trace", "vecadd", "--out", out]);
+    assert_eq!(code(&again), 6, "{}", stderr(&again));
+}
+
+#[test]
+fn check_goes_on_after_a_bad_file_and_ends_with_its_code() {
+    let folder = scratch();
+    let bad = folder.path().join("bad.toml");
+    std::fs::write(&bad, "extends = \"tiny\"\n[gpu]\nsmms = 4\n").unwrap();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/workloads/vecadd.toml");
+    let output = warpshard(&["check", bad.to_str().unwrap(), "missing/kernelslist.g", model]);
+    assert_eq!(code(&output), 3);
+    assert!(stdout(&output).contains("ok, a kernel model: vecadd"), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("smms") && said.contains("sms") && said.contains("missing/kernelslist.g"), "{said}");
+}
+
+#[test]
+fn the_users_mistakes_have_their_own_codes_and_sentences() {
+    for (arguments, expected, says) in [
+        (&["run", "--machine", "v1000"][..], 3, "v100"),
+        (&["run", "--set", "gpu.sm=56"], 3, "gpu.sm"),
+        (&["run", "--workload", "gem_tiled"], 4, "gemm_tiled"),
+        (&["run", "--set", "workload.m=3"], 4, "no such parameter"),
+        (&["run", "--trace", "nowhere/kernelslist.g"], 4, "no such file"),
+        (&["run", "--kernels", "7-9"], 2, "selects none of the 1 kernels"),
+        (&["run", "--out", "/dev/null/x"], 6, "/dev/null"),
+        (&["show", "machine", "v1000"], 3, "v100"),
+        (&["show", "workload", "nothing.toml"], 4, "nothing.toml"),
+        (&["trace", "vecadd", "--out", "/dev/null/x"], 6, "/dev/null"),
+        (&["trace", "vecadd", "--set", "gpu.sms=3", "--out", "x"], 2, "workload.KEY"),
+    ] {
+        let output = warpshard(arguments);
+        assert_eq!(code(&output), expected, "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).starts_with("error: "), "{arguments:?}: {}", stderr(&output));
+    }
+}

@@ -73,7 +73,8 @@ pub struct RunArgs {
     /// Only these kernels: their numbers in the trace ("1-4,7", "3-") or a regular expression on their names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "What")]
     pub kernels: Option<String>,
-    /// Change a value of the machine; may be given several times. `warpshard show machine` lists the keys.
+    /// Change a value of the machine, or with workload.KEY a parameter of the kernel model; may be given several times.
+    /// `warpshard show` lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What")]
     pub set: Vec<(String, String)>,
     /// Seed of all random choices of kernel models.
@@ -136,8 +137,6 @@ pub enum ListWhat {
     Machines,
     /// Built-in kernel models.
     Workloads,
-    /// Comparisons with published or measured figures.
-    Studies,
     /// Counters of the results, with units and meanings.
     Counters,
 }
@@ -150,7 +149,7 @@ pub struct ShowArgs {
     /// Its built-in name, or a file.
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
-    /// Change a value of the machine first; may be given several times.
+    /// Change a value of the machine, or with workload.KEY a parameter of the model, first; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 }
@@ -176,6 +175,9 @@ pub struct TraceArgs {
     /// Seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
+    /// Change a parameter of the model; may be given several times.
+    #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
+    pub set: Vec<(String, String)>,
 }
 
 /// How long an epoch is.
@@ -199,6 +201,13 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE, as in gpu.sms=56".to_owned()),
     }
+}
+
+fn model_key_value(text: &str) -> Result<(String, String), String> {
+    key_value(text).and_then(|pair| match pair.0.starts_with("workload.") {
+        true => Ok(pair),
+        false => Err("a trace knows no machine; expected workload.KEY=VALUE".to_owned()),
+    })
 }
 
 #[cfg(test)]

@@ -4,12 +4,19 @@
 //! from options to [`Exit`]. The user's mistakes are [`Failure`]s; a panic is ours and ends with [`Exit::Internal`].
 
 pub mod args;
+mod check;
 pub mod exit;
+mod inputs;
 mod interrupt;
+mod list;
 mod output;
 mod progress;
+mod run;
+mod runfile;
 mod seam;
 mod select;
+mod show;
+mod trace;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,7 +44,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))) {
         Ok(Ok(exit)) => exit,
         Ok(Err(failure)) => {
-            report_failure(&failure);
+            output::report(&failure);
             failure.exit
         }
         // The panic's own message is on standard error already.
@@ -51,7 +58,11 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn dispatch(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
-        _ => Err(Failure::new(Exit::Unsupported, "the rooms behind this command are not joined yet")),
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::List(args) => list::list(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Trace(args) => trace::trace(&args),
     }
 }
 
@@ -63,10 +74,4 @@ fn help_or_usage(message: &clap::Error) -> Exit {
         (Err(error), false) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Output,
         (_, false) => Exit::Ok,
     }
-}
-
-fn report_failure(failure: &Failure) {
-    let message = failure.message.trim_end();
-    // Messages about configurations are lists in which each problem is already marked.
-    output::warn(&if message.starts_with("error: ") { message.to_owned() } else { format!("error: {message}") });
 }

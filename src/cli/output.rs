@@ -31,3 +31,10 @@ pub(super) fn stdout_style() -> Style {
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     if wanted && capable && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
 }
+
+/// Tells the user why something failed.
+pub(super) fn report(failure: &Failure) {
+    let message = failure.message.trim_end();
+    // Messages about files are lists in which each problem is already marked.
+    warn(&if message.starts_with("error: ") { message.to_owned() } else { format!("error: {message}") });
+}

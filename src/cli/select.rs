@@ -25,9 +25,7 @@ impl Selection {
         let usage = |message: String| Failure::new(Exit::Usage, format!("--kernels {text}: {message}"));
         if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',') {
             let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-            return ranges
-                .map(Self::Numbers)
-                .ok_or_else(|| usage("expected numbers and ascending ranges, as in 1-4,7 or 3- or -9".into()));
+            return ranges.map(Self::Numbers).ok_or_else(|| usage("expected numbers and ascending ranges, as in 1-4,7 or 3- or -9".into()));
         }
         Regex::new(text).map(Self::Name).map_err(|error| usage(format!("neither a range nor a regular expression: {error}")))
     }

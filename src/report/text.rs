@@ -54,6 +54,11 @@ pub fn count(value: u64) -> String {
     text
 }
 
+/// A count with its noun: "1 kernel", "2,000 CTAs".
+pub fn counted(value: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// A value with an SI prefix and three significant digits: "1.23 M".
 pub fn si(value: f64) -> String {
     if value < 0.0 {
@@ -185,6 +190,7 @@ mod tests {
     #[test]
     fn numbers_read_like_numbers() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "CTA"), counted(2000, "CTA")], ["1 CTA", "2,000 CTAs"]);
         assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
         assert_eq!([0.000_004_2, 0.25, 3.0, 135.0].map(seconds), ["4.20 us", "250 ms", "3.00 s", "2 min 15 s"]);
     }
