@@ -223,12 +223,8 @@ mod tests {
     fn the_hash_equals_the_published_matrices() {
         // Output bit i is the parity of the address bits in row i.
         let of = |bits: &[u32]| bits.iter().fold(0u64, |mask, bit| mask | 1 << bit);
-        let banks16 = [
-            of(&[11, 10, 9, 8, 6, 4, 3, 0]),
-            of(&[12, 8, 7, 6, 5, 3, 1, 0]),
-            of(&[9, 8, 7, 6, 4, 2, 1]),
-            of(&[10, 9, 8, 7, 5, 3, 2]),
-        ];
+        let banks16 =
+            [of(&[11, 10, 9, 8, 6, 4, 3, 0]), of(&[12, 8, 7, 6, 5, 3, 1, 0]), of(&[9, 8, 7, 6, 4, 2, 1]), of(&[10, 9, 8, 7, 5, 3, 2])];
         let banks32 = [
             of(&[13, 12, 11, 10, 9, 6, 5, 3, 0]),
             of(&[14, 13, 12, 11, 10, 7, 6, 4, 1]),
