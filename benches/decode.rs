@@ -79,5 +79,10 @@ fn decode(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decode);
+criterion_group! {
+    name = benches;
+    // The plots' text backend has no font to draw with.
+    config = Criterion::default().without_plots();
+    targets = decode
+}
 criterion_main!(benches);
