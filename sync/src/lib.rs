@@ -14,7 +14,7 @@
 //! # The terms
 //! * [`EpochBarrier`]: the meeting point. Each worker holds a [`Party`] with a *local state* of its own and reads a
 //!   *shared state*. The last to arrive runs the *control step*, alone, on all of them; then everybody goes on.
-//! * [`mailbox`]: carries a batch from one worker to another; what is sent in epoch e is seen in epoch e+1. It has one
+//! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is seen in epoch e+1. It has one
 //!   *slot* per parity of the epoch, so sender and receiver are never in the same one.
 //! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
@@ -27,7 +27,7 @@
 //! Two workers send each other their numbers; the control step counts the epochs and sees all states.
 //!
 //! ```
-//! use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox};
+//! use warpshard_sync::{EpochBarrier, Party, Receiver, Sender, WaitPolicy, mailbox};
 //!
 //! let (to_second, from_first) = mailbox();
 //! let (to_first, from_second) = mailbox();
@@ -35,12 +35,12 @@
 //! let locals = vec![(to_second, from_second, 0), (to_first, from_first, 0)];
 //! let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy::for_threads(2, 2));
 //! let ends = std::thread::scope(|scope| {
-//!     let run = |mut party: warpshard_sync::Party<_, u64>| {
+//!     let run = |mut party: Party<(Sender<u64>, Receiver<u64>, u64), u64>| {
 //!         let mut batch = Vec::new();
 //!         while *party.shared() < 10 {
 //!             let worker = party.index() as u64;
 //!             let ((sender, receiver, sum), &epoch) = party.both();
-//!             receiver.receive(epoch, |number: u64| *sum += number);
+//!             receiver.receive(epoch, |number| *sum += number);
 //!             batch.push(100 * worker + epoch);
 //!             sender.send(epoch, &mut batch);
 //!             // Last in the epoch or not: afterwards all see the next one.
