@@ -91,36 +91,91 @@ pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
 pub struct MemoryLevel {
     /// What people call it.
     pub name: &'static str,
-    /// What its counts are of.
-    pub unit: &'static str,
-    /// Reads, or all accesses where the level does not tell them apart.
-    pub reads: Option<u64>,
-    /// Reads that hit; in DRAM, the accesses that hit an open row.
-    pub read_hits: Option<u64>,
-    /// Writes.
-    pub writes: Option<u64>,
-    /// Writes that hit.
-    pub write_hits: Option<u64>,
+    /// Reads by what became of them.
+    pub reads: Accesses,
+    /// Writes by what became of them.
+    pub writes: Accesses,
     /// Bytes moved.
     pub bytes: Option<u64>,
 }
 
-/// The levels that have any of their counters, from the SMs outwards.
-pub fn memory_levels(totals: &Totals) -> Vec<MemoryLevel> {
-    let level = |name, kind: &str, unit, prefix: &str| {
-        let get = |counter: &str| totals.get(kind, &format!("{prefix}{counter}"));
-        MemoryLevel {
-            name,
-            unit,
-            reads: get("reads"),
-            read_hits: get("read_hits"),
-            writes: get("writes"),
-            write_hits: get("write_hits"),
-            bytes: get("bytes"),
+/// Accesses of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// How many.
+    pub all: Option<u64>,
+    /// Those that hit; in DRAM, an open row.
+    pub hits: Option<u64>,
+    /// Those that found their data on its way.
+    pub pending: Option<u64>,
+}
+
+impl Accesses {
+    /// Share of hits.
+    pub fn hit_rate(&self) -> Option<f64> {
+        ratio(self.hits?, self.all?)
+    }
+
+    /// Share of accesses whose data was on its way.
+    pub fn pending_rate(&self) -> Option<f64> {
+        ratio(self.pending?, self.all?)
+    }
+
+    /// From the counters `PREFIX_hits`, `PREFIX_pending_hits`, `PREFIX_misses` and `PREFIX_sector_misses`.
+    fn of_cache(get: &dyn Fn(&str) -> Option<u64>, prefix: &str) -> Self {
+        let [hits, pending, misses, sector_misses] =
+            ["hits", "pending_hits", "misses", "sector_misses"].map(|outcome| get(&format!("{prefix}_{outcome}")));
+        let all = [hits, pending, misses, sector_misses].into_iter().flatten().reduce(|a, b| a + b);
+        Self { all, hits, pending }
+    }
+}
+
+/// The counters that SMs keep per kernel, summed over the kernels.
+pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
+    let mut sums: Vec<Counted> = Vec::new();
+    for counted in outcome.kernels.iter().flat_map(|kernel| &kernel.counters) {
+        match sums.iter_mut().find(|sum| sum.info.name == counted.info.name) {
+            Some(sum) => sum.value += counted.value,
+            None => sums.push(*counted),
         }
-    };
-    let levels = [level("L1", "sm", "sectors", "l1_"), level("L2", "llc", "sectors", ""), level("DRAM", "dram", "bursts", "")];
-    levels.into_iter().filter(|l| l.reads.is_some()).collect()
+    }
+    sums
+}
+
+/// How full the SMs were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupancy {
+    /// Share of SM cycles with a CTA resident.
+    pub active: f64,
+    /// Mean resident warps of an SM in those cycles.
+    pub warps: f64,
+}
+
+/// How full the SMs were; `None` when they do not say, or no CTA ran.
+pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
+    let sm = |name| totals.get("sm", name);
+    let active = sm("active_cycles")?;
+    Some(Occupancy { active: ratio(active, sm("cycles")?)?, warps: ratio(sm("resident_warp_cycles")?, active)? })
+}
+
+/// The levels that have any of their counters, from the SMs outwards.
+pub fn memory_levels(outcome: &Outcome, totals: &Totals) -> Vec<MemoryLevel> {
+    let sums = kernel_totals(outcome);
+    let kernels = |name: &str| counter(&sums, name);
+    let llc = |name: &str| totals.get("llc", name);
+    let dram = |name: &str| totals.get("dram", name);
+    let row = |all, hits| Accesses { all: dram(all), hits: dram(hits), pending: None };
+    let levels = [
+        MemoryLevel {
+            name: "L1",
+            reads: Accesses::of_cache(&kernels, "l1_read"),
+            writes: Accesses::of_cache(&kernels, "l1_write"),
+            bytes: None,
+        },
+        MemoryLevel { name: "L2", reads: Accesses::of_cache(&llc, "read"), writes: Accesses::of_cache(&llc, "write"), bytes: None },
+        MemoryLevel { name: "DRAM", reads: row("reads", "read_row_hits"), writes: row("writes", "write_row_hits"), bytes: dram("bytes") },
+    ];
+    levels.into_iter().filter(|l| l.reads.all.is_some()).collect()
 }
 
 /// Instructions and cycles of a kernel, a stream or the whole run.
@@ -232,10 +287,29 @@ mod tests {
     fn counters_are_summed_per_kind_in_the_order_of_the_machine() {
         let totals = Totals::of(&sample::outcome().components);
         assert_eq!(totals.0.iter().map(|k| (k.kind, k.count)).collect::<Vec<_>>(), [("sm", 2), ("llc", 2), ("dram", 1)]);
-        assert_eq!(totals.get("sm", "l1_reads"), Some(3_000));
+        assert_eq!(totals.get("sm", "packets_sent"), Some(3_000));
         assert_eq!(totals.get("sm", "no such counter"), None);
-        assert_eq!(totals.get("tile", "l1_reads"), None);
-        assert_eq!(totals.sum("sm", &["l1_reads", "no such counter"]), Some(3_000));
+        assert_eq!(totals.get("tile", "packets_sent"), None);
+        assert_eq!(totals.sum("sm", &["packets_sent", "no such counter"]), Some(3_000));
+    }
+
+    #[test]
+    fn a_level_without_counters_is_left_out_and_misses_of_all_kinds_count() {
+        let mut outcome = sample::outcome();
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components));
+        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
+        assert_eq!(levels[0].reads, Accesses { all: Some(2 * 1_000), hits: Some(2 * 600), pending: Some(2 * 100) });
+        assert_eq!(levels[1].reads.hit_rate(), Some(0.2));
+        outcome.components.retain(|c| c.kind != "llc");
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components));
+        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "DRAM"]);
+    }
+
+    #[test]
+    fn occupancy_counts_warps_only_while_a_cta_is_resident() {
+        let totals = Totals::of(&sample::outcome().components);
+        assert_eq!(occupancy(&totals), Some(Occupancy { active: 0.5, warps: 12.0 }));
+        assert_eq!(occupancy(&Totals::default()), None);
     }
 
     #[test]

@@ -38,14 +38,20 @@ fn sm(id: u32, scale: u64) -> ComponentStats {
             "stall_scoreboard" "scheduler cycles" = 6_000 * scale,
             "stall_barrier" "scheduler cycles" = 10 * scale,
             "idle" "scheduler cycles" = 29_590 - 6_410 * (scale - 1),
-            "l1_reads" "sectors" = 1_000 * scale,
-            "l1_read_hits" "sectors" = 600 * scale,
+            "packets_sent" "packets" = 1_000 * scale,
+            "cycles" "cycles" = 18_000,
+            "active_cycles" "cycles" = 9_000,
+            "resident_warp_cycles" "warps x cycles" = 9_000 * 8 * scale,
         ],
     }
 }
 
 fn llc(id: u32) -> ComponentStats {
-    ComponentStats { kind: "llc", id, counters: counted!["reads" "sectors" = 500, "read_hits" "sectors" = 100, "writes" "sectors" = 40] }
+    ComponentStats {
+        kind: "llc",
+        id,
+        counters: counted!["read_hits" "accesses" = 100, "read_misses" "accesses" = 390, "read_sector_misses" "accesses" = 10],
+    }
 }
 
 fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64, u64, u64), instructions: u64) -> KernelStats {
@@ -61,13 +67,20 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
         started: Some(started),
         ended: Some(ended),
         launch_latency_cycles: if index == 0 { 5_000 } else { 0 },
-        counters: counted!["warp_instructions" "instructions" = instructions, "thread_instructions" "instructions" = instructions * 30],
+        counters: counted![
+            "warp_instructions" "instructions" = instructions,
+            "thread_instructions" "instructions" = instructions * 30,
+            "l1_read_hits" "accesses" = 600,
+            "l1_read_pending_hits" "accesses" = 100,
+            "l1_read_misses" "accesses" = 250,
+            "l1_read_sector_misses" "accesses" = 50,
+        ],
     }
 }
 
 /// Two kernels on two SMs.
 pub(super) fn outcome() -> Outcome {
-    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "bursts" = 700, "bytes" "bytes" = 29_120];
+    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "read_row_hits" "bursts" = 700, "bytes" "bytes" = 29_120];
     let mut components = vec![sm(0, 1), sm(1, 2), llc(0), llc(1)];
     components.push(ComponentStats { kind: "dram", id: 0, counters: dram });
     Outcome {
