@@ -1,5 +1,6 @@
 //! The GPU: grid scheduler and SMs.
 
 pub mod occupancy;
+pub mod sm;
 #[cfg(test)]
 pub(crate) mod test_machine;
