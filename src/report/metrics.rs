@@ -91,42 +91,24 @@ pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
 pub struct MemoryLevel {
     /// What people call it.
     pub name: &'static str,
-    /// Reads by what became of them.
-    pub reads: Accesses,
-    /// Writes by what became of them.
-    pub writes: Accesses,
-    /// Bytes moved.
+    /// Accesses; in DRAM, bursts.
+    pub accesses: u64,
+    /// Writes among them, where the level tells.
+    pub writes: Option<u64>,
+    /// Accesses that found their data; in DRAM, requests that found their row open.
+    pub hits: u64,
+    /// Accesses that found their data on its way.
+    pub pending: Option<u64>,
+    /// Accesses that did not find it; in DRAM, requests that had to open their row.
+    pub misses: u64,
+    /// Bytes moved, where that follows from the accesses.
     pub bytes: Option<u64>,
 }
 
-/// Accesses of one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
-    /// How many.
-    pub all: Option<u64>,
-    /// Those that hit; in DRAM, an open row.
-    pub hits: Option<u64>,
-    /// Those that found their data on its way.
-    pub pending: Option<u64>,
-}
-
-impl Accesses {
-    /// Share of hits.
-    pub fn hit_rate(&self) -> Option<f64> {
-        ratio(self.hits?, self.all?)
-    }
-
-    /// Share of accesses whose data was on its way.
-    pub fn pending_rate(&self) -> Option<f64> {
-        ratio(self.pending?, self.all?)
-    }
-
-    /// From the counters `PREFIX_hits`, `PREFIX_pending_hits`, `PREFIX_misses` and `PREFIX_sector_misses`.
-    fn of_cache(get: &dyn Fn(&str) -> Option<u64>, prefix: &str) -> Self {
-        let [hits, pending, misses, sector_misses] =
-            ["hits", "pending_hits", "misses", "sector_misses"].map(|outcome| get(&format!("{prefix}_{outcome}")));
-        let all = [hits, pending, misses, sector_misses].into_iter().flatten().reduce(|a, b| a + b);
-        Self { all, hits, pending }
+impl MemoryLevel {
+    /// A part of the accesses that hit, are pending or miss, as their share.
+    pub fn share(&self, part: u64) -> Option<f64> {
+        ratio(part, self.hits + self.pending.unwrap_or(0) + self.misses)
     }
 }
 
@@ -158,24 +140,49 @@ pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
     Some(Occupancy { active: ratio(active, sm("cycles")?)?, warps: ratio(sm("resident_warp_cycles")?, active)? })
 }
 
-/// The levels that have any of their counters, from the SMs outwards.
-pub fn memory_levels(outcome: &Outcome, totals: &Totals) -> Vec<MemoryLevel> {
+/// The levels that have their counters, from the SMs outwards. A DRAM burst moves `burst_bytes`.
+pub fn memory_levels(outcome: &Outcome, totals: &Totals, burst_bytes: u64) -> Vec<MemoryLevel> {
+    [l1(outcome), llc(outcome, totals), dram(totals, burst_bytes)].into_iter().flatten().collect()
+}
+
+fn l1(outcome: &Outcome) -> Option<MemoryLevel> {
     let sums = kernel_totals(outcome);
-    let kernels = |name: &str| counter(&sums, name);
-    let llc = |name: &str| totals.get("llc", name);
-    let dram = |name: &str| totals.get("dram", name);
-    let row = |all, hits| Accesses { all: dram(all), hits: dram(hits), pending: None };
-    let levels = [
-        MemoryLevel {
-            name: "L1",
-            reads: Accesses::of_cache(&kernels, "l1_read"),
-            writes: Accesses::of_cache(&kernels, "l1_write"),
-            bytes: None,
-        },
-        MemoryLevel { name: "L2", reads: Accesses::of_cache(&llc, "read"), writes: Accesses::of_cache(&llc, "write"), bytes: None },
-        MemoryLevel { name: "DRAM", reads: row("reads", "read_row_hits"), writes: row("writes", "write_row_hits"), bytes: dram("bytes") },
-    ];
-    levels.into_iter().filter(|l| l.reads.all.is_some()).collect()
+    let get = |name: &str| counter(&sums, name);
+    let part = |read: &str, write: &str| Some(get(read)? + get(write)?);
+    let hits = part("l1_read_hits", "l1_write_hits")?;
+    let pending = part("l1_read_pending_hits", "l1_write_pending_hits")?;
+    let misses = part("l1_read_misses", "l1_write_misses")? + part("l1_read_sector_misses", "l1_write_sector_misses")?;
+    let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"];
+    let writes = writes.iter().filter_map(|name| get(name)).sum();
+    let accesses = hits + pending + misses;
+    Some(MemoryLevel { name: "L1", accesses, writes: Some(writes), hits, pending: Some(pending), misses, bytes: None })
+}
+
+fn llc(outcome: &Outcome, totals: &Totals) -> Option<MemoryLevel> {
+    let get = |name| totals.get("llc", name);
+    Some(MemoryLevel {
+        name: "L2",
+        accesses: get("accesses")?,
+        writes: counter(&kernel_totals(outcome), "llc_writes"),
+        hits: get("read_hits")? + get("write_hits")?,
+        pending: get("pending_hits"),
+        misses: get("misses")?,
+        bytes: None,
+    })
+}
+
+fn dram(totals: &Totals, burst_bytes: u64) -> Option<MemoryLevel> {
+    let get = |name| totals.get("dram", name);
+    let accesses = get("reads")? + get("writes")?;
+    Some(MemoryLevel {
+        name: "DRAM",
+        accesses,
+        writes: get("writes"),
+        hits: get("row_hits")?,
+        pending: None,
+        misses: get("row_misses")?,
+        bytes: Some(accesses * burst_bytes),
+    })
 }
 
 /// Instructions and cycles of a kernel, a stream or the whole run.
@@ -296,12 +303,14 @@ mod tests {
     #[test]
     fn a_level_without_counters_is_left_out_and_misses_of_all_kinds_count() {
         let mut outcome = sample::outcome();
-        let levels = memory_levels(&outcome, &Totals::of(&outcome.components));
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);
         assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
-        assert_eq!(levels[0].reads, Accesses { all: Some(2 * 1_000), hits: Some(2 * 600), pending: Some(2 * 100) });
-        assert_eq!(levels[1].reads.hit_rate(), Some(0.2));
+        let (l1, l2, dram) = (&levels[0], &levels[1], &levels[2]);
+        assert_eq!((l1.accesses, l1.writes, l1.share(l1.hits)), (2 * 1_200, Some(2 * 200), Some(0.5)));
+        assert_eq!((l2.accesses, l2.writes, l2.share(l2.misses)), (1_000, None, Some(0.75)));
+        assert_eq!((dram.bytes, dram.share(dram.hits)), (Some(910 * 32), Some(0.8)));
         outcome.components.retain(|c| c.kind != "llc");
-        let levels = memory_levels(&outcome, &Totals::of(&outcome.components));
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);
         assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "DRAM"]);
     }
 

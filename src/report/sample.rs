@@ -25,6 +25,7 @@ pub(super) fn facts() -> RunFacts {
         seed: 1,
         core: Frequency::mhz(1000),
         sms: 2,
+        dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
     }
 }
@@ -50,7 +51,13 @@ fn llc(id: u32) -> ComponentStats {
     ComponentStats {
         kind: "llc",
         id,
-        counters: counted!["read_hits" "accesses" = 100, "read_misses" "accesses" = 390, "read_sector_misses" "accesses" = 10],
+        counters: counted![
+            "accesses" "accesses" = 500,
+            "misses" "accesses" = 375,
+            "pending_hits" "accesses" = 25,
+            "read_hits" "accesses" = 70,
+            "write_hits" "accesses" = 30,
+        ],
     }
 }
 
@@ -74,13 +81,17 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
             "l1_read_pending_hits" "accesses" = 100,
             "l1_read_misses" "accesses" = 250,
             "l1_read_sector_misses" "accesses" = 50,
+            "l1_write_hits" "accesses" = 0,
+            "l1_write_pending_hits" "accesses" = 0,
+            "l1_write_misses" "accesses" = 200,
+            "l1_write_sector_misses" "accesses" = 0,
         ],
     }
 }
 
 /// Two kernels on two SMs.
 pub(super) fn outcome() -> Outcome {
-    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "read_row_hits" "bursts" = 700, "bytes" "bytes" = 29_120];
+    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "requests" = 400, "row_misses" "requests" = 100];
     let mut components = vec![sm(0, 1), sm(1, 2), llc(0), llc(1)];
     components.push(ComponentStats { kind: "dram", id: 0, counters: dram });
     Outcome {

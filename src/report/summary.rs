@@ -3,7 +3,7 @@
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::facts::RunFacts;
-use super::metrics::{self, MemoryLevel, Occupancy, Totals, Work};
+use super::metrics::{self, Occupancy, Totals, Work};
 use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si};
 
 /// Kernels listed one by one; of more, the longest are shown.
@@ -127,28 +127,30 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
 }
 
 fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) -> String {
-    let levels = metrics::memory_levels(outcome, totals);
+    let levels = metrics::memory_levels(outcome, totals, facts.dram_burst_bytes);
     if levels.is_empty() {
         return String::new();
     }
     let elapsed = facts.seconds(outcome.cycles);
-    let heads = ["reads", "hit", "pending", "writes", "hit", "pending", "bytes", "bandwidth", "of peak"].map(|head| (head, Align::Right));
+    let heads = ["accesses", "writes", "hit", "pending", "miss", "moved", "bandwidth", "of peak"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("level", Align::Left)][..], &heads].concat());
-    for MemoryLevel { name, reads, writes, bytes } in &levels {
-        let mut cells = vec![(*name).to_owned()];
-        for accesses in [reads, writes] {
-            cells.extend([known(accesses.all, count), known(accesses.hit_rate(), percent), known(accesses.pending_rate(), percent)]);
-        }
-        let bandwidth = bytes.and_then(|b| metrics::per_second(b as f64, elapsed));
-        let peak = bandwidth.filter(|_| *name == "DRAM" && facts.dram_bytes_per_second > 0.0).map(|b| b / facts.dram_bytes_per_second);
-        cells.extend([
-            known(*bytes, |b| format!("{}B", si(b as f64))),
-            known(bandwidth, |b| format!("{}B/s", si(b))),
+    for level in &levels {
+        let share = |part: Option<u64>| known(part.and_then(|part| level.share(part)), percent);
+        let bandwidth = level.bytes.and_then(|bytes| metrics::per_second(bytes as f64, elapsed));
+        let peak = bandwidth.filter(|_| facts.dram_bytes_per_second > 0.0).map(|b| b / facts.dram_bytes_per_second);
+        table.row(vec![
+            level.name.to_owned(),
+            count(level.accesses),
+            known(level.writes, count),
+            share(Some(level.hits)),
+            share(level.pending),
+            share(Some(level.misses)),
+            known(level.bytes, |bytes| format!("{}B", si(bytes as f64))),
+            known(bandwidth, |bandwidth| format!("{}B/s", si(bandwidth))),
             known(peak, percent),
         ]);
-        table.row(cells);
     }
-    let meaning = "a pending access finds its data on its way; a hit in DRAM is a hit in an open row";
+    let meaning = "pending: the data was on its way; DRAM counts bursts, and requests by whether their row was open";
     section("Memory", style) + &table.render(style) + &format!("  {}\n", style.faint(meaning))
 }
 
