@@ -14,7 +14,9 @@ pub mod machine;
 mod nearest;
 pub mod provenance;
 pub mod quantity;
+pub mod reference;
 pub mod resolve;
+pub mod run;
 pub mod source;
 pub mod value;
 
@@ -22,4 +24,5 @@ pub use error::{ConfigErrors, Problem};
 pub use load::{Builtin, Loaded, builtin_machines};
 pub use machine::Machine;
 pub use provenance::Provenance;
+pub use run::{RunConfig, RunFile};
 pub use source::Override;

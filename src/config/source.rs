@@ -33,7 +33,7 @@ pub struct Entry {
 pub struct Schema {
     /// The whole dotted keys, in the order of the reference.
     pub keys: Vec<&'static str>,
-    /// Top-level tables that belong to somebody else and are passed over.
+    /// Top-level keys and tables that belong to somebody else and are passed over.
     pub foreign: Vec<&'static str>,
 }
 
@@ -152,7 +152,7 @@ fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
         let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
         let key_place = Place { source: Arc::clone(into.source), span: key.span() };
         match value.get_ref() {
-            DeValue::Table(_) if prefix.is_empty() && into.schema.foreign.contains(&path.as_str()) => {}
+            _ if prefix.is_empty() && into.schema.foreign.contains(&path.as_str()) => {}
             DeValue::Table(inner) if into.schema.is_table(&path) => flatten(&path, inner, into),
             DeValue::Table(_) if !into.schema.keys.contains(&path.as_str()) => {
                 let near = nearest_key(&path, into.schema.tables()).map(|near| format!("did you mean [{near}]?"));

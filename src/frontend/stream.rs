@@ -54,6 +54,11 @@ impl WarpStream {
         self.words.len() * 4
     }
 
+    /// Whether both streams are the same allocation, as equal warps of a trace are.
+    pub fn shares_memory_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.words, &other.words)
+    }
+
     /// A hash of the contents, equal for equal streams and the same on every machine run.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();

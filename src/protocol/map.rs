@@ -1,4 +1,9 @@
 //! Where an address lives: its LLC slice, and its bank, row and column in the slice's channel.
+//!
+//! The mapping follows GPGPU-Sim's `-gpgpu_mem_addr_mapping dramid@N;...`: the partition number is taken out of the address
+//! at one bit (by shifting, or by division when the number of partitions is not a power of two), and what remains is cut
+//! into row, bank and column by masks. The lowest bank bits tell the slices of a partition apart, and the number so formed
+//! is mixed with the address bits above it.
 
 use crate::base::{Addr, SliceId};
 
@@ -14,15 +19,15 @@ pub enum PartitionHash {
 }
 
 /// A place in a memory partition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The slice, counted over the chip.
     pub slice: SliceId,
-    /// Bank of the channel, bank group in the low bits where the machine says so.
+    /// Bank of the channel.
     pub bank: u32,
     /// Row of the bank.
     pub row: u32,
-    /// Column of the row, in bytes.
+    /// Column of the row, in units of the lowest column bit.
     pub column: u32,
 }
 
@@ -31,7 +36,7 @@ pub struct Location {
 pub struct AddressMap {
     /// Memory partitions (channels) of the chip.
     pub partitions: u32,
-    /// LLC slices of a partition.
+    /// LLC slices of a partition, a power of two.
     pub slices_per_partition: u32,
     /// The partition number is taken out of the address at this bit: `1 << interleave_bit` bytes stay together.
     pub interleave_bit: u32,
@@ -39,21 +44,281 @@ pub struct AddressMap {
     pub row_mask: u64,
     /// The bits of the bank. The lowest of them also tell the slices of a partition apart.
     pub bank_mask: u64,
-    /// The bits of the column, in units of the burst.
+    /// The bits of the column; with the bits inside a burst, the column counts bytes.
     pub column_mask: u64,
     /// Mixing of the slice number.
     pub hash: PartitionHash,
 }
 
+/// An address cut in two: the partition number as written, and everything else.
+struct Split {
+    partition: u64,
+    rest: u64,
+}
+
 impl AddressMap {
-    /// The slice that owns `addr`.
+    /// The slice that owns `addr`. A few nanoseconds: called once per memory access.
     #[inline]
     pub fn slice_of(&self, addr: Addr) -> SliceId {
-        self.locate(addr).slice
+        self.hashed(&self.split(addr))
     }
 
-    /// Slice, bank, row and column of `addr`.
-    pub fn locate(&self, _addr: Addr) -> Location {
-        Location::default()
+    /// Slice, bank, row and column of `addr`. Address bits above the row are ignored, as in the reference.
+    #[inline]
+    pub fn locate(&self, addr: Addr) -> Location {
+        let split = self.split(addr);
+        Location {
+            slice: self.hashed(&split),
+            bank: gather(split.rest, self.bank_mask) as u32,
+            row: gather(split.rest, self.row_mask) as u32,
+            column: gather(split.rest, self.column_mask) as u32,
+        }
+    }
+
+    /// The address as a slice sees it, without the bits that tell partitions and slices apart: neighbouring lines of one
+    /// slice are neighbours, so that a slice's sets are all used.
+    #[inline]
+    pub fn within_slice(&self, addr: Addr) -> u64 {
+        let mut rest = self.split(addr).rest;
+        let mut banks = self.bank_mask;
+        for removed in 0..self.slices_per_partition.trailing_zeros() {
+            let bit = banks.trailing_zeros() - removed;
+            let below = (1 << bit) - 1;
+            rest = (rest >> (bit + 1)) << bit | rest & below;
+            banks &= banks - 1;
+        }
+        rest
+    }
+
+    #[inline]
+    fn split(&self, addr: Addr) -> Split {
+        let above = addr.0 >> self.interleave_bit;
+        let below = addr.0 & ((1 << self.interleave_bit) - 1);
+        let partitions = u64::from(self.partitions);
+        let (partition, quotient) = if partitions.is_power_of_two() {
+            (above & (partitions - 1), above >> partitions.trailing_zeros())
+        } else {
+            (above % partitions, above / partitions)
+        };
+        Split { partition, rest: quotient << self.interleave_bit | below }
+    }
+
+    #[inline]
+    fn hashed(&self, split: &Split) -> SliceId {
+        let slice_bits = self.slices_per_partition.trailing_zeros();
+        let plain = split.partition << slice_bits | lowest(split.rest, self.bank_mask, slice_bits);
+        let above = split.rest >> self.interleave_bit;
+        let slice = match self.hash {
+            PartitionHash::Linear => plain,
+            PartitionHash::Xor => {
+                let mixed = split.partition ^ (above >> slice_bits) & (u64::from(self.partitions) - 1);
+                mixed << slice_bits | plain & ((1 << slice_bits) - 1)
+            }
+            PartitionHash::Ipoly if self.partitions.is_power_of_two() => {
+                ipoly(above >> slice_bits, plain, self.partitions.trailing_zeros() + slice_bits)
+            }
+            PartitionHash::Ipoly => {
+                // The reference keeps the slice bits among the bits above when partitions are divided out, hashes into the
+                // next power of two and folds what lies beyond the last slice.
+                let bits = self.partitions.next_power_of_two().trailing_zeros() + slice_bits;
+                ipoly(above, plain, bits) % u64::from(self.partitions * self.slices_per_partition)
+            }
+        };
+        SliceId(slice as u16)
+    }
+}
+
+/// Mixes `above` into a number `index` of `bits` bits: the remainder of `above * x^bits + index`, seen as a polynomial over
+/// GF(2), by a primitive polynomial of degree `bits` (Rau, ISCA 1991).
+///
+/// The low 13, 15 and 19 bits of `above` take part for 16, 32 and 64 banks, as in GPGPU-Sim's `hashing.cc`.
+///
+/// # Panics
+/// For more than 10 bits.
+#[inline]
+pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
+    // The polynomial without its leading term, and how many bits above take part.
+    let (taps, inputs) = match bits {
+        0 => return 0,
+        1 => (0b1u64, 4),
+        2 => (0b11, 7),
+        3 => (0b11, 10),
+        4 => (0b11, 13),
+        5 => (0b101, 15),
+        6 => (0b11, 19),
+        7 => (0b11, 22),
+        8 => (0b11101, 25),
+        9 => (0b10001, 28),
+        10 => (0b1001, 31),
+        _ => panic!("no hashing polynomial of degree {bits}"),
+    };
+    let mut value = (above & ((1 << inputs) - 1)) << bits | index;
+    // Each round replaces x^bits by the taps; the value shrinks by at least `bits - 4` bits a round.
+    while value >> bits != 0 {
+        let high = value >> bits;
+        value &= (1 << bits) - 1;
+        let mut left = taps;
+        while left != 0 {
+            value ^= high << left.trailing_zeros();
+            left &= left - 1;
+        }
+    }
+    value
+}
+
+/// The bits of `value` under `mask`, moved together. Costs one step per run of ones in the mask.
+#[inline]
+fn gather(value: u64, mut mask: u64) -> u64 {
+    let mut result = 0;
+    let mut filled = 0;
+    while mask != 0 {
+        let start = mask.trailing_zeros();
+        let length = (mask >> start).trailing_ones();
+        let ones = u64::MAX >> (64 - length);
+        result |= (value >> start & ones) << filled;
+        filled += length;
+        mask &= !(ones << start);
+    }
+    result
+}
+
+/// The lowest `count` bits of `value` under `mask`.
+#[inline]
+fn lowest(value: u64, mut mask: u64, count: u32) -> u64 {
+    let mut result = 0;
+    for i in 0..count {
+        result |= (value >> mask.trailing_zeros() & 1) << i;
+        mask &= mask - 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// `dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS`, the mapping of SM7_QV100.
+    fn qv100() -> AddressMap {
+        AddressMap {
+            partitions: 32,
+            slices_per_partition: 2,
+            interleave_bit: 8,
+            row_mask: 0x0fff_8000,
+            bank_mask: 0x7100,
+            column_mask: 0x0eff,
+            hash: PartitionHash::Ipoly,
+        }
+    }
+
+    fn six_by_two(hash: PartitionHash) -> AddressMap {
+        AddressMap { partitions: 6, hash, ..qv100() }
+    }
+
+    /// Columns of the hash matrices for 16, 32 and 64 banks: what one bit above contributes, as published with the scheme.
+    #[test]
+    fn the_hash_equals_the_published_matrices() {
+        // Output bit i is the parity of the address bits in row i.
+        let of = |bits: &[u32]| bits.iter().fold(0u64, |mask, bit| mask | 1 << bit);
+        let banks16 =
+            [of(&[11, 10, 9, 8, 6, 4, 3, 0]), of(&[12, 8, 7, 6, 5, 3, 1, 0]), of(&[9, 8, 7, 6, 4, 2, 1]), of(&[10, 9, 8, 7, 5, 3, 2])];
+        let banks32 = [
+            of(&[13, 12, 11, 10, 9, 6, 5, 3, 0]),
+            of(&[14, 13, 12, 11, 10, 7, 6, 4, 1]),
+            of(&[14, 10, 9, 8, 7, 6, 3, 2, 0]),
+            of(&[11, 10, 9, 8, 7, 4, 3, 1]),
+            of(&[12, 11, 10, 9, 8, 5, 4, 2]),
+        ];
+        let banks64 = [
+            of(&[18, 17, 16, 15, 12, 10, 6, 5, 0]),
+            of(&[15, 13, 12, 11, 10, 7, 5, 1, 0]),
+            of(&[16, 14, 13, 12, 11, 8, 6, 2, 1]),
+            of(&[17, 15, 14, 13, 12, 9, 7, 3, 2]),
+            of(&[18, 16, 15, 14, 13, 10, 8, 4, 3]),
+            of(&[17, 16, 15, 14, 11, 9, 5, 4]),
+        ];
+        for rows in [&banks16[..], &banks32[..], &banks64[..]] {
+            let bits = rows.len() as u32;
+            for bit in 0..40 {
+                let expected = rows.iter().enumerate().fold(0, |value, (i, row)| value | (row >> bit & 1) << i);
+                assert_eq!(ipoly(1 << bit, 0, bits), expected, "bit {bit} of {bits}");
+            }
+            for index in 0..1 << bits {
+                assert_eq!(ipoly(0, index, bits), index);
+                assert_eq!(ipoly(0x1_2345, index, bits), ipoly(0x1_2345, 0, bits) ^ index);
+            }
+        }
+    }
+
+    #[test]
+    fn every_stretch_of_64_interleave_units_visits_every_slice_once() {
+        let map = qv100();
+        for stretch in [0, 1, 77, 0x1234_5678] {
+            let slices: HashSet<_> = (0..64).map(|i| map.slice_of(Addr((stretch * 64 + i) * 256))).collect();
+            assert_eq!(slices.len(), 64, "stretch {stretch}");
+        }
+    }
+
+    #[test]
+    fn strides_of_powers_of_two_spread_over_the_slices() {
+        let map = qv100();
+        for shift in 8..20 {
+            let slices: HashSet<_> = (0..64).map(|i| map.slice_of(Addr(0x7f00_0000_0000 + (i << shift)))).collect();
+            assert!(slices.len() >= 60, "stride 2^{shift} reaches {} slices", slices.len());
+        }
+    }
+
+    #[test]
+    fn fields_are_taken_from_the_bits_that_the_mapping_names() {
+        let map = AddressMap { hash: PartitionHash::Linear, ..qv100() };
+        // Partition bits 8 to 12; above them the fields of the string, five bits up.
+        let addr = 3 << 8 | 1 << 13 | 0b101 << 14 | 0b011 << 17 | 0x123 << 20 | 0x47;
+        let location = map.locate(Addr(addr));
+        assert_eq!(location.slice, SliceId(3 * 2 + 1));
+        assert_eq!(location.bank, 0b0111);
+        assert_eq!(location.row, 0x123);
+        assert_eq!(location.column, 0b101 << 8 | 0x47);
+        assert_eq!(map.locate(Addr(addr + (1 << 33))), location, "bits above the row do not matter");
+    }
+
+    #[test]
+    fn the_sixth_bit_above_flips_slices_as_the_polynomial_says() {
+        let map = qv100();
+        assert_eq!(map.slice_of(Addr(0)), SliceId(0));
+        assert_eq!(map.slice_of(Addr(1 << 8)), SliceId(2));
+        assert_eq!(map.slice_of(Addr(1 << 13)), SliceId(1));
+        assert_eq!(map.slice_of(Addr(1 << 14)), SliceId(0b11));
+        assert_eq!(map.slice_of(Addr(1 << 15)), SliceId(0b110));
+    }
+
+    #[test]
+    fn no_two_addresses_share_a_place() {
+        for map in [qv100(), AddressMap { hash: PartitionHash::Xor, ..qv100() }, six_by_two(PartitionHash::Linear)] {
+            let count = 1 << 16;
+            for base in [0, 0x1f00_0000] {
+                let places: HashSet<_> = (0..count).map(|i| map.locate(Addr(base + i * 32))).collect();
+                assert_eq!(places.len() as u64, count, "{:?}", map.hash);
+            }
+        }
+    }
+
+    #[test]
+    fn partitions_that_are_no_power_of_two_are_divided_out() {
+        let map = six_by_two(PartitionHash::Linear);
+        let partitions: Vec<_> = (0..12).map(|i| map.slice_of(Addr(i * 256)).0 / 2).collect();
+        assert_eq!(partitions, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+        let folded = six_by_two(PartitionHash::Ipoly);
+        assert!((0..100_000).all(|i| folded.slice_of(Addr(i * 256)).0 < 12));
+    }
+
+    #[test]
+    fn a_slice_sees_its_lines_side_by_side() {
+        let map = qv100();
+        let slice = map.slice_of(Addr(0));
+        let mut seen: Vec<_> =
+            (0..64 * 64).map(|i| Addr(i * 128)).filter(|a| map.slice_of(*a) == slice).map(|a| map.within_slice(a) / 128).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..64).collect::<Vec<_>>());
     }
 }

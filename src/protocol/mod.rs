@@ -6,7 +6,7 @@
 mod map;
 mod outbox;
 
-pub use map::{AddressMap, Location, PartitionHash};
+pub use map::{AddressMap, Location, PartitionHash, ipoly};
 pub use outbox::{Event, Outbox, Route, Sent};
 
 use crate::base::{Addr, CtaIndex, KernelIndex, SectorMask, SliceId, SmId};

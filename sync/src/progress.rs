@@ -25,6 +25,8 @@ pub struct ProgressCell<const N: usize> {
 /// The only writer of a [`ProgressCell`].
 pub struct ProgressWriter<const N: usize> {
     cell: Arc<CachePadded<ProgressCell<N>>>,
+    /// What the cell's sequence number is; only this writer changes it.
+    sequence: u64,
 }
 
 /// A reader of a [`ProgressCell`]; as many as wanted.
@@ -36,23 +38,22 @@ pub struct ProgressReader<const N: usize> {
 pub fn progress_cell<const N: usize>() -> (ProgressWriter<N>, ProgressReader<N>) {
     let cell = ProgressCell { sequence: AtomicU64::new(0), words: std::array::from_fn(|_| AtomicU64::new(0)) };
     let cell = Arc::new(CachePadded::new(cell));
-    (ProgressWriter { cell: Arc::clone(&cell) }, ProgressReader { cell })
+    (ProgressWriter { cell: Arc::clone(&cell), sequence: 0 }, ProgressReader { cell })
 }
 
 impl<const N: usize> ProgressWriter<N> {
     /// Publishes `values` together; some nanoseconds, never waits.
     #[inline]
     pub fn publish(&mut self, values: [u64; N]) {
-        // Only this writer changes the number, so it needs no read-modify-write.
-        let sequence = self.cell.sequence.load(Ordering::Relaxed);
-        self.cell.sequence.store(sequence + 1, Ordering::Relaxed);
+        self.cell.sequence.store(self.sequence + 1, Ordering::Relaxed);
         if !mutant::PROGRESS_UNFENCED {
             fence(Ordering::Release);
         }
         for (word, value) in self.cell.words.iter().zip(values) {
             word.store(value, Ordering::Relaxed);
         }
-        self.cell.sequence.store(sequence + 2, Ordering::Release);
+        self.sequence += 2;
+        self.cell.sequence.store(self.sequence, Ordering::Release);
     }
 }
 

@@ -2,11 +2,13 @@
 #![cfg(loom)]
 
 mod explore;
+mod pair;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use explore::explore;
 use loom::thread;
+use pair::pair;
 use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
 
 /// What `receiver` gets in `epoch`.
@@ -20,19 +22,21 @@ fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
 fn no_message_is_lost_duplicated_or_reordered() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
-        let sending = thread::spawn(move || {
+        let sending = move || {
             sender.send(0, &mut vec![1, 2]);
             sender.send(1, &mut vec![3]);
-        });
-        for (epoch, expected) in [(1, vec![1, 2]), (2, vec![3])] {
-            // There is no barrier here, so the mailbox alone must publish what it carries.
-            while !receiver.pending(epoch) {
-                thread::yield_now();
+        };
+        let receiving = move || {
+            for (epoch, expected) in [(1, vec![1, 2]), (2, vec![3])] {
+                // There is no barrier here, so the mailbox alone must publish what it carries.
+                while !receiver.pending(epoch) {
+                    thread::yield_now();
+                }
+                assert_eq!(received(&mut receiver, epoch), expected);
+                assert_eq!(received(&mut receiver, epoch), [], "a second look finds nothing");
             }
-            assert_eq!(received(&mut receiver, epoch), expected);
-            assert_eq!(received(&mut receiver, epoch), [], "a second look finds nothing");
-        }
-        sending.join().expect("both slots were empty");
+        };
+        pair(sending, receiving);
     });
 }
 
@@ -41,26 +45,27 @@ fn every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
         let mut parties = EpochBarrier::new(vec![(); 2], (), WaitPolicy { spins: 0, yields: 0 });
-        let mut other = parties.remove(1);
-        let sending = thread::spawn(move || {
+        let (mut first, mut second) = (parties.remove(0), parties.remove(0));
+        let sending = move || {
             let mut batch = Vec::new();
             for epoch in 0..3 {
                 batch.push(epoch);
                 sender.send(epoch, &mut batch);
                 assert!(batch.is_empty());
-                other.wait(|(), _| ()).expect("nobody poisons");
+                first.wait(|(), _| ()).expect("nobody poisons");
             }
-            other.finish();
-        });
-        let mut party = parties.remove(0);
-        for epoch in 0..3_u64 {
-            let expected: Vec<u64> = epoch.checked_sub(1).into_iter().collect();
-            assert_eq!(received(&mut receiver, epoch), expected);
-            party.wait(|(), _| ()).expect("nobody poisons");
-        }
-        assert_eq!(received(&mut receiver, 3), [2]);
-        party.finish();
-        sending.join().expect("no epoch is overtaken");
+            first.finish();
+        };
+        let receiving = move || {
+            for epoch in 0..3_u64 {
+                let expected: Vec<u64> = epoch.checked_sub(1).into_iter().collect();
+                assert_eq!(received(&mut receiver, epoch), expected);
+                second.wait(|(), _| ()).expect("nobody poisons");
+            }
+            assert_eq!(received(&mut receiver, 3), [2]);
+            second.finish();
+        };
+        pair(sending, receiving);
     });
 }
 
@@ -68,15 +73,17 @@ fn every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together() {
 fn nothing_is_visible_before_the_next_epoch() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
-        let sending = thread::spawn(move || {
+        let sending = move || {
             sender.send(1, &mut vec![1]);
             sender.send(2, &mut vec![2]);
-        });
-        assert_eq!(received(&mut receiver, 0), [], "epoch 0 comes before everything");
-        assert_eq!(received(&mut receiver, 1), [], "what is sent in epochs 1 and 2 is not due in epoch 1");
-        let second = received(&mut receiver, 2);
-        assert!(second.is_empty() || second == [1], "epoch 2 sees what was sent in epoch 1, not {second:?}");
-        sending.join().expect("both slots were empty");
+        };
+        let receiving = move || {
+            assert_eq!(received(&mut receiver, 0), [], "epoch 0 comes before everything");
+            assert_eq!(received(&mut receiver, 1), [], "what is sent in epochs 1 and 2 is not due in epoch 1");
+            let second = received(&mut receiver, 2);
+            assert!(second.is_empty() || second == [1], "epoch 2 sees what was sent in epoch 1, not {second:?}");
+        };
+        pair(sending, receiving);
     });
 }
 
@@ -84,7 +91,7 @@ fn nothing_is_visible_before_the_next_epoch() {
 fn no_epoch_is_overtaken() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
-        let sending = thread::spawn(move || {
+        let sending = move || {
             sender.send(0, &mut vec![0]);
             // Nothing keeps the sender back, so it may meet its own batch of epoch 0 in the slot of epoch 2.
             match catch_unwind(AssertUnwindSafe(|| sender.send(2, &mut vec![2]))) {
@@ -92,9 +99,9 @@ fn no_epoch_is_overtaken() {
                 Err(panic) if panic.downcast_ref::<String>().is_some_and(|text| text.contains("epoch overtaken")) => false,
                 Err(other) => resume_unwind(other),
             }
-        });
-        let in_time = received(&mut receiver, 1) == [0];
-        let sent = sending.join().expect("no other panic than the one expected");
+        };
+        let receiving = move || (received(&mut receiver, 1) == [0], receiver);
+        let (sent, (in_time, mut receiver)) = pair(sending, receiving);
         assert!(in_time || !sent, "the batch of epoch 2 took the place of one that was not received");
         if sent {
             assert_eq!(received(&mut receiver, 3), [2]);

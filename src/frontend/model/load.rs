@@ -12,6 +12,7 @@ use super::expr;
 use super::generate::Generator;
 use super::kernel::{Constants, bounded, constant, needs, place_buffers};
 use super::schema::{self, ModelText};
+use super::scope;
 use super::text::{Formula, Reader};
 
 /// Most launches of a model: kernels are numbered in 16 bits.
@@ -186,7 +187,7 @@ fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
 
 /// Whether formulas of a body give the name a meaning of its own.
 fn is_reserved(name: &str) -> bool {
-    compile::is_place(name) || name == "launch" || SIZES.contains(&name)
+    scope::is_place(name) || name == "launch" || SIZES.contains(&name)
 }
 
 /// Names for the sizes of grid and block.

@@ -2,6 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
+use crate::frontend::MemKind;
+
 use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
 use super::ops::{self, Effect, FUNCTIONS, OPS};
@@ -52,7 +54,9 @@ const BUFFER_KEYS: &[&str] = &["elements", "element_bytes", "address", "copy"];
 const SHARED_KEYS: &[&str] = &["elements", "element_bytes"];
 const LEADS: &[&str] = &["op", "loop", "if", "let", "use"];
 const OP_KEYS: &[&str] = &["op", "dst", "src", "when"];
-const ACCESS_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width", "cache", "function"];
+const LOAD_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width", "cache"];
+const STORE_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width"];
+const ATOMIC_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width", "function"];
 const CACHES: &[&str] = &["l1", "llc"];
 
 /// Reads the whole file; what is wrong goes to `reader`.
@@ -219,9 +223,14 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
         reader.complain(Problem::new(line, "op", "not an operation").given(format!("\"{name}\"")).allowed(names).help(help));
         return None;
     };
+    let (what, keys) = match op.effect {
+        Effect::Memory(MemKind::Load) => ("a load", LOAD_KEYS),
+        Effect::Memory(MemKind::Store) => ("a store", STORE_KEYS),
+        Effect::Memory(_) => ("an atomic or reduction", ATOMIC_KEYS),
+        Effect::None | Effect::Exit => ("an operation that accesses no memory", OP_KEYS),
+    };
     let memory = matches!(op.effect, Effect::Memory(_));
-    let what = if memory { "a memory operation" } else { "an operation that accesses no memory" };
-    reader.check_keys(what, table, if memory { ACCESS_KEYS } else { OP_KEYS });
+    reader.check_keys(what, table, keys);
     let dst = table.get("dst").and_then(|v| register(reader, "dst", v));
     if dst.is_some() && op.result == 0 {
         reader.complain(Problem::new(line, "dst", format!("`{name}` writes no register")).help("remove `dst`"));

@@ -277,7 +277,7 @@ impl<'a> BlockParser<'a> {
             Err(Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected, help })
         };
         match streams.get(number as usize) {
-            None => fault("the warp lies outside of its block", format!("0 to {}, as the block has {warps} warps", warps - 1)),
+            None => fault("the warp lies outside of its block", format!("a number below {warps}, the warps of a block by the header")),
             Some(Some(_)) => fault("the warp is listed twice", "each warp once".into()),
             Some(None) => Ok(number),
         }

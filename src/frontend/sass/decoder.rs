@@ -202,7 +202,7 @@ impl Decoder {
                     kind: ProblemKind::Count,
                     what: "the file goes on after the last CTA of the grid".into(),
                     found: super::text::quote(super::text::token(&self.text, self.start + n)),
-                    expected: format!("the end of the file after {ctas} CTAs, as `-grid dim = {grid}` says"),
+                    expected: format!("the end of the file, as `-grid dim = {grid}` says"),
                     help: "the header's grid dim or the file is wrong: trace the kernel again".into(),
                 };
                 return Ok(Blocks::End(self.failed(ctas - 1, fault)));
@@ -236,8 +236,8 @@ impl Decoder {
         let before = &self.text[..fault.at.min(self.text.len())];
         let mut line = self.lines + 1 + memchr::memchr_iter(b'\n', before).count() as u64;
         // At the end of the file the last line is meant, not the empty one behind its line end.
-        if before.len() == self.text.len() && before.last() == Some(&b'\n') {
-            line -= 1;
+        if before.len() == self.text.len() && matches!(before.last(), None | Some(b'\n')) {
+            line = line.saturating_sub(1).max(1);
         }
         End::Failed { from, error: fault.in_file(&self.setup.file, Some(line)).into() }
     }

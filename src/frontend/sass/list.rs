@@ -53,13 +53,18 @@ impl List {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = folder.canonicalize().ok().and_then(|full| full.file_name().map(|n| n.to_string_lossy().into_owned()));
         let mut list = Self { name: name.unwrap_or_else(|| "trace".into()), ..Self::default() };
-        for (number, line) in text.split(|&b| b == b'\n').enumerate() {
+        let mut missing = Vec::new();
+        for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {
             let line = line.trim_ascii();
             if line.starts_with(b"MemcpyHtoD") {
-                let copy = list.copy(line).ok_or_else(|| bad_copy(path, number as u64 + 1, line))?;
+                let copy = list.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
                 list.lines.push(copy);
             } else if is_kernel(line) {
-                list.lines.push(Line::Kernel(resolve(&folder.join(String::from_utf8_lossy(line).as_ref()))));
+                let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
+                if !file.exists() {
+                    missing.push(no_file(path, number, line, &file));
+                }
+                list.lines.push(Line::Kernel(file));
             } else if !line.is_empty() {
                 list.note("lines of the kernel list that are neither a copy nor a kernel were ignored");
             }
@@ -67,7 +72,7 @@ impl List {
         if !list.lines.iter().any(|line| matches!(line, Line::Kernel(_))) {
             return Err(no_kernel(path, &text).into());
         }
-        Ok(list)
+        if missing.is_empty() { Ok(list) } else { Err(TraceError { problems: missing }) }
     }
 
     fn copy(&mut self, line: &[u8]) -> Option<Line> {
@@ -118,6 +123,18 @@ fn no_kernel(path: &Path, text: &[u8]) -> Problem {
         found: first.map_or("an empty file".into(), |line| format!("{} as its first line", quote(line))),
         expected: "at least one line with the file name of a kernel, as in kernel-1.traceg".into(),
         help: "give a kernelslist.g of the Accel-Sim tracer, or a .traceg file".into(),
+    }
+}
+
+fn no_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
+    Problem {
+        kind: ProblemKind::Missing,
+        file: list.to_path_buf(),
+        line: Some(line),
+        what: "the kernel's file is not there".into(),
+        found: quote(name),
+        expected: format!("{}, plain or with .xz, .gz or .zst", file.display()),
+        help: "copy the whole folder of the trace, or correct the line".into(),
     }
 }
 

@@ -1,0 +1,385 @@
+//! The access path of a data cache: tags, MSHRs, miss queue and data ports under the configured write policies.
+
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
+use crate::config::machine::{Allocate, Cache, WriteMiss, WritePolicy};
+
+use super::{AccessKind, Evicted, Lookup, Mshr, Probe, Room, TagArray};
+
+/// A request of one sector (or, to a line cache, of sectors of one line).
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Address of the sector or of the line.
+    pub addr: Addr,
+    /// What the set index function sees: the address, or its bits within a slice.
+    pub set_addr: u64,
+    /// The sectors meant.
+    pub sectors: SectorMask,
+    /// Bytes written in the one sector meant; all ones otherwise.
+    pub bytes: u32,
+    /// What is done.
+    pub kind: AccessKind,
+    /// Whether the address is local memory, which some write policies treat apart.
+    pub local: bool,
+    /// The requester's name for it, handed back when the data is there or with the request sent below.
+    pub token: u32,
+}
+
+/// Why a request has to be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailReason {
+    /// All lines of the set wait for data or may not be evicted.
+    NoLine,
+    /// All MSHRs are taken.
+    NoMshr,
+    /// The MSHR of this address takes no more requests.
+    MergeFull,
+    /// The queue to the next level cannot take what the request might send.
+    QueueFull,
+}
+
+/// How a request counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The sector was there.
+    Hit,
+    /// The sector was on its way.
+    HitReserved,
+    /// The line was there, the sector was not.
+    SectorMiss,
+    /// The line was not there.
+    Miss,
+    /// Nothing changed; the request is to be tried again.
+    Fail(FailReason),
+}
+
+/// Where the answer to an accepted request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The cache itself, now.
+    Now,
+    /// The MSHRs, when the data is there ([`DataCache::next_ready`]).
+    AtFill,
+    /// The next level, which a write was sent to.
+    FromBelow,
+    /// Nobody: the request failed.
+    None,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it counts.
+    pub status: Status,
+    /// Who answers.
+    pub answer: Answer,
+}
+
+/// What a cache sends to the next level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DownKind {
+    /// Fetch the sectors; [`DataCache::fill`] is called with the address when they are there.
+    Fetch,
+    /// Write what the requester named by the token wrote; the next level answers it.
+    Write,
+    /// Write modified sectors back; nobody waits for it.
+    WriteBack,
+}
+
+/// A request to the next level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Down {
+    /// Address of the sector, or of the line where several sectors or a line cache are meant.
+    pub addr: Addr,
+    /// Token of the request that caused it.
+    pub token: u32,
+    /// Bytes written in the one sector meant; all ones otherwise.
+    pub bytes: u32,
+    /// The sectors meant.
+    pub sectors: SectorMask,
+    /// What is to be done.
+    pub kind: DownKind,
+}
+
+/// A cache with its outstanding misses and its queue to the next level.
+#[derive(Clone, Debug)]
+pub struct DataCache {
+    spec: Cache,
+    tags: TagArray,
+    mshr: Mshr,
+    queue: Ring<Down>,
+    data_port_free: Cycle,
+    fill_port_free: Cycle,
+}
+
+impl DataCache {
+    /// An empty cache for `spec` with room for `max_ways` ways; `write_ratio` as in [`TagArray::new`].
+    ///
+    /// # Panics
+    /// When the policies do not go together: writes that allocate need lines reserved at the miss.
+    pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        assert!(
+            spec.write_miss == WriteMiss::NoAllocate || spec.allocate == Allocate::OnMiss,
+            "a cache that allocates on fill cannot allocate for writes"
+        );
+        Self {
+            spec: *spec,
+            tags: TagArray::new(spec, max_ways, write_ratio),
+            mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
+            queue: Ring::new(spec.miss_queue as usize),
+            data_port_free: Cycle(0),
+            fill_port_free: Cycle(0),
+        }
+    }
+
+    /// The tags.
+    pub fn tags(&self) -> &TagArray {
+        &self.tags
+    }
+
+    /// The outstanding misses.
+    pub fn mshr(&self) -> &Mshr {
+        &self.mshr
+    }
+
+    /// Empties the tags; outstanding fetches are answered, but their data is not kept.
+    pub fn invalidate(&mut self) {
+        self.tags.invalidate();
+    }
+
+    /// Empties the tags and uses `ways` ways from now on.
+    pub fn set_ways(&mut self, ways: u32) {
+        self.tags.set_ways(ways);
+    }
+
+    /// Whether the data port can take an access at `now`.
+    #[inline]
+    pub fn data_port_free(&self, now: Cycle) -> bool {
+        self.data_port_free <= now
+    }
+
+    /// When the data port can take an access.
+    #[inline]
+    pub fn data_port_free_at(&self) -> Cycle {
+        self.data_port_free
+    }
+
+    /// Whether the fill port can take data at `now`.
+    #[inline]
+    pub fn fill_port_free(&self, now: Cycle) -> bool {
+        self.fill_port_free <= now
+    }
+
+    /// When the fill port can take data.
+    #[inline]
+    pub fn fill_port_free_at(&self) -> Cycle {
+        self.fill_port_free
+    }
+
+    /// The oldest request to the next level.
+    #[inline]
+    pub fn down(&self) -> Option<&Down> {
+        self.queue.front()
+    }
+
+    /// Takes the oldest request to the next level.
+    #[inline]
+    pub fn pop_down(&mut self) -> Option<Down> {
+        self.queue.pop()
+    }
+
+    /// Requests that wait for the next level.
+    #[inline]
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether a request whose data came can be answered.
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        self.mshr.has_ready()
+    }
+
+    /// The token of the next request whose data came, without taking it.
+    #[inline]
+    pub fn peek_ready(&self) -> Option<u32> {
+        self.mshr.peek_ready()
+    }
+
+    /// Takes the next request whose data came.
+    #[inline]
+    pub fn next_ready(&mut self) -> Option<u32> {
+        self.mshr.next_ready()
+    }
+
+    /// Looks a request up without changing anything.
+    #[inline]
+    pub fn probe(&self, access: &Access) -> Probe {
+        self.tags.probe(access.addr, access.set_addr, access.sectors, access.kind == AccessKind::Write)
+    }
+
+    /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
+    pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
+        let probe = self.probe(access);
+        let (result, evicted) = match (access.kind, probe.lookup) {
+            (AccessKind::Write, Lookup::Hit) => (self.write_hit(probe, access, now), None),
+            (AccessKind::Write, _) => match self.write_miss(probe, access, now) {
+                Ok((answer, evicted)) => (Ok(answer), evicted),
+                Err(reason) => (Err(reason), None),
+            },
+            (_, Lookup::Hit) => {
+                self.tags.access(probe, access.addr, access.set_addr, access.sectors, now.0);
+                if access.kind == AccessKind::Atomic {
+                    self.tags.write(probe.line, access.sectors, access.bytes);
+                }
+                (Ok(Answer::Now), None)
+            }
+            (_, Lookup::NoLine) => (Err(FailReason::NoLine), None),
+            _ => match self.fetch(probe, access, now) {
+                Ok(evicted) => (Ok(Answer::AtFill), evicted),
+                Err(reason) => (Err(reason), None),
+            },
+        };
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(reason) => return Outcome { status: Status::Fail(reason), answer: Answer::None },
+        };
+        let status = match probe.lookup {
+            Lookup::Hit => Status::Hit,
+            Lookup::HitReserved => Status::HitReserved,
+            Lookup::SectorMiss => Status::SectorMiss,
+            Lookup::Miss | Lookup::NoLine => Status::Miss,
+        };
+        let moved = match status {
+            Status::Hit => access.sectors.count(),
+            _ => evicted.map_or(0, |e| e.sectors.count()),
+        };
+        self.use_data_port(moved, now);
+        Outcome { status, answer }
+    }
+
+    /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
+    ///
+    /// # Panics
+    /// When no fetch of `addr` is outstanding.
+    pub fn fill(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+        let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came at {now}, which nobody fetched") };
+        let (line, atomic) = self.mshr.reserved(at);
+        match self.spec.allocate {
+            Allocate::OnMiss => self.tags.fill(line, addr, sectors),
+            Allocate::OnFill => self.tags.fill_allocating(addr, set_addr, sectors, now.0),
+        }
+        if atomic && self.spec.allocate == Allocate::OnMiss && self.tags.holds(line, addr) {
+            self.tags.write(line, sectors, u32::MAX);
+        }
+        self.mshr.mark_ready(at);
+        self.fill_port_free = now.after(self.port_cycles(if self.spec.sectored { 1 } else { SECTORS_PER_LINE }));
+    }
+
+    /// The key of the MSHRs: sector number, or line number of a line cache.
+    #[inline]
+    fn key(&self, addr: Addr) -> u64 {
+        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { addr.line().0 / SECTOR_BYTES }
+    }
+
+    #[inline]
+    fn port_cycles(&self, sectors: u32) -> u64 {
+        (u64::from(sectors) * SECTOR_BYTES).div_ceil(u64::from(self.spec.port_bytes))
+    }
+
+    #[inline]
+    fn use_data_port(&mut self, sectors: u32, now: Cycle) {
+        if sectors > 0 {
+            self.data_port_free = self.data_port_free.max(now).after(self.port_cycles(sectors));
+        }
+    }
+
+    /// Whether the miss queue takes `count` requests more.
+    #[inline]
+    fn room(&self, count: usize) -> Result<(), FailReason> {
+        if self.queue.free() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
+    }
+
+    fn send_write(&mut self, access: &Access) {
+        let Access { addr, token, bytes, sectors, .. } = *access;
+        self.queue.push(Down { addr, token, bytes, sectors, kind: DownKind::Write });
+    }
+
+    fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> Option<Evicted> {
+        let evicted = evicted.filter(|_| self.spec.write != WritePolicy::Through)?;
+        // A partly written sector goes down with its byte mask when it is the only one.
+        let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
+        self.queue.push(Down { addr: evicted.addr, token, bytes, sectors: evicted.sectors, kind: DownKind::WriteBack });
+        Some(evicted)
+    }
+
+    fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
+        let Access { addr, set_addr, sectors, bytes, local, .. } = *access;
+        let back = match self.spec.write {
+            WritePolicy::Back => true,
+            WritePolicy::Through => false,
+            WritePolicy::LocalBackGlobalThrough => local,
+        };
+        if !back {
+            self.room(1)?;
+            self.send_write(access);
+        }
+        if self.spec.write == WritePolicy::LocalBackGlobalThrough && !local {
+            self.tags.evict_sector(probe.line, sectors);
+        } else {
+            self.tags.access(probe, addr, set_addr, sectors, now.0);
+            self.tags.write(probe.line, sectors, bytes);
+        }
+        Ok(if back { Answer::Now } else { Answer::FromBelow })
+    }
+
+    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, Option<Evicted>), FailReason> {
+        let Access { addr, set_addr, sectors, bytes, token, .. } = *access;
+        if self.spec.write_miss == WriteMiss::NoAllocate {
+            self.room(1)?;
+            self.send_write(access);
+            return Ok((Answer::FromBelow, None));
+        }
+        if probe.lookup == Lookup::NoLine {
+            return Err(FailReason::NoLine);
+        }
+        if self.spec.write_miss == WriteMiss::FetchOnWrite && bytes != u32::MAX {
+            let evicted = self.fetch(probe, access, now)?;
+            self.tags.modify_on_fill(probe.line, sectors, bytes);
+            return Ok((Answer::AtFill, evicted));
+        }
+        self.room(1)?;
+        let through = self.spec.write == WritePolicy::Through;
+        if through {
+            self.send_write(access);
+        }
+        let evicted = self.tags.access(probe, addr, set_addr, sectors, now.0);
+        self.tags.write(probe.line, sectors, bytes);
+        self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
+        let evicted = self.send_evicted(evicted, token);
+        Ok((if through { Answer::FromBelow } else { Answer::Now }, evicted))
+    }
+
+    /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
+    /// reference does, whether one is needed or not.
+    fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Option<Evicted>, FailReason> {
+        let Access { addr, set_addr, sectors, bytes, token, kind, .. } = *access;
+        self.room(2)?;
+        let atomic = kind == AccessKind::Atomic;
+        let key = self.key(addr);
+        let room = self.mshr.room(key);
+        match room {
+            Room::NoEntry => return Err(FailReason::NoMshr),
+            Room::MergeFull => return Err(FailReason::MergeFull),
+            Room::Merge(_) | Room::New => {}
+        }
+        let evicted = self.tags.access(probe, addr, set_addr, sectors, now.0);
+        if let Room::Merge(at) = room {
+            self.mshr.merge(at, probe.line, token, atomic);
+        } else {
+            self.mshr.insert(key, probe.line, token, atomic);
+            let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (addr.line(), SectorMask::ALL) };
+            self.queue.push(Down { addr, token, bytes, sectors, kind: DownKind::Fetch });
+        }
+        Ok(self.send_evicted(evicted, token))
+    }
+}

@@ -1,0 +1,62 @@
+//! Set index functions.
+
+use crate::base::LINE_BYTES;
+use crate::config::machine::SetIndex;
+use crate::protocol::ipoly;
+
+const LINE_BITS: u32 = LINE_BYTES.trailing_zeros();
+
+/// The set of an address among `sets` (a power of two).
+///
+/// `addr` is the byte address, or what [`AddressMap::within_slice`](crate::protocol::AddressMap::within_slice) leaves of it
+/// where the cache is one slice of many. The Fermi hash is defined for 32 and 64 sets; other sizes use their low bits.
+#[inline]
+pub fn set_index(addr: u64, sets: u32, function: SetIndex) -> u32 {
+    let bits = sets.trailing_zeros();
+    let line = addr >> LINE_BITS;
+    let low = line & (u64::from(sets) - 1);
+    let set = match function {
+        SetIndex::Linear => low,
+        SetIndex::Ipoly => ipoly(line >> bits, low, bits),
+        SetIndex::Fermi => {
+            // Bits 7 to 11 meet bits 13, 14, 15, 17 and 19; with 64 sets, bit 12 is put in front (Nugteren et al., HPCA 2014).
+            let upper = (addr >> 13 & 0b111) | (addr >> 17 & 1) << 3 | (addr >> 19 & 1) << 4;
+            (line & 0x1f ^ upper | (addr >> 12 & 1) << 5) & (u64::from(sets) - 1)
+        }
+    };
+    set as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_lines_fill_all_sets_evenly_under_every_function() {
+        for function in [SetIndex::Linear, SetIndex::Ipoly, SetIndex::Fermi] {
+            for sets in [32, 64] {
+                let mut count = vec![0; sets as usize];
+                for line in 0..u64::from(sets) * 4 {
+                    count[set_index(line * 128 + 5, sets, function) as usize] += 1;
+                }
+                assert!(count.iter().all(|n| *n == 4), "{function:?} over {sets} sets: {count:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fermi_hash_mixes_the_bits_that_were_measured() {
+        assert_eq!(set_index(1 << 13, 32, SetIndex::Fermi), 1);
+        assert_eq!(set_index(1 << 15, 32, SetIndex::Fermi), 4);
+        assert_eq!(set_index(1 << 16, 32, SetIndex::Fermi), 0);
+        assert_eq!(set_index(1 << 17, 32, SetIndex::Fermi), 8);
+        assert_eq!(set_index(1 << 19, 64, SetIndex::Fermi), 16);
+        assert_eq!(set_index(1 << 12, 64, SetIndex::Fermi), 32);
+    }
+
+    #[test]
+    fn a_power_of_two_stride_stays_off_one_set_with_the_polynomial() {
+        let sets: std::collections::HashSet<_> = (0..32).map(|i| set_index(i << 12, 32, SetIndex::Ipoly)).collect();
+        assert_eq!(sets.len(), 32);
+    }
+}

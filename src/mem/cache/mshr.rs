@@ -1,0 +1,300 @@
+//! Miss status holding registers: outstanding fetches, and who waits for each.
+
+use crate::base::Ring;
+
+const NONE: u16 = u16::MAX;
+
+/// An outstanding fetch.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u64,
+    /// Who waits, oldest first, as indices into the nodes.
+    first: u16,
+    last: u16,
+    waiting: u16,
+    /// The cache line that was reserved for the data.
+    line: u16,
+    /// The next entry of the same bucket, or the next free one.
+    chain: u16,
+    atomic: bool,
+    ready: bool,
+}
+
+/// A waiting request.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    token: u32,
+    next: u16,
+}
+
+/// Whether a miss can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// A fetch of this address is outstanding and takes one more request.
+    Merge(u16),
+    /// Nothing is outstanding for this address, and an entry is free.
+    New,
+    /// Nothing is outstanding for this address, and all entries are taken.
+    NoEntry,
+    /// A fetch of this address is outstanding and takes no more requests.
+    MergeFull,
+}
+
+/// The table of outstanding fetches, keyed by sector (or line) number.
+#[derive(Clone, Debug)]
+pub struct Mshr {
+    entries: Box<[Entry]>,
+    free_entry: u16,
+    used: u32,
+    buckets: Box<[u16]>,
+    nodes: Box<[Node]>,
+    free_node: u16,
+    max_merge: u16,
+    ready: Ring<u16>,
+}
+
+impl Mshr {
+    /// A table of `entries` fetches with up to `max_merge` requests each.
+    ///
+    /// # Panics
+    /// When a table of that size cannot be numbered with 16 bits.
+    pub fn new(entries: u32, max_merge: u32) -> Self {
+        assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
+        let nodes = (u64::from(entries) * u64::from(max_merge)).min(u64::from(NONE) - 1) as u16;
+        let entry = |i: u16| Entry { key: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain: i, atomic: false, ready: false };
+        let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
+        Self {
+            entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
+            free_entry: 0,
+            used: 0,
+            buckets: vec![NONE; entries.next_power_of_two() as usize].into(),
+            nodes: (0..nodes).map(|i| Node { token: 0, next: next(i, nodes) }).collect(),
+            free_node: if nodes == 0 { NONE } else { 0 },
+            max_merge: max_merge.min(u32::from(NONE)) as u16,
+            ready: Ring::new(entries as usize),
+        }
+    }
+
+    /// Outstanding fetches, those whose data came but whose requests are not all answered included.
+    #[inline]
+    pub fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// The outstanding fetch of `key`.
+    #[inline]
+    pub fn find(&self, key: u64) -> Option<u16> {
+        let mut at = self.buckets[self.bucket(key)];
+        while at != NONE {
+            let entry = &self.entries[usize::from(at)];
+            if entry.key == key {
+                return Some(at);
+            }
+            at = entry.chain;
+        }
+        None
+    }
+
+    /// Whether a miss on `key` can be taken now.
+    ///
+    /// An entry whose data came takes no more requests: its answers are under way, and nothing would fill again.
+    #[inline]
+    pub fn room(&self, key: u64) -> Room {
+        match self.find(key) {
+            Some(at) => {
+                let entry = &self.entries[usize::from(at)];
+                if entry.waiting < self.max_merge && !entry.ready && self.free_node != NONE { Room::Merge(at) } else { Room::MergeFull }
+            }
+            None if self.free_entry == NONE || self.free_node == NONE => Room::NoEntry,
+            None => Room::New,
+        }
+    }
+
+    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`].
+    pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) {
+        let at = self.free_entry;
+        debug_assert!(at != NONE && self.find(key).is_none(), "no room for a fetch of {key:#x}");
+        let bucket = self.bucket(key);
+        let entry = &mut self.entries[usize::from(at)];
+        self.free_entry = entry.chain;
+        *entry = Entry { key, first: NONE, last: NONE, waiting: 0, line, chain: self.buckets[bucket], atomic: false, ready: false };
+        self.buckets[bucket] = at;
+        self.used += 1;
+        self.wait(at, token, atomic);
+    }
+
+    /// Takes a miss for which [`Mshr::room`] answered [`Room::Merge`]; the data will go to `line`.
+    pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
+        self.entries[usize::from(at)].line = line;
+        self.wait(at, token, atomic);
+    }
+
+    /// The line that waits for the data of an entry, and whether an atomic is among the requests.
+    #[inline]
+    pub fn reserved(&self, at: u16) -> (u16, bool) {
+        let entry = &self.entries[usize::from(at)];
+        (entry.line, entry.atomic)
+    }
+
+    /// The data of an entry came: its requests become ready, after those of earlier entries.
+    #[inline]
+    pub fn mark_ready(&mut self, at: u16) {
+        debug_assert!(!self.entries[usize::from(at)].ready, "entry {at} is filled twice");
+        self.entries[usize::from(at)].ready = true;
+        self.ready.push(at);
+    }
+
+    /// Whether a request can be answered.
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next request that can be answered, without taking it.
+    #[inline]
+    pub fn peek_ready(&self) -> Option<u32> {
+        let at = *self.ready.front()?;
+        Some(self.nodes[usize::from(self.entries[usize::from(at)].first)].token)
+    }
+
+    /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
+    pub fn next_ready(&mut self) -> Option<u32> {
+        let at = *self.ready.front()?;
+        let entry = &mut self.entries[usize::from(at)];
+        let taken = entry.first;
+        let node = &mut self.nodes[usize::from(taken)];
+        let token = node.token;
+        entry.first = node.next;
+        entry.waiting -= 1;
+        node.next = self.free_node;
+        self.free_node = taken;
+        if entry.waiting == 0 {
+            self.ready.pop();
+            self.release(at);
+        }
+        Some(token)
+    }
+
+    #[inline]
+    fn bucket(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
+    }
+
+    fn wait(&mut self, at: u16, token: u32, atomic: bool) {
+        let taken = self.free_node;
+        let node = &mut self.nodes[usize::from(taken)];
+        self.free_node = node.next;
+        *node = Node { token, next: NONE };
+        let entry = &mut self.entries[usize::from(at)];
+        if entry.waiting == 0 {
+            entry.first = taken;
+        } else {
+            self.nodes[usize::from(entry.last)].next = taken;
+        }
+        entry.last = taken;
+        entry.waiting += 1;
+        entry.atomic |= atomic;
+    }
+
+    fn release(&mut self, at: u16) {
+        let bucket = self.bucket(self.entries[usize::from(at)].key);
+        let after = self.entries[usize::from(at)].chain;
+        let mut before = self.buckets[bucket];
+        if before == at {
+            self.buckets[bucket] = after;
+        } else {
+            while self.entries[usize::from(before)].chain != at {
+                before = self.entries[usize::from(before)].chain;
+            }
+            self.entries[usize::from(before)].chain = after;
+        }
+        self.entries[usize::from(at)].chain = self.free_entry;
+        self.free_entry = at;
+        self.used -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn limits_hold_for_entries_and_for_merges() {
+        let mut mshr = Mshr::new(2, 2);
+        assert_eq!(mshr.room(7), Room::New);
+        mshr.insert(7, 0, 70, false);
+        let Room::Merge(at) = mshr.room(7) else { panic!("the second request merges") };
+        mshr.merge(at, 0, 71, true);
+        assert_eq!(mshr.room(7), Room::MergeFull);
+        mshr.insert(8, 1, 80, false);
+        assert_eq!(mshr.room(9), Room::NoEntry);
+        assert_eq!(mshr.reserved(at), (0, true));
+    }
+
+    #[test]
+    fn requests_are_answered_in_the_order_of_data_then_of_misses() {
+        let mut mshr = Mshr::new(4, 4);
+        mshr.insert(1, 0, 10, false);
+        mshr.insert(2, 0, 20, false);
+        let one = mshr.find(1).unwrap();
+        mshr.merge(one, 0, 11, false);
+        mshr.mark_ready(mshr.find(2).unwrap());
+        mshr.mark_ready(one);
+        assert_eq!(mshr.room(1), Room::MergeFull, "an entry that is being answered takes nobody");
+        let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
+        assert_eq!(answered, [20, 10, 11]);
+        assert_eq!(mshr.used(), 0);
+        assert_eq!(mshr.room(1), Room::New);
+    }
+
+    proptest! {
+        #[test]
+        fn the_table_behaves_like_a_list_of_lists(steps in prop::collection::vec((0u64..12, 0u8..3), 1..400)) {
+            let mut mshr = Mshr::new(4, 3);
+            let mut model: Vec<(u64, Vec<u32>, bool)> = Vec::new();
+            let mut ready: Vec<u64> = Vec::new();
+            for (token, (key, action)) in steps.into_iter().enumerate() {
+                let token = token as u32;
+                let known = model.iter().position(|(k, ..)| *k == key);
+                match action {
+                    0 => match (mshr.room(key), known) {
+                        (Room::New, None) => {
+                            prop_assert!(model.len() < 4);
+                            mshr.insert(key, 0, token, false);
+                            model.push((key, vec![token], false));
+                        }
+                        (Room::NoEntry, None) => prop_assert_eq!(model.len(), 4),
+                        (Room::Merge(at), Some(i)) => {
+                            prop_assert!(model[i].1.len() < 3 && !model[i].2);
+                            mshr.merge(at, 0, token, false);
+                            model[i].1.push(token);
+                        }
+                        (Room::MergeFull, Some(i)) => prop_assert!(model[i].1.len() == 3 || model[i].2),
+                        (room, known) => prop_assert!(false, "{room:?} although known is {known:?}"),
+                    },
+                    1 => if let Some(i) = known.filter(|i| !model[*i].2) {
+                        model[i].2 = true;
+                        ready.push(key);
+                        mshr.mark_ready(mshr.find(key).unwrap());
+                    },
+                    _ => {
+                        let expected = ready.first().copied().map(|k| {
+                            let i = model.iter().position(|(key, ..)| *key == k).unwrap();
+                            let token = model[i].1.remove(0);
+                            if model[i].1.is_empty() {
+                                model.remove(i);
+                                ready.remove(0);
+                            }
+                            token
+                        });
+                        prop_assert_eq!(mshr.peek_ready(), expected);
+                        prop_assert_eq!(mshr.next_ready(), expected);
+                    }
+                }
+                prop_assert_eq!(mshr.used() as usize, model.len());
+            }
+        }
+    }
+}

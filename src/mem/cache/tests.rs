@@ -1,0 +1,374 @@
+//! Behaviour of the cache blocks: exact cases, and the tag array against a model that scans.
+
+use proptest::prelude::*;
+
+use crate::base::{Addr, Cycle, SectorMask};
+use crate::config::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
+
+use super::*;
+
+/// The LLC slice of SM7_QV100.
+fn llc() -> Cache {
+    Cache {
+        sets: 32,
+        ways: 24,
+        sectored: true,
+        write: WritePolicy::Back,
+        write_miss: WriteMiss::LazyFetchOnRead,
+        allocate: Allocate::OnMiss,
+        index: SetIndex::Ipoly,
+        mshrs: 192,
+        mshr_merge: 4,
+        miss_queue: 32,
+        port_bytes: 32,
+    }
+}
+
+/// The L1 of SM7_QV100 in its smallest split.
+fn l1() -> Cache {
+    Cache { sets: 4, ways: 64, write: WritePolicy::Through, index: SetIndex::Linear, mshrs: 512, mshr_merge: 8, miss_queue: 16, ..llc() }
+}
+
+/// One set of two ways.
+fn tiny(spec: Cache) -> Cache {
+    Cache { sets: 1, ways: 2, mshrs: 4, mshr_merge: 2, miss_queue: 4, index: SetIndex::Linear, ..spec }
+}
+
+fn request(kind: AccessKind, addr: u64, token: u32) -> Access {
+    let addr = Addr(addr);
+    Access { addr, set_addr: addr.0, sectors: SectorMask::of(addr), bytes: u32::MAX, kind, local: false, token }
+}
+
+fn status(cache: &mut DataCache, kind: AccessKind, addr: u64, now: u64) -> Status {
+    cache.access(&request(kind, addr, addr as u32), Cycle(now)).status
+}
+
+fn fill(cache: &mut DataCache, addr: u64, now: u64) {
+    cache.fill(Addr(addr), addr, SectorMask::of(Addr(addr)), Cycle(now));
+}
+
+#[test]
+fn a_read_misses_then_waits_then_hits() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 2), Status::HitReserved);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1040, 3), Status::SectorMiss);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.addr.0, d.kind)).collect();
+    assert_eq!(sent, [(0x1020, DownKind::Fetch), (0x1040, DownKind::Fetch)]);
+    fill(&mut cache, 0x1020, 9);
+    assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1020), Some(0x1020), None]);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 10), Status::Hit);
+}
+
+#[test]
+fn a_partly_written_sector_is_fetched_only_when_it_is_read() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    let write = Access { bytes: 0xff, ..request(AccessKind::Write, 0x40, 1) };
+    let outcome = cache.access(&write, Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::Now));
+    assert_eq!(cache.queued(), 0);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x40 + 128 * 32 * 64, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 2), Status::SectorMiss);
+    assert_eq!(cache.pop_down().map(|d| d.kind), Some(DownKind::Fetch));
+    assert_eq!(cache.tags().dirty(), 1, "a sector on its way does not count as dirty");
+    fill(&mut cache, 0x40, 5);
+    assert_eq!(cache.tags().dirty(), 2, "it comes back modified");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 6), Status::Hit);
+}
+
+#[test]
+fn writes_that_cover_a_sector_piece_by_piece_make_it_readable() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    for (i, bytes) in [0x0000_ffff, 0xff00_0000, 0x00ff_0000].into_iter().enumerate() {
+        cache.access(&Access { bytes, ..request(AccessKind::Write, 0, 0) }, Cycle(i as u64));
+        let readable = cache.probe(&request(AccessKind::Read, 0, 0)).lookup == Lookup::Hit;
+        assert_eq!(readable, i == 2);
+    }
+}
+
+#[test]
+fn eviction_writes_back_the_modified_sectors_with_their_bytes() {
+    let mut cache = DataCache::new(&tiny(llc()), 2, 0);
+    cache.access(&Access { bytes: 0xf0, ..request(AccessKind::Write, 0x20, 0) }, Cycle(0));
+    status(&mut cache, AccessKind::Write, 0x1000, 1);
+    status(&mut cache, AccessKind::Write, 0x1060, 2);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 3), Status::Miss);
+    let back = cache.pop_down().unwrap();
+    assert_eq!((back.addr.0, back.kind, back.sectors.0, back.bytes), (0, DownKind::WriteBack, 0b0010, 0xf0));
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 4), Status::Miss);
+    let back = cache.pop_down().unwrap();
+    assert_eq!((back.addr.0, back.sectors.0, back.bytes), (0x1000, 0b1001, u32::MAX));
+    assert!(!cache.data_port_free(Cycle(5)), "two sectors leave through a port of one sector");
+    assert!(cache.data_port_free(Cycle(6)));
+}
+
+#[test]
+fn lines_that_wait_for_data_cannot_make_room() {
+    let mut cache = DataCache::new(&tiny(llc()), 2, 0);
+    status(&mut cache, AccessKind::Read, 0, 0);
+    cache.pop_down();
+    status(&mut cache, AccessKind::Read, 0x1000, 0);
+    cache.pop_down();
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x2000, 1), Status::Fail(FailReason::NoLine));
+    fill(&mut cache, 0x1000, 2);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x2000, 3), Status::Miss);
+}
+
+#[test]
+fn each_limit_names_itself() {
+    let mut cache = DataCache::new(&Cache { mshrs: 2, ..tiny(llc()) }, 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::HitReserved);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Fail(FailReason::MergeFull));
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x20, 0), Status::SectorMiss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 0), Status::Fail(FailReason::NoMshr));
+    let mut cache = DataCache::new(&Cache { miss_queue: 2, ..tiny(llc()) }, 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x20, 0), Status::Fail(FailReason::QueueFull));
+}
+
+#[test]
+fn a_write_through_cache_sends_writes_on_and_evicts_silently() {
+    let mut cache = DataCache::new(&Cache { miss_queue: 8, ..tiny(l1()) }, 2, 0);
+    let outcome = cache.access(&request(AccessKind::Write, 0, 7), Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
+    let outcome = cache.access(&request(AccessKind::Write, 0, 8), Cycle(1));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    status(&mut cache, AccessKind::Write, 0x1000, 2);
+    status(&mut cache, AccessKind::Read, 0x2000, 3);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.kind, d.token)).collect();
+    assert_eq!(sent, [(DownKind::Write, 7), (DownKind::Write, 8), (DownKind::Write, 0x1000), (DownKind::Fetch, 0x2000)]);
+}
+
+#[test]
+fn modified_lines_stay_until_enough_of_the_cache_is_modified() {
+    let spec = Cache { sets: 1, ways: 4, ..l1() };
+    let mut tags = TagArray::new(&spec, 4, 50);
+    let touch = |tags: &mut TagArray, line: u64, write: bool| {
+        let (addr, one) = (Addr(line * 128), SectorMask(1));
+        let probe = tags.probe(addr, addr.0, one, write);
+        tags.access(probe, addr, addr.0, one, line);
+        if write {
+            tags.write(probe.line, one, u32::MAX)
+        } else {
+            tags.fill(probe.line, addr, one)
+        }
+        probe.line
+    };
+    let written = touch(&mut tags, 0, true);
+    let read = touch(&mut tags, 1, false);
+    touch(&mut tags, 2, false);
+    touch(&mut tags, 3, false);
+    assert_eq!(touch(&mut tags, 4, true), read, "the oldest line is modified and below the ratio");
+    assert_eq!(touch(&mut tags, 5, false), written, "half of the lines are modified now");
+}
+
+#[test]
+fn an_atomic_miss_leaves_the_sector_modified() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    assert_eq!(status(&mut cache, AccessKind::Atomic, 0, 0), Status::Miss);
+    fill(&mut cache, 0, 1);
+    assert_eq!(cache.tags().dirty(), 1);
+    assert_eq!(status(&mut cache, AccessKind::Atomic, 0, 2), Status::Hit);
+    assert_eq!(cache.tags().dirty(), 1);
+}
+
+#[test]
+fn fetch_on_write_answers_the_write_with_the_data() {
+    let spec = Cache { write_miss: WriteMiss::FetchOnWrite, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    let outcome = cache.access(&Access { bytes: 0xf, ..request(AccessKind::Write, 0, 5) }, Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::AtFill));
+    assert_eq!(cache.pop_down().map(|d| d.kind), Some(DownKind::Fetch));
+    fill(&mut cache, 0, 3);
+    assert_eq!(cache.next_ready(), Some(5));
+    assert_eq!(cache.tags().dirty(), 1);
+    assert_eq!(cache.access(&request(AccessKind::Write, 0x20, 6), Cycle(4)).answer, Answer::Now, "a whole sector needs no fetch");
+}
+
+#[test]
+fn fermi_writes_evict_global_lines_and_keep_local_ones() {
+    let spec = Cache { write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, sectored: false, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    for addr in [0, 0x1000] {
+        status(&mut cache, AccessKind::Read, addr, 0);
+        cache.pop_down();
+        fill(&mut cache, addr, 1);
+        while cache.next_ready().is_some() {}
+    }
+    let outcome = cache.access(&request(AccessKind::Write, 0x20, 1), Cycle(9));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    assert_eq!(cache.probe(&request(AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
+    let outcome = cache.access(&Access { local: true, ..request(AccessKind::Write, 0x1000, 2) }, Cycle(9));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::Now));
+    assert_eq!(cache.probe(&request(AccessKind::Read, 0x1040, 0)).lookup, Lookup::Hit);
+    assert!(!cache.fill_port_free(Cycle(4)), "a line takes the fill port for four cycles");
+}
+
+#[test]
+fn fills_allocate_where_the_cache_streams() {
+    let spec = Cache { allocate: Allocate::OnFill, write_miss: WriteMiss::NoAllocate, ..tiny(l1()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    for line in 0..4 {
+        assert_eq!(status(&mut cache, AccessKind::Read, line * 128, line), Status::Miss, "no line is held for a miss");
+        cache.pop_down();
+    }
+    for line in 0..4 {
+        fill(&mut cache, line * 128, 10 + line);
+    }
+    assert_eq!(cache.probe(&request(AccessKind::Read, 2 * 128, 0)).lookup, Lookup::Hit);
+    assert_eq!(cache.probe(&request(AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
+}
+
+#[test]
+fn data_of_an_invalidated_line_is_answered_but_not_kept() {
+    let mut cache = DataCache::new(&llc(), 24, 0);
+    status(&mut cache, AccessKind::Read, 0, 0);
+    cache.invalidate();
+    fill(&mut cache, 0, 1);
+    assert!(cache.next_ready().is_some());
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 2), Status::Miss);
+}
+
+#[test]
+fn the_number_of_ways_can_change_between_kernels() {
+    let mut tags = TagArray::new(&l1(), 256, 0);
+    tags.set_ways(256);
+    assert_eq!(tags.line_count(), 1024);
+    let place = |tags: &mut TagArray, line: u64| {
+        let (addr, one) = (Addr(line * 128), SectorMask(1));
+        let probe = tags.probe(addr, addr.0, one, false);
+        tags.access(probe, addr, addr.0, one, line);
+        tags.fill(probe.line, addr, one);
+        probe.lookup
+    };
+    assert!((0..1024).all(|line| place(&mut tags, line) == Lookup::Miss));
+    assert!((0..1024).all(|line| place(&mut tags, line) == Lookup::Hit));
+    tags.set_ways(2);
+    assert!((0..16).all(|line| place(&mut tags, line) == Lookup::Miss));
+    assert_eq!(place(&mut tags, 8), Lookup::Hit);
+    assert_eq!(place(&mut tags, 0), Lookup::Miss);
+}
+
+#[test]
+fn the_hot_arrays_of_a_slice_stay_within_their_budget() {
+    let tags = TagArray::new(&llc(), 24, 0);
+    assert!(tags.hot_bytes() <= 21 * 1024, "{} bytes", tags.hot_bytes());
+}
+
+/// A sector of the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Sector {
+    #[default]
+    Invalid,
+    Reserved {
+        modified: bool,
+    },
+    Valid,
+    Modified {
+        readable: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ModelLine {
+    line: u64,
+    time: u64,
+    sectors: [Sector; 4],
+}
+
+impl ModelLine {
+    fn any(&self, test: impl Fn(&Sector) -> bool) -> bool {
+        self.sectors.iter().any(test)
+    }
+    fn modified(&self) -> bool {
+        self.any(|s| matches!(s, Sector::Modified { .. }))
+    }
+}
+
+/// One set as the reference describes it: scan all ways, last empty way first, else least recently used.
+struct Model {
+    ways: Vec<ModelLine>,
+    ratio: usize,
+}
+
+impl Model {
+    fn probe(&self, line: u64, sector: usize, write: bool) -> (Lookup, usize) {
+        if let Some(way) = self.ways.iter().position(|w| w.line == line && w.any(|s| *s != Sector::Invalid)) {
+            let lookup = match self.ways[way].sectors[sector] {
+                Sector::Reserved { .. } => Lookup::HitReserved,
+                Sector::Valid => Lookup::Hit,
+                Sector::Modified { readable } if write || readable => Lookup::Hit,
+                _ => Lookup::SectorMiss,
+            };
+            return (lookup, way);
+        }
+        let dirty = self.ways.iter().filter(|w| w.modified()).count();
+        let any = dirty * 100 >= self.ratio * self.ways.len();
+        if let Some(way) = self.ways.iter().rposition(|w| !w.any(|s| *s != Sector::Invalid)) {
+            return (Lookup::Miss, way);
+        }
+        let free = |w: &ModelLine| !w.any(|s| matches!(s, Sector::Reserved { .. })) && (any || !w.modified());
+        match (0..self.ways.len()).filter(|w| free(&self.ways[*w])).min_by_key(|w| (self.ways[*w].time, *w)) {
+            Some(way) => (Lookup::Miss, way),
+            None => (Lookup::NoLine, 0),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_tags_behave_like_a_scan_over_the_ways(
+        ratio in prop::sample::select(vec![0u32, 25, 60]),
+        ways in 1u32..9,
+        steps in prop::collection::vec((0u64..12, 0usize..4, 0u8..5, 0u64..2), 1..300),
+    ) {
+        let spec = Cache { sets: 1, ways, index: SetIndex::Linear, ..llc() };
+        let mut tags = TagArray::new(&spec, 8.max(ways), ratio);
+        let mut model = Model { ways: vec![ModelLine::default(); ways as usize], ratio: ratio as usize };
+        let mut now = 1;
+        for (line, sector, action, wait) in steps {
+            now += wait;
+            let (addr, one) = (Addr(line * 128 + sector as u64 * 32), SectorMask(1 << sector));
+            let write = action >= 3;
+            let probe = tags.probe(addr, addr.0, one, write);
+            let (lookup, way) = model.probe(line, sector, write);
+            prop_assert_eq!(probe.lookup, lookup);
+            if lookup == Lookup::NoLine {
+                continue;
+            }
+            prop_assert_eq!(usize::from(probe.line), way);
+            let slot = &mut model.ways[way];
+            if action == 0 {
+                // Data comes for a sector that waits for it.
+                if let Sector::Reserved { modified } = slot.sectors[sector] {
+                    slot.sectors[sector] = if modified { Sector::Modified { readable: true } } else { Sector::Valid };
+                    tags.fill(probe.line, addr, one);
+                }
+                continue;
+            }
+            let evicted = tags.access(probe, addr, addr.0, one, now);
+            let dirty: u8 = (0..4).map(|i| u8::from(matches!(slot.sectors[i], Sector::Modified { .. })) << i).sum();
+            let expected = (lookup == Lookup::Miss && dirty != 0).then_some((slot.line * 128, dirty));
+            prop_assert_eq!(evicted.map(|e| (e.addr.0, e.sectors.0)), expected);
+            if lookup == Lookup::Miss {
+                *slot = ModelLine { line, ..ModelLine::default() };
+            }
+            slot.time = now;
+            if matches!(lookup, Lookup::Miss | Lookup::SectorMiss) {
+                slot.sectors[sector] = Sector::Reserved { modified: matches!(slot.sectors[sector], Sector::Modified { .. }) };
+            }
+            if write {
+                let partial = action == 4;
+                // A write into a valid or readable sector leaves it readable; into an absent one only when it covers it.
+                let readable = !partial || matches!(slot.sectors[sector], Sector::Valid | Sector::Modified { readable: true });
+                tags.write(probe.line, one, if partial { 0xf } else { u32::MAX });
+                if lookup != Lookup::Hit {
+                    tags.write_missed(probe.line, one, false);
+                }
+                slot.sectors[sector] = Sector::Modified { readable };
+            }
+            prop_assert_eq!(tags.dirty() as usize, model.ways.iter().filter(|w| w.modified()).count());
+        }
+    }
+}
