@@ -126,7 +126,7 @@ pub struct CheckArgs {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only this; all of it when left out.
+    /// Only this; machines, workloads and studies when left out.
     pub what: Option<ListWhat>,
 }
 
@@ -137,6 +137,8 @@ pub enum ListWhat {
     Machines,
     /// Built-in kernel models.
     Workloads,
+    /// Comparisons with published or measured figures.
+    Studies,
     /// Counters of the results, with units and meanings.
     Counters,
 }
