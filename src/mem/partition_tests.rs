@@ -1,0 +1,1 @@
+//! A partition with mocks on its links.
