@@ -89,6 +89,11 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
     }
 }
 
+fn interval(cycle: u64, instructions: u64, reads: u64) -> IntervalRow {
+    let counted = counted!["warp_instructions" "instructions" = instructions, "reads" "bursts" = reads];
+    IntervalRow { cycle, counters: ["sm", "dram"].into_iter().zip(counted).collect() }
+}
+
 /// Two kernels on two SMs.
 pub(super) fn outcome() -> Outcome {
     let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "requests" = 400, "row_misses" "requests" = 100];
@@ -103,10 +108,7 @@ pub(super) fn outcome() -> Outcome {
             kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
         ],
         components,
-        intervals: vec![
-            IntervalRow { cycle: 1000, counters: counted!["warp_instructions" "instructions" = 120, "dram_reads" "bursts" = 30] },
-            IntervalRow { cycle: 2000, counters: counted!["warp_instructions" "instructions" = 80, "dram_reads" "bursts" = 45] },
-        ],
+        intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
         timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
     }

@@ -4,7 +4,7 @@ use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
-use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si};
+use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si, wrap};
 
 /// Kernels listed one by one; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
@@ -172,10 +172,8 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
         seconds(host.startup_seconds),
         host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si(bytes as f64))),
     ));
-    text.push_str(&format!("  lookahead {} cycles", host.lookahead_cycles));
-    if !host.limiting_link.is_empty() {
-        text.push_str(&format!(", limited by {}", host.limiting_link));
-    }
+    let limit = if host.limiting_link.is_empty() { String::new() } else { format!(", limited by {}", host.limiting_link) };
+    text.push_str(&wrap(&format!("  lookahead {} cycles{limit}", host.lookahead_cycles), 4));
     text.push_str(&format!(
         "\n  {} epochs of at most {} cycles, {} messages\n",
         count(host.epochs),
@@ -205,7 +203,7 @@ fn notes(outcome: &Outcome, style: Style) -> String {
     let mut text = section("Notes", style);
     for (note, times) in &outcome.notes {
         let often = if *times > 1 { format!(" ({} times)", count(*times)) } else { String::new() };
-        text.push_str(&format!("  {} {note}{often}\n", style.warning("!")));
+        text.push_str(&format!("  {} {}\n", style.warning("!"), wrap(&format!("{note}{often}"), 4)));
     }
     text
 }

@@ -81,6 +81,7 @@ pub fn percent(share: f64) -> String {
 /// A span of time in the unit that fits.
 pub fn seconds(value: f64) -> String {
     match value {
+        0.0 => "0 s".to_owned(),
         v if v >= 120.0 => format!("{} min {:02} s", (v / 60.0) as u64, (v % 60.0) as u64),
         v if v >= 0.9995 => format!("{} s", three_digits(v)),
         v if v >= 0.000_999_5 => format!("{} ms", three_digits(v * 1e3)),
@@ -118,6 +119,26 @@ pub fn clip(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `text` broken between words so that lines fit [`WIDTH`]; all lines but the first start with `indent` spaces.
+pub fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut room = WIDTH;
+    for (i, word) in text.split(' ').enumerate() {
+        let width = word.chars().count();
+        if i > 0 && room < width + 1 {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            room = WIDTH - indent;
+        } else if i > 0 {
+            lines.push(' ');
+            room -= 1;
+        }
+        lines.push_str(word);
+        room = room.saturating_sub(width);
+    }
+    lines
 }
 
 /// On which side a column's cells stand.
@@ -205,7 +226,16 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([counted(1, "CTA"), counted(2000, "CTA")], ["1 CTA", "2,000 CTAs"]);
         assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
-        assert_eq!([0.000_004_2, 0.25, 3.0, 135.0].map(seconds), ["4.20 us", "250 ms", "3.00 s", "2 min 15 s"]);
+        assert_eq!([0.0, 0.000_004_2, 0.25, 3.0, 135.0].map(seconds), ["0 s", "4.20 us", "250 ms", "3.00 s", "2 min 15 s"]);
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words_and_indented() {
+        assert_eq!(wrap("  a b", 4), "  a b");
+        let text = wrap(&format!("  {}", "word ".repeat(30).trim_end()), 4);
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("    word"), "{text}");
     }
 
     #[test]
