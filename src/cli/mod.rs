@@ -13,7 +13,6 @@ mod output;
 mod progress;
 mod run;
 mod runfile;
-mod seam;
 mod select;
 mod show;
 mod trace;

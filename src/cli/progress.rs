@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::seam::Progress;
-use crate::report::text::{clip, count, seconds, si};
+use crate::engine::Progress;
+use crate::report::text::{count, seconds, si};
 
 /// Seconds over which the speed is averaged.
 const MEMORY: f64 = 3.0;
@@ -89,12 +89,11 @@ fn paint(news: &Receiver<Progress>) {
 fn message(progress: &Progress, speed: &Speed) -> String {
     let eta = speed.remaining(progress).map_or_else(String::new, |left| format!("  {} left", seconds(left)));
     format!(
-        "cycle {}  {}/{} CTAs  {}instr/s{eta}  {}",
+        "cycle {}  {}/{} CTAs  {}instr/s{eta}",
         count(progress.cycles),
         count(progress.ctas_done),
         count(progress.ctas),
         si(speed.instructions),
-        clip(&progress.kernel, 24),
     )
 }
 
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     fn progress(warp_instructions: u64, ctas_done: u64) -> Progress {
-        Progress { cycles: 1000, warp_instructions, ctas_done, ctas: 100, kernel: "gemm".into() }
+        Progress { cycles: 1000, warp_instructions, ctas_done, ctas: 100 }
     }
 
     #[test]

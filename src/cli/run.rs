@@ -1,5 +1,6 @@
 //! `warpshard run`: from options to a result folder and a report.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,6 +8,7 @@ use std::time::Instant;
 use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
+use crate::engine::{self, RunError, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
@@ -105,8 +107,34 @@ fn simulate(
     stop: StopFlag,
 ) -> Result<(Outcome, HostFacts), Failure> {
     let view = ProgressView::start();
-    let _ = (machine, workload, args, threads, stop, Epoch::Auto, view.sender());
-    Err(Failure::new(Exit::Unsupported, "the engine is not joined yet"))
+    let epoch = match args.epoch {
+        Epoch::Auto => None,
+        Epoch::Cycles(cycles) => Some(cycles.get()),
+    };
+    let options = RunOptions {
+        threads,
+        epoch,
+        relaxed: args.relaxed,
+        max_cycles: args.max_cycles.map(NonZeroU64::get),
+        interval: args.interval.map(NonZeroU64::get),
+        pin: args.pin,
+        stop,
+        progress: view.sender(),
+        ..RunOptions::default()
+    };
+    match engine::simulate(machine, &workload, options) {
+        Ok(result) => Ok((result.outcome, result.host)),
+        Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
+    }
+}
+
+fn exit_of(error: &RunError) -> Exit {
+    match error {
+        RunError::Config(_) => Exit::Config,
+        RunError::Trace(_) => Exit::Workload,
+        RunError::Deadlock(_) => Exit::Deadlock,
+        RunError::Panic(_) => Exit::Internal,
+    }
 }
 
 fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Vec<ResultFile> {

@@ -17,7 +17,6 @@ use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
 
 /// How a run is carried out.
-#[derive(Debug)]
 pub struct RunOptions {
     /// Worker threads.
     pub threads: usize,

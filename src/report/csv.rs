@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use crate::stats::{IntervalRow, TimelineEntry};
 
-/// The interval series; the header names the columns of the first row. Without rows, only the column `cycle`.
+/// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads"). Without rows, only the column `cycle`.
 pub fn intervals(rows: &[IntervalRow]) -> String {
     let mut text = String::from("cycle");
-    for counted in rows.first().map_or(&[][..], |row| &row.counters) {
+    for (kind, counted) in rows.first().map_or(&[][..], |row| &row.counters) {
         text.push(',');
-        text.push_str(&field(counted.info.name));
+        text.push_str(&field(&format!("{kind}.{}", counted.info.name)));
     }
     text.push('\n');
     for row in rows {
         debug_assert_eq!(row.counters.len(), rows[0].counters.len(), "interval rows differ in their columns at cycle {}", row.cycle);
         let _ = write!(text, "{}", row.cycle);
-        for counted in &row.counters {
+        for (_, counted) in &row.counters {
             let _ = write!(text, ",{}", counted.value);
         }
         text.push('\n');
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn intervals_have_a_header_and_a_row_each() {
-        assert_eq!(intervals(&sample::outcome().intervals), "cycle,warp_instructions,dram_reads\n1000,120,30\n2000,80,45\n");
+        assert_eq!(intervals(&sample::outcome().intervals), "cycle,sm.warp_instructions,dram.reads\n1000,120,30\n2000,80,45\n");
         assert_eq!(intervals(&[]), "cycle\n");
     }
 

@@ -104,8 +104,8 @@ pub(super) fn outcome() -> Outcome {
         ],
         components,
         intervals: vec![
-            IntervalRow { cycle: 1000, counters: counted!["warp_instructions" "instructions" = 120, "dram_reads" "bursts" = 30] },
-            IntervalRow { cycle: 2000, counters: counted!["warp_instructions" "instructions" = 80, "dram_reads" "bursts" = 45] },
+            IntervalRow { cycle: 1000, counters: columns(120, 30) },
+            IntervalRow { cycle: 2000, counters: columns(80, 45) },
         ],
         timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
@@ -132,4 +132,9 @@ pub(super) fn host() -> HostFacts {
         messages: 12_345,
         peak_memory_bytes: Some(256 << 20),
     }
+}
+
+fn columns(warp_instructions: u64, reads: u64) -> Vec<(&'static str, Counted)> {
+    let columns = counted!["warp_instructions" "instructions" = warp_instructions, "reads" "bursts" = reads];
+    ["sm", "dram"].into_iter().zip(columns).collect()
 }
