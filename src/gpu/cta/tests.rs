@@ -155,7 +155,7 @@ fn a_chip_that_may_not_start_anything_says_so() {
     assert_eq!((sample.kernels_placed, sample.kernels_left, sample.ctas_unassigned), (1, 2, 4));
     assert_eq!(
         chip.grid.waiting(),
-        ["grid: 0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
+        ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
           from cycle 15 on; 2 SMs are at the CTA limit that a controller set"]
     );
 }
@@ -168,8 +168,8 @@ fn a_silent_sm_and_kernels_without_a_place_are_named() {
     assert_eq!(
         chip.grid.waiting()[1..],
         [
-            "grid: kernel 1 (job1, stream 1) waits for a place among the kernels of the chip",
-            "grid: sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
+            "kernel 1 (job1, stream 1) waits for a place among the kernels of the chip",
+            "sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
         ]
     );
 }
