@@ -166,7 +166,7 @@ impl Dispatch {
         let cta = streams.take_cta(place);
         let chosen = *streams.place(place).expect("the chosen place is taken");
         if chosen.unassigned() == 0 {
-            // SMs that were full for this kernel may have room for the next one.
+            // SMs that had no room for this kernel's CTAs may have some for the next one's.
             self.candidates.fill();
         }
         let room = &mut self.rooms[sm];
@@ -187,17 +187,16 @@ impl Dispatch {
         let own = |kernel| streams.place_of(kernel).filter(|&place| streams.place(place).is_some_and(|own| own.unassigned() > 0));
         let place = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(place) => place,
-            // An SM turns to another kernel only when it has finished with the one before, as in the reference.
+            // An SM turns to another kernel only when it has finished with the one before, as in the reference (D-003).
             None if self.share_sm || room.bound == 0 => streams.select(now)?,
             None => return None,
         };
         let chosen = streams.place(place)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        // A limit below what fits must hold although the SM starts whatever is bound, so nothing is bound ahead of it.
-        let limited = room.limit < resident;
-        let ahead = if limited || (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
-        let fits = self.capacity.fits(&room.used, chosen.kernel, ahead);
-        (fits && !(limited && room.bound >= room.limit)).then_some(place)
+        // A limit below what fits must hold although the SM starts whatever is bound, so it counts what is bound ahead too.
+        let limited = room.limit < resident && room.bound >= room.limit;
+        let ahead = if (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
+        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {

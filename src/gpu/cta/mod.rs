@@ -247,8 +247,8 @@ impl Grid {
     /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
     fn launch_kernels(&mut self) {
         let launched = Cycle(self.present.0.saturating_sub(self.latency));
-        // The first Launch message travels inside the launch latency, and leaves at once where that is too short.
-        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)).max(self.present);
+        // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
+        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
             self.ledger.record_mut(kernel).launched = Some(launched);
             self.counters.kernels_launched += 1;

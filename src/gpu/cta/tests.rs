@@ -130,6 +130,30 @@ fn kernels_that_share_an_sm_share_its_room() {
 }
 
 #[test]
+fn an_sm_without_room_for_one_kernel_gets_the_next_one_as_soon_as_that_is_its_turn() {
+    let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
+    let chip = ran(2, &shared, &[job(1, 1, 2, |_| 1000), job(2, 2, 1, |_| 100), job(3, 1, 2, |_| 10)]);
+    assert_eq!((chip.places(1), chip.starts(1)), (vec![1, 1], vec![20, 130]));
+    assert_eq!((chip.places(2), chip.starts(2)), (vec![0], vec![131]), "one cycle after the second kernel's last CTA");
+}
+
+#[test]
+fn a_kernel_is_served_to_its_end_before_another_that_came_to_an_earlier_place() {
+    let shared = Dispatch { share_sm: true, max_kernels: 2, ..spec() };
+    let chip = ran(1, &shared, &[job(1, 1, 2, |_| 10), job(2, 24, 2, |_| 30), job(1, 1, 2, |_| 10)]);
+    assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
+    assert!(chip.starts(2) > chip.starts(1)[23..].to_vec(), "{:?} after {:?}", chip.starts(2), chip.starts(1));
+}
+
+#[test]
+fn launches_of_two_streams_may_be_under_way_at_once() {
+    let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 45), job(1, 1, 1, |_| 9), job(2, 1, 1, |_| 9)]);
+    assert_eq!((chip.starts(2), chip.starts(3)), (vec![80], vec![85]));
+    let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
+    assert_eq!(latencies, [20, 0, 15, 0], "of 60 to 85 the first stream's kernels run until 60 and from 80, the second's until 65");
+}
+
+#[test]
 fn a_cta_limit_holds_from_the_cut_on_and_can_be_lifted() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 40, 2, |_| 30)]);
     chip.grid.apply(Cycle(0), &GridDecision::CtaLimit { sm: SmId(0), limit: 1 });
