@@ -160,21 +160,25 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
     }
     shard += layout.partitions.div_ceil(cut.partitions);
     let request = SubnetPorts {
-        first_in: wiring.sm_to_request,
-        first_credit_back: wiring.request_credit_to_sm,
-        first_out: wiring.request_to_slice,
-        first_credit_in: wiring.slice_credit_to_request,
+        data_in: wiring.sm_to_request,
+        credit_out: wiring.request_credit_to_sm,
+        data_out: wiring.request_to_slice,
+        credit_in: wiring.slice_credit_to_request,
+        output_capacity: machine.noc.output_queue + machine.mem.rop_latency as u32,
     };
     let reply = SubnetPorts {
-        first_in: wiring.slice_to_reply,
-        first_credit_back: wiring.reply_credit_to_slice,
-        first_out: wiring.reply_to_sm,
-        first_credit_in: wiring.sm_credit_to_reply,
+        data_in: wiring.slice_to_reply,
+        credit_out: wiring.reply_credit_to_slice,
+        data_out: wiring.reply_to_sm,
+        credit_in: wiring.sm_credit_to_reply,
+        output_capacity: machine.noc.output_queue,
     };
-    for (name, direction, ports, shard) in
-        [("request network", Direction::Request, request, shard), ("reply network", Direction::Reply, reply, shard + 1)]
-    {
-        let unit = GpuUnit::Subnet(Box::new(Subnet::new(direction, machine, ports)));
+    let (sms, slices) = (layout.sms as usize, slices as usize);
+    for (name, direction, inputs, outputs, ports, shard) in [
+        ("request network", Direction::Request, sms, slices, request, shard),
+        ("reply network", Direction::Reply, slices, sms, reply, shard + 1),
+    ] {
+        let unit = GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports)));
         plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost: 4.0 });
     }
     let ports = GridPorts { first_to_sm: wiring.grid_to_sm, first_from_sm: wiring.sm_to_grid };

@@ -4,7 +4,7 @@ use crate::base::{Cycle, LinkId};
 use crate::gpu::cta::{Grid, GridDecision};
 use crate::gpu::sm::{Sm, SmDecision};
 use crate::mem::Partition;
-use crate::noc::Subnet;
+use crate::noc::{Direction, Subnet};
 use crate::protocol::{Outbox, Payload};
 use crate::stats::{ComponentStats, Counted, Counters};
 
@@ -50,7 +50,13 @@ impl GpuUnit {
         match self {
             Self::Sm(sm) => one("sm", u32::from(sm.id().0), sm.stats().component()),
             Self::Partition(partition) => partition.components(),
-            Self::Subnet(subnet) => vec![subnet.component()],
+            Self::Subnet(subnet) => {
+                let kind = match subnet.direction() {
+                    Direction::Request => "request_net",
+                    Direction::Reply => "reply_net",
+                };
+                one(kind, 0, counted(subnet.counters()))
+            }
             Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
         }
     }

@@ -2,5 +2,6 @@
 
 pub mod cta;
 pub mod occupancy;
+pub mod sm;
 #[cfg(test)]
 pub(crate) mod test_machine;

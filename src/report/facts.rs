@@ -23,6 +23,8 @@ pub struct RunFacts {
     pub core: Frequency,
     /// SMs of the machine.
     pub sms: u32,
+    /// What one DRAM burst moves, in bytes.
+    pub dram_burst_bytes: u64,
     /// What all DRAM channels together can move, in bytes per second.
     pub dram_bytes_per_second: f64,
 }
@@ -40,6 +42,7 @@ impl RunFacts {
             seed,
             core: machine.clocks.core,
             sms: machine.gpu.sms,
+            dram_burst_bytes: u64::from(dram.bus_bytes) * u64::from(dram.burst),
             dram_bytes_per_second: f64::from(machine.mem.map.partitions) * f64::from(dram.bus_bytes) * beats_per_second,
         }
     }

@@ -58,6 +58,7 @@ fn total(outcome: &Outcome) -> Value {
     map.insert("kernels_ended".into(), kernels.iter().filter(|k| k.ended.is_some()).count().into());
     map.insert("ctas".into(), kernels.iter().map(|k| u64::from(k.ctas)).sum::<u64>().into());
     map.insert("ctas_done".into(), kernels.iter().map(|k| u64::from(k.ctas_done)).sum::<u64>().into());
+    map.insert("counters".into(), values(&metrics::kernel_totals(outcome)));
     Value::Object(map)
 }
 

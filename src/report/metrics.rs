@@ -91,36 +91,98 @@ pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
 pub struct MemoryLevel {
     /// What people call it.
     pub name: &'static str,
-    /// What its counts are of.
-    pub unit: &'static str,
-    /// Reads, or all accesses where the level does not tell them apart.
-    pub reads: Option<u64>,
-    /// Reads that hit; in DRAM, the accesses that hit an open row.
-    pub read_hits: Option<u64>,
-    /// Writes.
+    /// Accesses; in DRAM, bursts.
+    pub accesses: u64,
+    /// Writes among them, where the level tells.
     pub writes: Option<u64>,
-    /// Writes that hit.
-    pub write_hits: Option<u64>,
-    /// Bytes moved.
+    /// Accesses that found their data; in DRAM, requests that found their row open.
+    pub hits: u64,
+    /// Accesses that found their data on its way.
+    pub pending: Option<u64>,
+    /// Accesses that did not find it; in DRAM, requests that had to open their row.
+    pub misses: u64,
+    /// Bytes moved, where that follows from the accesses.
     pub bytes: Option<u64>,
 }
 
-/// The levels that have any of their counters, from the SMs outwards.
-pub fn memory_levels(totals: &Totals) -> Vec<MemoryLevel> {
-    let level = |name, kind: &str, unit, prefix: &str| {
-        let get = |counter: &str| totals.get(kind, &format!("{prefix}{counter}"));
-        MemoryLevel {
-            name,
-            unit,
-            reads: get("reads"),
-            read_hits: get("read_hits"),
-            writes: get("writes"),
-            write_hits: get("write_hits"),
-            bytes: get("bytes"),
+impl MemoryLevel {
+    /// A part of the accesses that hit, are pending or miss, as their share.
+    pub fn share(&self, part: u64) -> Option<f64> {
+        ratio(part, self.hits + self.pending.unwrap_or(0) + self.misses)
+    }
+}
+
+/// The counters that SMs keep per kernel, summed over the kernels.
+pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
+    let mut sums: Vec<Counted> = Vec::new();
+    for counted in outcome.kernels.iter().flat_map(|kernel| &kernel.counters) {
+        match sums.iter_mut().find(|sum| sum.info.name == counted.info.name) {
+            Some(sum) => sum.value += counted.value,
+            None => sums.push(*counted),
         }
-    };
-    let levels = [level("L1", "sm", "sectors", "l1_"), level("L2", "llc", "sectors", ""), level("DRAM", "dram", "bursts", "")];
-    levels.into_iter().filter(|l| l.reads.is_some()).collect()
+    }
+    sums
+}
+
+/// How full the SMs were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupancy {
+    /// Share of SM cycles with a CTA resident.
+    pub active: f64,
+    /// Mean resident warps of an SM in those cycles.
+    pub warps: f64,
+}
+
+/// How full the SMs were; `None` when they do not say, or no CTA ran.
+pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
+    let sm = |name| totals.get("sm", name);
+    let active = sm("active_cycles")?;
+    Some(Occupancy { active: ratio(active, sm("cycles")?)?, warps: ratio(sm("resident_warp_cycles")?, active)? })
+}
+
+/// The levels that have their counters, from the SMs outwards. A DRAM burst moves `burst_bytes`.
+pub fn memory_levels(outcome: &Outcome, totals: &Totals, burst_bytes: u64) -> Vec<MemoryLevel> {
+    [l1(outcome), llc(outcome, totals), dram(totals, burst_bytes)].into_iter().flatten().collect()
+}
+
+fn l1(outcome: &Outcome) -> Option<MemoryLevel> {
+    let sums = kernel_totals(outcome);
+    let get = |name: &str| counter(&sums, name);
+    let part = |read: &str, write: &str| Some(get(read)? + get(write)?);
+    let hits = part("l1_read_hits", "l1_write_hits")?;
+    let pending = part("l1_read_pending_hits", "l1_write_pending_hits")?;
+    let misses = part("l1_read_misses", "l1_write_misses")? + part("l1_read_sector_misses", "l1_write_sector_misses")?;
+    let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"];
+    let writes = writes.iter().filter_map(|name| get(name)).sum();
+    let accesses = hits + pending + misses;
+    Some(MemoryLevel { name: "L1", accesses, writes: Some(writes), hits, pending: Some(pending), misses, bytes: None })
+}
+
+fn llc(outcome: &Outcome, totals: &Totals) -> Option<MemoryLevel> {
+    let get = |name| totals.get("llc", name);
+    Some(MemoryLevel {
+        name: "L2",
+        accesses: get("accesses")?,
+        writes: counter(&kernel_totals(outcome), "llc_writes"),
+        hits: get("read_hits")? + get("write_hits")?,
+        pending: get("pending_hits"),
+        misses: get("misses")?,
+        bytes: None,
+    })
+}
+
+fn dram(totals: &Totals, burst_bytes: u64) -> Option<MemoryLevel> {
+    let get = |name| totals.get("dram", name);
+    let accesses = get("reads")? + get("writes")?;
+    Some(MemoryLevel {
+        name: "DRAM",
+        accesses,
+        writes: get("writes"),
+        hits: get("row_hits")?,
+        pending: None,
+        misses: get("row_misses")?,
+        bytes: Some(accesses * burst_bytes),
+    })
 }
 
 /// Instructions and cycles of a kernel, a stream or the whole run.
@@ -232,10 +294,31 @@ mod tests {
     fn counters_are_summed_per_kind_in_the_order_of_the_machine() {
         let totals = Totals::of(&sample::outcome().components);
         assert_eq!(totals.0.iter().map(|k| (k.kind, k.count)).collect::<Vec<_>>(), [("sm", 2), ("llc", 2), ("dram", 1)]);
-        assert_eq!(totals.get("sm", "l1_reads"), Some(3_000));
+        assert_eq!(totals.get("sm", "packets_sent"), Some(3_000));
         assert_eq!(totals.get("sm", "no such counter"), None);
-        assert_eq!(totals.get("tile", "l1_reads"), None);
-        assert_eq!(totals.sum("sm", &["l1_reads", "no such counter"]), Some(3_000));
+        assert_eq!(totals.get("tile", "packets_sent"), None);
+        assert_eq!(totals.sum("sm", &["packets_sent", "no such counter"]), Some(3_000));
+    }
+
+    #[test]
+    fn a_level_without_counters_is_left_out_and_misses_of_all_kinds_count() {
+        let mut outcome = sample::outcome();
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);
+        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
+        let (l1, l2, dram) = (&levels[0], &levels[1], &levels[2]);
+        assert_eq!((l1.accesses, l1.writes, l1.share(l1.hits)), (2 * 1_200, Some(2 * 200), Some(0.5)));
+        assert_eq!((l2.accesses, l2.writes, l2.share(l2.misses)), (1_000, None, Some(0.75)));
+        assert_eq!((dram.bytes, dram.share(dram.hits)), (Some(910 * 32), Some(0.8)));
+        outcome.components.retain(|c| c.kind != "llc");
+        let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);
+        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "DRAM"]);
+    }
+
+    #[test]
+    fn occupancy_counts_warps_only_while_a_cta_is_resident() {
+        let totals = Totals::of(&sample::outcome().components);
+        assert_eq!(occupancy(&totals), Some(Occupancy { active: 0.5, warps: 12.0 }));
+        assert_eq!(occupancy(&Totals::default()), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) fn facts() -> RunFacts {
         seed: 1,
         core: Frequency::mhz(1000),
         sms: 2,
+        dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
     }
 }
@@ -38,14 +39,26 @@ fn sm(id: u32, scale: u64) -> ComponentStats {
             "stall_scoreboard" "scheduler cycles" = 6_000 * scale,
             "stall_barrier" "scheduler cycles" = 10 * scale,
             "idle" "scheduler cycles" = 29_590 - 6_410 * (scale - 1),
-            "l1_reads" "sectors" = 1_000 * scale,
-            "l1_read_hits" "sectors" = 600 * scale,
+            "packets_sent" "packets" = 1_000 * scale,
+            "cycles" "cycles" = 18_000,
+            "active_cycles" "cycles" = 9_000,
+            "resident_warp_cycles" "warps x cycles" = 9_000 * 8 * scale,
         ],
     }
 }
 
 fn llc(id: u32) -> ComponentStats {
-    ComponentStats { kind: "llc", id, counters: counted!["reads" "sectors" = 500, "read_hits" "sectors" = 100, "writes" "sectors" = 40] }
+    ComponentStats {
+        kind: "llc",
+        id,
+        counters: counted![
+            "accesses" "accesses" = 500,
+            "misses" "accesses" = 375,
+            "pending_hits" "accesses" = 25,
+            "read_hits" "accesses" = 70,
+            "write_hits" "accesses" = 30,
+        ],
+    }
 }
 
 fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64, u64, u64), instructions: u64) -> KernelStats {
@@ -61,13 +74,24 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
         started: Some(started),
         ended: Some(ended),
         launch_latency_cycles: if index == 0 { 5_000 } else { 0 },
-        counters: counted!["warp_instructions" "instructions" = instructions, "thread_instructions" "instructions" = instructions * 30],
+        counters: counted![
+            "warp_instructions" "instructions" = instructions,
+            "thread_instructions" "instructions" = instructions * 30,
+            "l1_read_hits" "accesses" = 600,
+            "l1_read_pending_hits" "accesses" = 100,
+            "l1_read_misses" "accesses" = 250,
+            "l1_read_sector_misses" "accesses" = 50,
+            "l1_write_hits" "accesses" = 0,
+            "l1_write_pending_hits" "accesses" = 0,
+            "l1_write_misses" "accesses" = 200,
+            "l1_write_sector_misses" "accesses" = 0,
+        ],
     }
 }
 
 /// Two kernels on two SMs.
 pub(super) fn outcome() -> Outcome {
-    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "bursts" = 700, "bytes" "bytes" = 29_120];
+    let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "requests" = 400, "row_misses" "requests" = 100];
     let mut components = vec![sm(0, 1), sm(1, 2), llc(0), llc(1)];
     components.push(ComponentStats { kind: "dram", id: 0, counters: dram });
     Outcome {

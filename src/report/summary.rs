@@ -3,7 +3,7 @@
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::facts::RunFacts;
-use super::metrics::{self, MemoryLevel, Totals, Work};
+use super::metrics::{self, Occupancy, Totals, Work};
 use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si};
 
 /// Kernels listed one by one; of more, the longest are shown.
@@ -119,48 +119,39 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
         let drawn = if drawn.is_empty() { "▏" } else { &drawn };
         text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
     }
+    if let Some(Occupancy { active, warps }) = metrics::occupancy(totals) {
+        let aside = format!("SMs held CTAs in {} of their cycles, then {warps:.1} warps on average", percent(active));
+        text.push_str(&format!("  {}\n", style.faint(&aside)));
+    }
     text
 }
 
 fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) -> String {
-    let elapsed = facts.seconds(outcome.cycles);
-    let mut table = Table::new(&[
-        ("level", Align::Left),
-        ("reads", Align::Right),
-        ("hit rate", Align::Right),
-        ("writes", Align::Right),
-        ("hit rate", Align::Right),
-        ("unit", Align::Left),
-        ("bytes", Align::Right),
-        ("bandwidth", Align::Right),
-        ("of peak", Align::Right),
-    ]);
-    let levels = metrics::memory_levels(totals);
+    let levels = metrics::memory_levels(outcome, totals, facts.dram_burst_bytes);
     if levels.is_empty() {
         return String::new();
     }
+    let elapsed = facts.seconds(outcome.cycles);
+    let heads = ["accesses", "writes", "hit", "pending", "miss", "moved", "bandwidth", "of peak"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[("level", Align::Left)][..], &heads].concat());
     for level in &levels {
-        let MemoryLevel { name, unit, reads, read_hits, writes, write_hits, bytes } = level;
-        let rate = |hits: &Option<u64>, all: &Option<u64>| known(hits.zip(*all).and_then(|(h, a)| metrics::ratio(h, a)), percent);
-        let bandwidth = bytes.and_then(|b| metrics::per_second(b as f64, elapsed));
-        let peak = if *name == "DRAM" { bandwidth.map(|b| b / facts.dram_bytes_per_second) } else { None };
+        let share = |part: Option<u64>| known(part.and_then(|part| level.share(part)), percent);
+        let bandwidth = level.bytes.and_then(|bytes| metrics::per_second(bytes as f64, elapsed));
+        let peak = bandwidth.filter(|_| facts.dram_bytes_per_second > 0.0).map(|b| b / facts.dram_bytes_per_second);
         table.row(vec![
-            (*name).to_owned(),
-            known(*reads, count),
-            rate(read_hits, reads),
-            known(*writes, count),
-            rate(write_hits, writes),
-            (*unit).to_owned(),
-            known(*bytes, |b| format!("{}B", si(b as f64))),
-            known(bandwidth, |b| format!("{}B/s", si(b))),
-            known(peak.filter(|p| p.is_finite()), percent),
+            level.name.to_owned(),
+            count(level.accesses),
+            known(level.writes, count),
+            share(Some(level.hits)),
+            share(level.pending),
+            share(Some(level.misses)),
+            known(level.bytes, |bytes| format!("{}B", si(bytes as f64))),
+            known(bandwidth, |bandwidth| format!("{}B/s", si(bandwidth))),
+            known(peak, percent),
         ]);
     }
-    let mut text = section("Memory", style) + &table.render(style);
-    if levels.iter().any(|l| l.name == "DRAM") {
-        text.push_str(&format!("  {}\n", style.faint("a hit in DRAM is a hit in an open row")));
-    }
-    text
+    let meaning = "pending: the data was on its way; DRAM counts bursts, and requests by whether their row was open";
+    section("Memory", style) + &table.render(style) + &format!("  {}\n", style.faint(meaning))
 }
 
 fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {

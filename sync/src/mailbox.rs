@@ -53,12 +53,12 @@ pub fn mailbox<T: Send>() -> (Sender<T>, Receiver<T>) {
     (Sender { slots: Arc::clone(&slots) }, Receiver { slots })
 }
 
-/// The sending end of a [`mailbox`].
+/// The sending end of a [`mailbox()`].
 pub struct Sender<T: Send> {
     slots: Arc<Slots<T>>,
 }
 
-/// The receiving end of a [`mailbox`].
+/// The receiving end of a [`mailbox()`].
 pub struct Receiver<T: Send> {
     slots: Arc<Slots<T>>,
 }

@@ -8,11 +8,14 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence},
+    sync::atomic::{AtomicBool, AtomicUsize, fence},
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread::yield_now,
 };
 pub(crate) use std::sync::atomic::Ordering;
+
+#[cfg(loom)]
+pub(crate) use self::modelled::AtomicU64;
 
 #[cfg(not(loom))]
 pub(crate) use self::real::UnsafeCell;
@@ -58,6 +61,62 @@ mod real {
         #[inline(always)]
         pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
             write(self.0.get())
+        }
+    }
+}
+
+#[cfg(loom)]
+mod modelled {
+    //! loom's atomic word, with every access made visible to loom's search.
+    //!
+    //! To find what to reorder, loom 0.7 compares an access with the last one to the same atomic only. A thread that loads
+    //! a word and then changes it hides, behind its own load, that its change conflicts with another thread's earlier
+    //! load, and loom never tries the other order. So each access here first touches a companion word with a relaxed
+    //! read-modify-write: those conflict pairwise, so loom tries all their orders, and being relaxed they order nothing.
+
+    use loom::sync::atomic::{self, AtomicUsize};
+
+    use super::Ordering;
+
+    /// A word whose accesses all count as conflicts.
+    #[derive(Debug)]
+    pub(crate) struct AtomicU64 {
+        companion: AtomicUsize,
+        word: atomic::AtomicU64,
+    }
+
+    impl AtomicU64 {
+        pub(crate) fn new(value: u64) -> Self {
+            Self { companion: AtomicUsize::new(0), word: atomic::AtomicU64::new(value) }
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> u64 {
+            self.touched().load(order)
+        }
+
+        pub(crate) fn store(&self, value: u64, order: Ordering) {
+            self.touched().store(value, order);
+        }
+
+        pub(crate) fn swap(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().swap(value, order)
+        }
+
+        pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().fetch_add(value, order)
+        }
+
+        pub(crate) fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().fetch_or(value, order)
+        }
+
+        pub(crate) fn compare_exchange(&self, old: u64, new: u64, won: Ordering, lost: Ordering) -> Result<u64, u64> {
+            self.touched().compare_exchange(old, new, won, lost)
+        }
+
+        fn touched(&self) -> &atomic::AtomicU64 {
+            self.companion.fetch_add(1, Ordering::Relaxed);
+            &self.word
         }
     }
 }

@@ -31,6 +31,7 @@ stop_relaxed                   loom_stop      who_sees_the_request_sees_what_cam
 '
 
 export RUSTFLAGS="--cfg loom"
+export RUST_BACKTRACE=0 CARGO_PROFILE_DEV_DEBUG=0
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-../target/loom}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
@@ -45,6 +46,13 @@ say() {
 # Every fault has a row, and every row a fault.
 if ! diff <(grep -o '^mutant_[a-z_]*' Cargo.toml | sort) <(awk 'NF { print "mutant_" $1 }' <<<"$rows" | sort); then
     echo "the rows above and the features of Cargo.toml differ"
+    exit 1
+fi
+
+# A test that fails without a fault proves nothing with one.
+if ! cargo test --quiet --test 'loom_*' >"$log" 2>&1; then
+    cat "$log"
+    echo "the loom tests fail without any fault"
     exit 1
 fi
 
@@ -66,6 +74,8 @@ while read -r fault file test; do
     reason="$(grep -A 1 "^thread '$test' .*panicked" "$log" | grep -v -e '^thread ' -e '^--$' | sed -n "${last}p" | cut -c 1-90)"
     if [ $status -eq 124 ]; then
         say endless "$fault" "$test"
+    elif [[ "$reason" == "loom explored "* ]]; then
+        say unseen "$fault" "$test: $reason"
     elif [ $status -ne 0 ] && [ -n "$reason" ] && grep -q -e '0 passed; 1 failed' -e 'SIGABRT' "$log"; then
         say killed "$fault" "$test: $reason"
     else

@@ -121,11 +121,6 @@ impl Ctas {
         &self.get(slot).windows
     }
 
-    /// First warp slot of the CTA in a slot.
-    pub(super) fn first_warp(&self, slot: u8) -> u32 {
-        self.get(slot).warps.trailing_zeros()
-    }
-
     #[inline]
     fn get(&self, slot: u8) -> &Resident {
         match &self.slots[usize::from(slot)] {

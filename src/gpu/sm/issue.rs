@@ -7,8 +7,8 @@
 use crate::frontend::{MemKind, NO_REGISTER, OpClass};
 
 use super::Sm;
-use super::scoreboard::Hazard;
 use super::sched;
+use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
 use super::warps::bits;
@@ -113,7 +113,7 @@ impl Sm {
         }
         match code.class {
             OpClass::Barrier => {
-                counters_barrier(self, cta);
+                self.counters.kernels[self.ctas.kernel(cta).index()].barrier_instructions += 1;
                 self.reach_barrier(warp);
             }
             OpClass::Fence => {
@@ -161,10 +161,6 @@ impl Sm {
             self.invalidate_l1();
         }
     }
-}
-
-fn counters_barrier(sm: &mut Sm, cta: u8) {
-    sm.counters.kernels[sm.ctas.kernel(cta).index()].barrier_instructions += 1;
 }
 
 /// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.

@@ -67,6 +67,7 @@ impl L1 {
         }
         self.entered[bank] = Some(now);
         let Access { addr, bytes, sectors, .. } = *access;
+        let addr = if sectors.count() > 1 { addr.line() } else { addr };
         self.pipes[bank].push(Piped { at: now.after(self.latency), addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
@@ -227,7 +228,9 @@ impl Sm {
             let needed = info.shared_bytes * ctas;
             let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
             let ways = unified_ways(cache, unified.total_bytes, shared).max(1);
-            if let Some(l1) = &mut self.lsu.l1 {
+            if let Some(l1) = &mut self.lsu.l1
+                && l1.cache.tags().line_count() != ways * cache.sets
+            {
                 l1.cache.set_ways(ways);
             }
         }

@@ -123,6 +123,11 @@ impl Net {
 
     /// Replies that wait, and credits left, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        format!("{} credits for requests, {} replies at the network's output, {} in the ejection queue", self.credits, self.at_output.len(), self.ejection.len())
+        format!(
+            "{} credits for requests, {} replies at the network's output, {} in the ejection queue",
+            self.credits,
+            self.at_output.len(),
+            self.ejection.len()
+        )
     }
 }

@@ -40,7 +40,13 @@ impl Wheel {
     /// A wheel for events at most `longest` cycles ahead.
     pub(super) fn new(longest: usize) -> Self {
         let slots = (longest + 1).next_power_of_two().max(64);
-        Self { heads: vec![NONE; slots].into(), occupied: vec![0; slots / 64].into(), nodes: Vec::with_capacity(64), free: NONE, waiting: 0 }
+        Self {
+            heads: vec![NONE; slots].into(),
+            occupied: vec![0; slots / 64].into(),
+            nodes: Vec::with_capacity(64),
+            free: NONE,
+            waiting: 0,
+        }
     }
 
     /// Enters a completion `ahead` cycles from now.

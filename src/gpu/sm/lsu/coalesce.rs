@@ -7,7 +7,7 @@ use crate::base::{Addr, SECTOR_BYTES, SectorMask};
 /// An access to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gpu::sm) struct Access {
-    /// The sector's address, or the line's where several sectors are meant.
+    /// The sector's address, or the segment's where several sectors are meant.
     pub(in crate::gpu::sm) addr: Addr,
     /// Bytes of the sector, when it is one; all ones otherwise.
     pub(in crate::gpu::sm) bytes: u32,
@@ -67,7 +67,7 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
         } else {
             access.sectors.0 |= sectors.0;
             access.bytes = u32::MAX;
-            access.addr = access.addr.line();
+            access.addr = Addr(start);
         }
         return;
     }
@@ -106,12 +106,10 @@ mod tests {
     fn a_run_of_words_is_four_sectors() {
         let mut fast = Vec::new();
         assert!(run(0x1000, 4, 32, 4, 32, &mut fast));
-        assert_eq!(fast.iter().map(|a| (a.addr.0, a.bytes, a.lanes)).collect::<Vec<_>>(), [
-            (0x1000, u32::MAX, 8),
-            (0x1020, u32::MAX, 8),
-            (0x1040, u32::MAX, 8),
-            (0x1060, u32::MAX, 8)
-        ]);
+        assert_eq!(
+            fast.iter().map(|a| (a.addr.0, a.bytes, a.lanes)).collect::<Vec<_>>(),
+            [(0x1000, u32::MAX, 8), (0x1020, u32::MAX, 8), (0x1040, u32::MAX, 8), (0x1060, u32::MAX, 8)]
+        );
     }
 
     #[test]
