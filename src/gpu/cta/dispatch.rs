@@ -61,7 +61,7 @@ pub(super) struct Room {
     pub(super) bound: u32,
     /// Of these, CTAs known to have started.
     pub(super) started: u32,
-    /// Most CTAs that may be bound to it.
+    /// Most CTAs that it may start, and so that are bound to it but for those ahead.
     pub(super) limit: u32,
     /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
@@ -139,7 +139,7 @@ impl Dispatch {
         self.candidates.fill();
     }
 
-    /// At most `limit` CTAs are bound to `sm` from now on; CTAs already bound stay.
+    /// At most `limit` CTAs, and those ahead, are bound to `sm` from now on; CTAs already bound stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].limit = limit;
         self.candidates.insert(sm.index());
@@ -193,9 +193,9 @@ impl Dispatch {
         };
         let chosen = streams.place(place)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        // A limit below what fits must hold although the SM starts whatever is bound, so it counts what is bound ahead too.
-        let limited = room.limit < resident && room.bound >= room.limit;
         let ahead = if (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
+        // The SM itself starts no more than the limit, so that here, too, a CTA may wait there ahead of time.
+        let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
         (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)
     }
 

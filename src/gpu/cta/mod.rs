@@ -43,8 +43,9 @@ pub struct GridPorts {
 /// What a controller may ask of the grid scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridDecision {
-    /// From now on at most `limit` CTAs are bound to `sm`; a limit at or above what fits limits nothing. CTAs already
-    /// bound stay until they end, and below what fits nothing is bound ahead.
+    /// From now on `sm` gets CTAs as if at most `limit` fitted it; a limit at or above what fits limits nothing, and one of
+    /// 0 stops it. CTAs already bound stay. The SM is told the same limit and holds it when it starts CTAs, which lets
+    /// the grid scheduler bind ahead under a limit as without one.
     CtaLimit {
         /// The SM.
         sm: SmId,

@@ -6,7 +6,7 @@ use crate::base::{ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Dispatch;
 use crate::protocol::{EventKind, Outbox, Route};
 
-use super::{Grid, GridDecision, GridPorts, GridSample};
+use super::{Grid, GridPorts, GridSample};
 use mock::{Chip, Job, PLAIN, Stepping, spec};
 
 const LONG: u64 = 1_000_000;
@@ -154,13 +154,14 @@ fn launches_of_two_streams_may_be_under_way_at_once() {
 }
 
 #[test]
-fn a_cta_limit_holds_from_the_cut_on_and_can_be_lifted() {
+fn a_cta_limit_holds_from_the_cut_on_without_bubbles_and_can_be_lifted() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 40, 2, |_| 30)]);
-    chip.grid.apply(Cycle(0), &GridDecision::CtaLimit { sm: SmId(0), limit: 1 });
+    chip.limit(0, 1);
     chip.run(200, PLAIN);
-    assert_eq!(chip.most_held, [1, 3]);
-    chip.grid.settle(Cycle(200));
-    chip.grid.apply(Cycle(200), &GridDecision::CtaLimit { sm: SmId(0), limit: 2 });
+    assert_eq!(chip.most_held, [2, 3], "one and two run, one waits at each");
+    let on_first: Vec<u64> = chip.lives.values().filter(|life| life.sm == 0).map(|life| life.start).collect();
+    assert_eq!(on_first, [20, 50, 80, 110, 140, 170]);
+    chip.limit(0, 2);
     assert_eq!(chip.grid.next_event(), Cycle(200));
     chip.run(LONG, PLAIN);
     assert_eq!(chip.most_held, [3, 3]);
@@ -168,11 +169,18 @@ fn a_cta_limit_holds_from_the_cut_on_and_can_be_lifted() {
 }
 
 #[test]
+fn a_limit_at_what_fits_changes_nothing() {
+    let plain = ran(2, &spec(), &mixed());
+    let mut limited = Chip::new(2, &spec(), &mixed());
+    (0..2).for_each(|sm| limited.limit(sm, 5));
+    limited.run(LONG, PLAIN);
+    assert_eq!(limited.lives, plain.lives);
+}
+
+#[test]
 fn a_chip_that_may_not_start_anything_says_so() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 4, 2, |_| 30), job(0, 1, 1, |_| 30)]);
-    for sm in 0..2 {
-        chip.grid.apply(Cycle(0), &GridDecision::CtaLimit { sm: SmId(sm), limit: 0 });
-    }
+    (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
     let sample = chip.grid.sample();
