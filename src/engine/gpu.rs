@@ -110,9 +110,7 @@ impl Unit for GpuUnit {
 
     fn progress(&self) -> Work {
         match self {
-            Self::Sm(sm) => {
-                Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
-            }
+            Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
             Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
             Self::Partition(_) | Self::Subnet(_) => Work::default(),
         }
