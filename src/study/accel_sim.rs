@@ -95,15 +95,12 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
     if let Some(correlation) = log_correlation(&points) {
         output.figure("correlation of the logarithms", correlation);
     }
-    output.plot(
-        "scatter",
-        Plot {
-            title: format!("Net cycles: {} against {configuration}", traces.machine),
-            x: "reference, cycles".into(),
-            y: "warpshard, cycles".into(),
-            form: Form::Scatter,
-            series: vec![Series { name: "one trace".into(), points }],
-        },
-    );
+    output.scatter(Plot {
+        title: format!("Net cycles: {} against {configuration}", traces.machine),
+        x: "reference, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one trace".into(), points }],
+    });
     Ok(output)
 }
