@@ -1,4 +1,5 @@
 //! Broken traces: what is refused, what is accepted with a note, and in which words.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +10,11 @@ const LENIENT: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOp
 
 /// A folder of the shared broken traces; says so and returns nothing where they are absent.
 fn broken(name: &str) -> Option<PathBuf> {
-    use std::io::Write;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass-broken").join(name);
     if folder.exists() {
         return Some(folder);
     }
-    writeln!(std::io::stderr(), "SKIPPED: {} is not there", folder.display()).unwrap();
+    eprintln!("SKIPPED: {} is not there", folder.display());
     None
 }
 
@@ -386,7 +386,7 @@ fn a_raw_trace_is_told_to_be_grouped_first() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is done to the bytes of a trace, reading it ends in a report or a refusal, the same for every batch size.
     #[test]

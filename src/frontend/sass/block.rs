@@ -10,7 +10,7 @@ use crate::frontend::{StreamBuilder, WarpStream};
 
 use super::error::{Fault, ProblemKind};
 use super::table::{Dialect, Entry, StaticTable, malformed};
-use super::text::{decimal, hex, next_line, quote, skip_blanks, skip_token, token};
+use super::text::{decimal, hex, is_end, next_line, quote, skip_blanks, skip_token, token};
 
 /// The note of accesses written as base and stride though their lanes have gaps.
 pub(super) const GAPS: &str = "base and stride written for lanes with gaps: taken as one step per active lane";
@@ -120,7 +120,8 @@ impl<'a> BlockParser<'a> {
                 return Ok(next_line(self.text, at).min(block.range.end));
             }
             // The kernel's header stands before the first CTA.
-            if !rest.starts_with(b"#") && !(block.cta == 0 && rest.starts_with(b"-")) {
+            let before = rest.starts_with(b"#") || block.cta == 0 && rest.starts_with(b"-");
+            if !before {
                 return Err(Fault {
                     at,
                     kind: ProblemKind::Count,
@@ -169,7 +170,10 @@ impl<'a> BlockParser<'a> {
             return Err(malformed(text, at, "the program counter", "a hexadecimal number of at most 8 digits"));
         };
         at = skip_blanks(text, after);
-        let Some((mask, after)) = hex(text, at).filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
+        // Most instructions run with all lanes, so that spelling is tried first.
+        let all = text.get(at..at + 8).is_some_and(|digits| digits == b"ffffffff") && is_end(text, at + 8);
+        let mask = if all { Some((u64::from(u32::MAX), at + 8)) } else { hex(text, at) };
+        let Some((mask, after)) = mask.filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
             return Err(malformed(text, at, "the mask of active lanes", "8 hexadecimal digits"));
         };
         let (pc, mask) = (pc as u32, LaneMask(mask as u32));
@@ -210,7 +214,7 @@ impl<'a> BlockParser<'a> {
         let lanes = mask.count() as usize;
         let at = skip_blanks(text, at);
         match text.get(at) {
-            Some(b'0' | b'1' | b'2') if super::text::is_end(text, at + 1) => {}
+            Some(b'0' | b'1' | b'2') if is_end(text, at + 1) => {}
             _ => return Err(malformed(text, at, "the address mode", "0 (list), 1 (base and stride) or 2 (base and differences)")),
         }
         let mode = text[at];

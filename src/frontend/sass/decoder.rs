@@ -18,6 +18,11 @@ use super::error::{Fault, ProblemKind, TraceError, unreadable};
 use super::reader::Feed;
 use super::table::{Dialect, Entry, StaticTable};
 
+/// Opens a CTA's block.
+const OPEN: &[u8] = b"#BEGIN_TB";
+/// Closes a CTA's block.
+const CLOSE: &[u8] = b"#END_TB";
+
 /// Text without a CTA's opening mark after which no mark is expected any more.
 const UNGROUPED: usize = 1 << 20;
 
@@ -148,10 +153,10 @@ impl Decoder {
             if cta == self.setup.ctas {
                 return if blocks.is_empty() { self.after_last() } else { Ok(Blocks::Some(blocks)) };
             }
-            if let Some(n) = memmem::find(&self.text[scanned..], b"#END_TB") {
+            if let Some(n) = memmem::find(&self.text[scanned..], CLOSE) {
                 let stop = scanned + n;
                 blocks.push(Block { cta, range: from..stop, cut: false });
-                from = super::text::next_line(&self.text, stop);
+                from = stop + CLOSE.len();
                 scanned = from;
                 // The first CTA of a file fills the table that the others find most of their instructions in.
                 if from - self.start >= budget || self.table.entries().is_empty() {
@@ -162,11 +167,11 @@ impl Decoder {
             } else {
                 // Without an opening mark this is no grouped trace; do not read all of it to find that out.
                 let first = &self.text[self.start..self.text.len().min(self.start + UNGROUPED)];
-                if first.len() == UNGROUPED && memmem::find(first, b"#BEGIN_TB").is_none() {
+                if first.len() == UNGROUPED && memmem::find(first, OPEN).is_none() {
                     return Ok(self.tail(cta));
                 }
                 // The marker may straddle two chunks.
-                scanned = self.text.len().saturating_sub(b"#END_TB".len()).max(from) - self.start;
+                scanned = self.text.len().saturating_sub(CLOSE.len()).max(from) - self.start;
                 if !self.fill()? {
                     return Ok(self.tail(cta));
                 }
@@ -217,7 +222,7 @@ impl Decoder {
     /// The file ended without closing CTA `cta`: cut inside it, or before it.
     fn tail(&mut self, cta: u32) -> Blocks {
         let rest = &self.text[self.start..];
-        if memmem::find(rest, b"#BEGIN_TB").is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
+        if memmem::find(rest, OPEN).is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
             let block = Block { cta, range: self.start..self.text.len(), cut: true };
             return Blocks::Some(vec![block]);
         }
@@ -264,7 +269,7 @@ impl Decoder {
             let from = blocks[faulty].cta;
             self.failed(from, fault)
         });
-        self.start = blocks.last().map_or(self.start, |block| super::text::next_line(&self.text, block.range.end));
+        self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
         self.produced += faulty as u32;
         parsed.truncate(faulty);
         let programs = parsed.into_iter().map(|p| self.program(p)).collect();
