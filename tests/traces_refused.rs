@@ -374,6 +374,18 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
 }
 
 #[test]
+fn files_that_cannot_be_decompressed_or_read_are_refused() {
+    let corrupt = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg.xz", "this is no xz stream")]);
+    let message = refusal(corrupt.path(), &TraceOptions::default());
+    assert!(message.starts_with("error: kernel-1.traceg.xz: the file cannot be read\n  found: "), "{message}");
+    assert!(message.ends_with("check its permissions, and with `xz -t`, `gzip -t` or `zstd -t` whether it is intact"), "{message}");
+    let nested = folder(&[("kernelslist.g", "kernel-1.traceg\n")]);
+    std::fs::create_dir(nested.path().join("kernel-1.traceg")).unwrap();
+    let message = refusal(nested.path(), &TraceOptions::default());
+    assert!(message.contains("kernel-1.traceg: the file cannot be read\n  found: it is a folder\n"), "{message}");
+}
+
+#[test]
 fn a_raw_trace_is_told_to_be_grouped_first() {
     let raw = format!("{HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
     assert_eq!(
