@@ -1,4 +1,5 @@
 //! The trace front end against real traces, the reference's counts, and broken files.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ fn shared(path: &str) -> Option<PathBuf> {
     if folder.exists() {
         return Some(folder);
     }
-    writeln!(std::io::stderr(), "SKIPPED: {} is not there", folder.display()).unwrap();
+    eprintln!("SKIPPED: {} is not there", folder.display());
     None
 }
 
@@ -28,8 +29,8 @@ fn folders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Warp and thread instructions of a real trace by the reference's results on one configuration.
-fn reference_counts(trace: &str) -> Option<(u64, u64)> {
+/// Warp and thread instructions of a trace by the reference's results on one configuration.
+fn reference_row(trace: &str) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(shared("accel-sim/results.csv")?).unwrap();
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
@@ -38,7 +39,7 @@ fn reference_counts(trace: &str) -> Option<(u64, u64)> {
     let (warp, thread) = (column("warp_insn"), column("gpu_tot_sim_insn"));
     let row = lines
         .map(|line| line.split(',').collect::<Vec<_>>())
-        .find(|row| row[name] == format!("real-{trace}") && row[config] == "SM7_QV100" && row[rc] == "0")?;
+        .find(|row| row[name] == trace && row[config] == "SM7_QV100" && row[rc] == "0")?;
     Some((row[warp].parse().unwrap(), row[thread].parse().unwrap()))
 }
 
@@ -51,7 +52,7 @@ fn instruction_counts_equal_the_references() {
         let ctas: u64 = report.kernels.iter().map(|k| k.info.grid.count()).sum();
         assert_eq!(report.ctas(), ctas, "{name}");
         assert_eq!(report.kernels.iter().flat_map(|k| k.classes).sum::<u64>(), report.warp_instructions(), "{name}");
-        match reference_counts(&name) {
+        match reference_row(&format!("real-{name}")) {
             Some(counts) => {
                 assert_eq!((report.warp_instructions(), report.thread_instructions()), counts, "{name}");
                 compared += 1;
@@ -312,5 +313,52 @@ fn a_failure_in_mid_stream_is_told_when_its_cta_is_asked_for() {
         assert_eq!(source.cta(CtaIndex(3)).warps.len(), 1);
         let failure = source.failure().unwrap();
         assert!(failure.contains("the number of sources cannot be read") && failure.contains("cta 2, warp 0"), "{failure}");
+    }
+}
+
+#[test]
+fn notes_of_later_decoding_are_found_too() {
+    let text = small(3, 2).replace("0 EXIT", "0 FOO.BAR");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel-1.traceg");
+    std::fs::write(&path, text).unwrap();
+    let options = TraceOptions { lenient: true, ..streaming(1, 1, 64) };
+    let workload = load(&path, &options).unwrap();
+    assert_eq!(workload.notes, []);
+    executed(&workload);
+    let counts: Vec<u64> = workload.all_notes().iter().map(|&(_, times)| times).collect();
+    // Gaps, LDGSTS and FOO, once in each of six warps.
+    assert_eq!(counts, [6, 6, 6]);
+    assert!(options.clock.seconds() > 0.0);
+}
+
+#[test]
+fn several_streams_and_kernels_keep_their_order() {
+    let Some(folder) = shared("sass") else { return };
+    let workload = load(&folder.join("vecadd-vecsub-f32-1M-turing"), &TraceOptions::default()).unwrap();
+    let streams: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.stream.0).collect();
+    assert_eq!(streams.len(), 2);
+    assert!(streams.iter().all(|&stream| stream != 0), "{streams:?}");
+    let workload = load(&folder.join("bfs-rodinia-3.1-4096"), &TraceOptions::default()).unwrap();
+    let ids: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.id).collect();
+    assert_eq!(ids, (1..=16).collect::<Vec<u64>>());
+    assert_eq!(workload.commands.len(), 16 + 14);
+}
+
+#[test]
+fn generated_traces_have_the_references_counts() {
+    let Some(generator) = shared("sass/generate.py") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["atomic_same", "gather_delta", "pchase_l1_1024", "smem_conflict1", "stride2"];
+    let run = std::process::Command::new("python3").arg(&generator).arg(folder.path()).args(names).output();
+    if !run.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: {} cannot be run", generator.display());
+        return;
+    }
+    for name in names {
+        let report = check(&folder.path().join(name), &TraceOptions { threads: 2, ..TraceOptions::default() }).unwrap();
+        let counts = reference_row(&format!("gen-{name}")).expect("the reference ran it");
+        assert_eq!((report.warp_instructions(), report.thread_instructions()), counts, "{name}");
+        assert_eq!(report.notes, [], "{name}");
     }
 }

@@ -1,4 +1,5 @@
 //! Broken traces: what is refused, what is accepted with a note, and in which words.
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +10,11 @@ const LENIENT: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOp
 
 /// A folder of the shared broken traces; says so and returns nothing where they are absent.
 fn broken(name: &str) -> Option<PathBuf> {
-    use std::io::Write;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass-broken").join(name);
     if folder.exists() {
         return Some(folder);
     }
-    writeln!(std::io::stderr(), "SKIPPED: {} is not there", folder.display()).unwrap();
+    eprintln!("SKIPPED: {} is not there", folder.display());
     None
 }
 
@@ -374,6 +374,18 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
 }
 
 #[test]
+fn files_that_cannot_be_decompressed_or_read_are_refused() {
+    let corrupt = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg.xz", "this is no xz stream")]);
+    let message = refusal(corrupt.path(), &TraceOptions::default());
+    assert!(message.starts_with("error: kernel-1.traceg.xz: the file cannot be read\n  found: "), "{message}");
+    assert!(message.ends_with("check its permissions, and with `xz -t`, `gzip -t` or `zstd -t` whether it is intact"), "{message}");
+    let nested = folder(&[("kernelslist.g", "kernel-1.traceg\n")]);
+    std::fs::create_dir(nested.path().join("kernel-1.traceg")).unwrap();
+    let message = refusal(nested.path(), &TraceOptions::default());
+    assert!(message.contains("kernel-1.traceg: the file cannot be read\n  found: it is a folder\n"), "{message}");
+}
+
+#[test]
 fn a_raw_trace_is_told_to_be_grouped_first() {
     let raw = format!("{HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
     assert_eq!(
@@ -386,7 +398,7 @@ fn a_raw_trace_is_told_to_be_grouped_first() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is done to the bytes of a trace, reading it ends in a report or a refusal, the same for every batch size.
     #[test]

@@ -41,6 +41,10 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a kernel model as an Accel-Sim trace.
     Trace(TraceArgs),
+    /// Run an experiment and compare it with a reference.
+    Study(StudyArgs),
+    /// Measure how fast this host simulates the standard set of traces.
+    Bench(BenchArgs),
     /// List the exit codes.
     #[command(long_about = exit::table())]
     ExitCodes,
@@ -121,6 +125,65 @@ pub struct CheckArgs {
     /// Accept what `run --lenient` accepts.
     #[arg(long)]
     pub lenient: bool,
+}
+
+/// What studies and the benchmark have in common.
+#[derive(Args, Debug)]
+pub struct TraceSetArgs {
+    /// A built-in machine, or a file that describes one.
+    #[arg(long, value_name = "NAME|FILE", default_value = "v100")]
+    pub machine: String,
+    /// Change a value of the machine; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// The folder of reference data: traces, the trace generator, measured results.
+    #[arg(long, value_name = "DIR", default_value = "../shared/reference")]
+    pub reference: PathBuf,
+    /// Where generated traces are kept between studies.
+    #[arg(long, value_name = "DIR", default_value = "target/traces")]
+    pub cache: PathBuf,
+    /// The result folder [default: results/study-NAME or results/bench, replaced].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `study`.
+#[derive(Args, Debug)]
+pub struct StudyArgs {
+    /// Which study; `warpshard list studies` says what each shows.
+    pub name: StudyName,
+    /// The reference's configuration whose results are compared with.
+    #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
+    pub configuration: String,
+    /// Traces and machine.
+    #[command(flatten)]
+    pub traces: TraceSetArgs,
+}
+
+/// A study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StudyName {
+    /// Net cycles of recorded and generated traces beside Accel-Sim's.
+    AccelSim,
+    /// What binding CTAs ahead costs, against dispatch within a cycle.
+    Dispatch,
+}
+
+/// Options of `bench`.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Numbers of worker threads, each compared with the first.
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "1,2")]
+    pub threads: Vec<NonZeroU32>,
+    /// Runs of each trace and number of threads; the median counts.
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub runs: NonZeroU32,
+    /// Only traces whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// Traces and machine.
+    #[command(flatten)]
+    pub traces: TraceSetArgs,
 }
 
 /// Options of `list`.

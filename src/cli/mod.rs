@@ -15,6 +15,7 @@ mod run;
 mod runfile;
 mod select;
 mod show;
+mod study;
 mod trace;
 
 use std::ffi::OsString;
@@ -62,6 +63,8 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Study(args) => study::study(&args),
+        Command::Bench(args) => study::bench(&args),
     }
 }
 

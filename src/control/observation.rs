@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
 /// An event that took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Core cycle at which it took effect.
+    /// Core cycle in which the unit saw it, at most the cut's: it takes effect one lookahead later.
     pub cycle: Cycle,
     /// What happened.
     pub kind: EventKind,
@@ -67,7 +67,8 @@ pub struct Observation<'a> {
     pub partitions: Table<'a>,
     /// One row for what exists once: the grid scheduler.
     pub grid: Table<'a>,
-    /// Events since this controller's last observation, in the order of (cycle of effect, unit, order of telling).
+    /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
+    /// order of telling).
     pub events: &'a [Seen],
 }
 

@@ -8,7 +8,7 @@ use crate::frontend::Workload;
 use crate::gpu::cta::{Grid, GridPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
-use crate::mem::{Partition, PartitionPorts};
+use crate::mem::{Partition, PartitionPorts, arrival_capacity};
 use crate::noc::{Direction, Subnet, SubnetPorts};
 
 use super::gpu::GpuUnit;
@@ -147,10 +147,10 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
     for partition in 0..layout.partitions {
         let first = partition * slices_per_partition;
         let ports = PartitionPorts {
-            from_request_net: nth(wiring.request_to_slice, first),
-            request_credit: nth(wiring.slice_credit_to_request, first),
-            to_reply_net: nth(wiring.slice_to_reply, first),
-            reply_credit: nth(wiring.reply_credit_to_slice, first),
+            request_in: nth(wiring.request_to_slice, first),
+            credit_out: nth(wiring.slice_credit_to_request, first),
+            reply_out: nth(wiring.slice_to_reply, first),
+            credit_in: nth(wiring.reply_credit_to_slice, first),
         };
         let id = PartitionId(partition as u16);
         let unit = Partition::new(id, machine, clocks.llc, clocks.dram, workload.kernels.len(), ports);
@@ -164,7 +164,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
         credit_out: wiring.request_credit_to_sm,
         data_out: wiring.request_to_slice,
         credit_in: wiring.slice_credit_to_request,
-        output_capacity: machine.noc.output_queue + machine.mem.rop_latency as u32,
+        output_capacity: arrival_capacity(machine),
     };
     let reply = SubnetPorts {
         data_in: wiring.slice_to_reply,

@@ -11,11 +11,11 @@ use warpshard_sync::{Board, Locals, StopFlag};
 use crate::base::{ClockDomain, Cycle, Tick, UnitId};
 use crate::protocol::EventKind;
 
-use super::{Unit, Work};
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, place};
 use super::plan::PlannedLink;
 use super::worker::{TimeClass, Worker};
+use super::{Unit, Work};
 
 /// Epochs between two looks at the balance of the workers.
 const BALANCE_EVERY: u64 = 512;

@@ -49,7 +49,13 @@ impl GpuUnit {
         let one = |kind, id, counters| vec![ComponentStats { kind, id, counters }];
         match self {
             Self::Sm(sm) => one("sm", u32::from(sm.id().0), sm.stats().component()),
-            Self::Partition(partition) => partition.components(),
+            Self::Partition(partition) => {
+                let slices = partition.slices().iter();
+                let slices =
+                    slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
+                let id = u32::from(partition.id().0);
+                slices.chain(one("dram", id, counted(partition.channel().counters()))).collect()
+            }
             Self::Subnet(subnet) => {
                 let kind = match subnet.direction() {
                     Direction::Request => "request_net",
@@ -104,9 +110,7 @@ impl Unit for GpuUnit {
 
     fn progress(&self) -> Work {
         match self {
-            Self::Sm(sm) => {
-                Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
-            }
+            Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
             Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
             Self::Partition(_) | Self::Subnet(_) => Work::default(),
         }

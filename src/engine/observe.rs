@@ -13,10 +13,10 @@ use crate::gpu::sm::SmDecision;
 use crate::protocol::EventKind;
 use crate::stats::{ComponentStats, Counted, CounterInfo, IntervalRow, TimelineEntry};
 
+use super::Work;
 use super::build::GpuLayout;
 use super::director::{Cut, Director};
 use super::gpu::{GpuDecision, GpuUnit};
-use super::Work;
 use super::run::Progress;
 
 /// Numbers of the units of one kind: a row per unit, a column per counter of each kind of component inside.

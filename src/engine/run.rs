@@ -17,7 +17,6 @@ use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
 
 /// How a run is carried out.
-#[derive(Debug)]
 pub struct RunOptions {
     /// Worker threads.
     pub threads: usize,
@@ -128,8 +127,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         log: options.log,
         stop: options.stop,
     };
-    let observer =
-        Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress).map_err(RunError::Config)?;
+    let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
+        .map_err(RunError::Config)?;
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -205,7 +204,10 @@ fn outcome(
     };
     let mut notes = workload.notes.clone();
     if late.count > 0 {
-        notes.push((format!("messages came late in this relaxed run, by {} cycles in all and {} at most", late.cycles, late.worst), late.count));
+        notes.push((
+            format!("messages came late in this relaxed run, by {} cycles in all and {} at most", late.cycles, late.worst),
+            late.count,
+        ));
     }
     let (intervals, timeline) = observer.into_series();
     Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, intervals, timeline, notes }

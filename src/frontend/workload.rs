@@ -93,7 +93,7 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     fn failure(&self) -> Option<String> {
         None
     }
-    /// Things accepted though unusual in what was decoded after loading, each with how often it occurred.
+    /// Things accepted though unusual in the CTAs handed out since loading, each with how often it occurred.
     fn notes(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
@@ -141,7 +141,7 @@ impl Workload {
         &self.kernels[index.index()]
     }
 
-    /// The notes of loading and of what was decoded since, equal ones added up.
+    /// The notes of loading and of the CTAs handed out since, equal ones added up.
     pub fn all_notes(&self) -> Vec<(String, u64)> {
         let mut all = self.notes.clone();
         for (text, times) in self.kernels.iter().flat_map(|kernel| kernel.source.notes()) {

@@ -124,6 +124,11 @@ impl Partition {
         let mem = &machine.mem;
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
+        assert!(
+            1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
+            "{id}: the address mapping tells more banks apart than the {} there are",
+            mem.dram.banks
+        );
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
         let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0 };
         let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
@@ -297,11 +302,11 @@ impl Partition {
                     out.send(LinkId(self.ports.credit_out.0 + i as u16), self.now, Payload::Credit(credit));
                 }
             }
-            if side.credits > 0 {
-                if let Some(packet) = slice.pop_out() {
-                    side.credits -= 1;
-                    out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
-                }
+            if side.credits > 0
+                && let Some(packet) = slice.pop_out()
+            {
+                side.credits -= 1;
+                out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
             }
         }
         self.now.0 += 1;
@@ -324,20 +329,20 @@ impl Partition {
 
     /// The first DRAM edge not worked through in which anything would happen.
     fn next_edge(&self) -> Cycle {
-        if let Some(request) = self.channel.returned() {
-            if !self.slices[usize::from(request.slice)].from_dram_full() || self.channel.return_full() {
-                return self.edge;
-            }
+        if let Some(request) = self.channel.returned()
+            && (!self.slices[usize::from(request.slice)].from_dram_full() || self.channel.return_full())
+        {
+            return self.edge;
         }
         let full = self.channel.is_full();
         if !full && (0..self.slices.len()).any(|i| self.can_send(i)) {
             return self.edge;
         }
         let mut next = self.channel_event;
-        if let Some((at, _)) = self.delayed.front() {
-            if !full || self.full_since.is_none() {
-                next = next.min(*at);
-            }
+        if let Some((at, _)) = self.delayed.front()
+            && (!full || self.full_since.is_none())
+        {
+            next = next.min(*at);
         }
         next.max(self.edge)
     }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::stats::{IntervalRow, TimelineEntry};
 
-/// The interval series; the header names the columns of the first row as component and counter. Without rows, only the column `cycle`.
+/// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
+/// Without rows, only the column `cycle`.
 pub fn intervals(rows: &[IntervalRow]) -> String {
     let mut text = String::from("cycle");
     for (kind, counted) in rows.first().map_or(&[][..], |row| &row.counters) {

@@ -14,18 +14,20 @@ pub struct ResultFile {
     /// Its name, without folders.
     pub name: &'static str,
     /// Its contents.
-    pub contents: String,
+    pub contents: Vec<u8>,
 }
 
 impl ResultFile {
     /// A file `name` with `contents`.
-    pub fn new(name: &'static str, contents: String) -> Self {
-        Self { name, contents }
+    pub fn new(name: &'static str, contents: impl Into<Vec<u8>>) -> Self {
+        Self { name, contents: contents.into() }
     }
 }
 
-/// Names that a result folder may contain; a folder with anything else in it is not overwritten unless forced.
-const OUR_FILES: [&str; 6] = ["stats.json", "host.json", "run.toml", "intervals.csv", "timeline.csv", "summary.txt"];
+/// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
+/// unless forced.
+const OUR_FILES: [&str; 9] =
+    ["stats.json", "host.json", "run.toml", "intervals.csv", "timeline.csv", "summary.txt", "table.csv", "scatter.svg", "scatter.png"];
 
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";
@@ -184,9 +186,9 @@ fn readable_by_others(folder: &Path) -> Result<(), FolderError> {
     fs::set_permissions(folder, permissions).map_err(io_error("set the permissions of", folder))
 }
 
-fn write_synced(path: &Path, contents: &str) -> Result<(), FolderError> {
+fn write_synced(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     let mut file = File::create_new(path).map_err(io_error("create", path))?;
-    file.write_all(contents.as_bytes()).map_err(io_error("write", path))?;
+    file.write_all(contents).map_err(io_error("write", path))?;
     file.sync_all().map_err(io_error("write", path))
 }
 
@@ -243,7 +245,7 @@ mod tests {
     use super::*;
 
     fn files(stats: &str) -> Vec<ResultFile> {
-        vec![ResultFile::new("stats.json", stats.into()), ResultFile::new("summary.txt", format!("of {stats}"))]
+        vec![ResultFile::new("stats.json", stats), ResultFile::new("summary.txt", format!("of {stats}"))]
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -284,7 +286,7 @@ mod tests {
     fn results_of_an_earlier_run_are_replaced_whole() {
         let root = tempfile::tempdir().unwrap();
         let mut first = files("1");
-        first.push(ResultFile::new("timeline.csv", "old".into()));
+        first.push(ResultFile::new("timeline.csv", "old"));
         Destination::folder(root.path(), false).unwrap().write(&first).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
         assert_eq!(names(root.path()), ["stats.json", "summary.txt"]);

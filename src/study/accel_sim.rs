@@ -33,8 +33,23 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         .collect();
     let mut output = StudyOutput::new("accel-sim", format!("net cycles on {} against the reference's {configuration}", traces.machine));
     output.columns(&[
-        "trace", "origin", "net cycles", "reference", "error %", "warp instr", "ref", "L1 acc", "ref", "LLC acc", "ref", "LLC miss", "ref", "DRAM rd",
-        "ref", "DRAM wr", "ref",
+        "trace",
+        "origin",
+        "net cycles",
+        "reference",
+        "error %",
+        "warp instr",
+        "ref",
+        "L1 acc",
+        "ref",
+        "LLC acc",
+        "ref",
+        "LLC miss",
+        "ref",
+        "DRAM rd",
+        "ref",
+        "DRAM wr",
+        "ref",
     ]);
     let (mut errors, mut points) = (Vec::new(), Vec::new());
     for Row { reference: theirs, ours } in &rows {
@@ -80,15 +95,12 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
     if let Some(correlation) = log_correlation(&points) {
         output.figure("correlation of the logarithms", correlation);
     }
-    output.plot(
-        "scatter",
-        Plot {
-            title: format!("Net cycles: {} against {configuration}", traces.machine),
-            x: "reference, cycles".into(),
-            y: "warpshard, cycles".into(),
-            form: Form::Scatter,
-            series: vec![Series { name: "one trace".into(), points }],
-        },
-    );
+    output.scatter(Plot {
+        title: format!("Net cycles: {} against {configuration}", traces.machine),
+        x: "reference, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one trace".into(), points }],
+    });
     Ok(output)
 }

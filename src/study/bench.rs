@@ -27,8 +27,22 @@ const ENOUGH_INSTRUCTIONS: u64 = 40_000;
 /// When no trace could be run.
 pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
     let first = *options.threads.first().ok_or_else(|| StudyError::Input("name at least one number of threads".into()))?;
-    let mut output = StudyOutput::new("bench", format!("host speed on {}, simulate part, medians of {} runs", traces.machine, options.runs));
-    output.columns(&["trace", "class", "threads", "warp instr", "cycles", "ms", "kinstr/s", "kcycles/s", "ksectors/s", "speed-up", "wait %", "decode ms"]);
+    let mut output =
+        StudyOutput::new("bench", format!("host speed on {}, simulate part, medians of {} runs", traces.machine, options.runs));
+    output.columns(&[
+        "trace",
+        "class",
+        "threads",
+        "warp instr",
+        "cycles",
+        "ms",
+        "kinstr/s",
+        "kcycles/s",
+        "ksectors/s",
+        "speed-up",
+        "wait %",
+        "decode ms",
+    ]);
     let mut rates: Vec<(Class, f64)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
     for &(trace, class) in STANDARD_SET {
@@ -69,7 +83,10 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
     }
     let all: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
     let all = geometric_mean(&all).ok_or_else(|| StudyError::Nothing("no trace of enough instructions ran".into()))?;
-    output.figure(&format!("geometric mean over traces of at least {ENOUGH_INSTRUCTIONS} warp instructions, {first} thread(s), kinstr/s"), all / 1e3);
+    output.figure(
+        &format!("geometric mean over traces of at least {ENOUGH_INSTRUCTIONS} warp instructions, {first} thread(s), kinstr/s"),
+        all / 1e3,
+    );
     for class in [Class::Compute, Class::Memory, Class::Latency] {
         let of_class: Vec<f64> = rates.iter().filter(|(c, _)| *c == class).map(|(_, rate)| *rate).collect();
         if let Some(mean) = geometric_mean(&of_class) {
@@ -96,8 +113,12 @@ fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result
     let middle = |of_count: Vec<TraceRun>| {
         let seconds: Vec<f64> = of_count.iter().map(|run| run.simulate_seconds).collect();
         let median = median(&seconds).unwrap_or(f64::NAN);
-        let nearest = of_count.into_iter().min_by(|a, b| (a.simulate_seconds - median).abs().total_cmp(&(b.simulate_seconds - median).abs()));
+        let nearest =
+            of_count.into_iter().min_by(|a, b| (a.simulate_seconds - median).abs().total_cmp(&(b.simulate_seconds - median).abs()));
         nearest.map(|run| (median, run)).ok_or_else(|| "no run".to_owned())
     };
-    runs.into_iter().zip(&options.threads).map(|(of_count, &threads)| middle(of_count).map(|(seconds, run)| (threads, seconds, run))).collect()
+    runs.into_iter()
+        .zip(&options.threads)
+        .map(|(of_count, &threads)| middle(of_count).map(|(seconds, run)| (threads, seconds, run)))
+        .collect()
 }

@@ -27,7 +27,8 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
             (row.trace, both)
         })
         .collect();
-    let mut output = StudyOutput::new("dispatch", format!("net cycles on {} with CTAs bound ahead, against dispatch in one cycle", traces.machine));
+    let mut output =
+        StudyOutput::new("dispatch", format!("net cycles on {} with CTAs bound ahead, against dispatch in one cycle", traces.machine));
     output.columns(&["trace", "net cycles", "yardstick", "difference %"]);
     let mut errors = Vec::new();
     for (trace, both) in rows {

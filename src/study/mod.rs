@@ -9,6 +9,7 @@ mod output;
 mod reference;
 mod traces;
 
+pub use bench::BenchOptions;
 pub use output::{StudyError, StudyOutput};
 pub use traces::{TraceRun, Traces};
 

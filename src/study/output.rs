@@ -1,6 +1,7 @@
 //! What a study shows: one table, its headline figures, plots and notes; as text and as files.
 
-use crate::report::plot::Plot;
+use crate::report::plot::{Plot, PlotError};
+use crate::report::{ResultFile, csv};
 
 /// Why a study has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,15 +28,14 @@ pub struct StudyOutput {
     rows: Vec<Vec<String>>,
     figures: Vec<(String, f64)>,
     notes: Vec<String>,
-    /// Plots with their file names, without extension.
-    pub plots: Vec<(String, Plot)>,
+    scatter: Option<Plot>,
 }
 
 impl StudyOutput {
     /// An empty result.
     pub(super) fn new(name: &str, title: String) -> Self {
-        let (header, rows, figures, notes, plots) = Default::default();
-        Self { name: name.to_owned(), title, header, rows, figures, notes, plots }
+        let (header, rows, figures, notes) = Default::default();
+        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None }
     }
 
     /// Names the table's columns.
@@ -59,9 +59,9 @@ impl StudyOutput {
         self.notes.push(text);
     }
 
-    /// Adds a plot, to be written as `name.svg` and `name.png`.
-    pub(super) fn plot(&mut self, name: &str, plot: Plot) {
-        self.plots.push((name.to_owned(), plot));
+    /// Sets the scatter plot.
+    pub(super) fn scatter(&mut self, plot: Plot) {
+        self.scatter = Some(plot);
     }
 
     /// A headline figure by name.
@@ -96,8 +96,38 @@ impl StudyOutput {
 
     /// The table as comma-separated values.
     pub fn csv(&self) -> String {
-        let line = |cells: &[String]| cells.join(",") + "\n";
-        self.rows.iter().fold(line(&self.header), |text, row| text + &line(row))
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        csv::table(&header, &self.rows)
+    }
+
+    /// Table, figures and notes as JSON.
+    pub fn json(&self) -> String {
+        let value = serde_json::json!({
+            "study": self.name,
+            "title": self.title,
+            "columns": self.header,
+            "rows": self.rows,
+            "figures": self.figures.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
+            "notes": self.notes,
+        });
+        format!("{value:#}\n")
+    }
+
+    /// The files of the study's result folder.
+    ///
+    /// # Errors
+    /// When a plot cannot be drawn.
+    pub fn files(&self) -> Result<Vec<ResultFile>, PlotError> {
+        let mut files = vec![
+            ResultFile::new("stats.json", self.json()),
+            ResultFile::new("table.csv", self.csv()),
+            ResultFile::new("summary.txt", self.text()),
+        ];
+        if let Some(plot) = &self.scatter {
+            files.push(ResultFile::new("scatter.svg", plot.svg()?));
+            files.push(ResultFile::new("scatter.png", plot.png()?));
+        }
+        Ok(files)
     }
 }
 

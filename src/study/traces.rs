@@ -64,7 +64,8 @@ impl Traces<'_> {
         let totals = Totals::of(&outcome.components);
         let launch: u64 = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
         let per_kernel = |names: &[&str]| -> u64 {
-            let sum = |kernel: &crate::stats::KernelStats| names.iter().filter_map(|name| metrics::counter(&kernel.counters, name)).sum::<u64>();
+            let sum =
+                |kernel: &crate::stats::KernelStats| names.iter().filter_map(|name| metrics::counter(&kernel.counters, name)).sum::<u64>();
             outcome.kernels.iter().map(sum).sum()
         };
         let (busy, wait) = host.workers.iter().fold((0.0, 0.0), |sum, worker| (sum.0 + worker.busy_seconds, sum.1 + worker.wait_seconds));
@@ -87,8 +88,14 @@ impl Traces<'_> {
 
 /// Counters that together are the L1's accesses.
 const L1_ACCESSES: &[&str] = &[
-    "l1_read_hits", "l1_read_pending_hits", "l1_read_misses", "l1_read_sector_misses", "l1_write_hits", "l1_write_pending_hits",
-    "l1_write_misses", "l1_write_sector_misses",
+    "l1_read_hits",
+    "l1_read_pending_hits",
+    "l1_read_misses",
+    "l1_read_sector_misses",
+    "l1_write_hits",
+    "l1_write_pending_hits",
+    "l1_write_misses",
+    "l1_write_sector_misses",
 ];
 /// Counters that together are the LLC's accesses.
 const LLC_ACCESSES: &[&str] = &["accesses"];

@@ -73,7 +73,7 @@
 //!
 //! # What loom does not see
 //! * arc-swap and crossbeam: under loom the board's pointer is a locked model with the same two atomic operations, so what
-//!   is proved is the stamp protocol. The real pointer is exercised by `tests/stress.rs`, also fit for miri and the thread
+//!   is proved is the stamp protocol. The real pointer is exercised by `tests/stress.rs`, also fit for miri and, with an instrumented standard library, the thread
 //!   sanitizer.
 //! * More threads, epochs and preemptions than the models have: three parties and three epochs at most.
 //! * The time after an access has begun: a reference that a [`Party`] hands out is checked where it is made. That it ends

@@ -3,7 +3,7 @@
 # named after the property that it breaks. Exits non-zero if a fault survives, does not build, runs out of time, or has
 # no row here. Arguments, if any, are the faults to run. Uses `target/loom`, so that the normal build stays as it is.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 # fault                        test file      test
 rows='
@@ -32,7 +32,7 @@ stop_relaxed                   loom_stop      who_sees_the_request_sees_what_cam
 
 export RUSTFLAGS="--cfg loom"
 export RUST_BACKTRACE=0 CARGO_PROFILE_DEV_DEBUG=0
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-../target/loom}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target/loom}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 bad=0
@@ -44,13 +44,13 @@ say() {
 }
 
 # Every fault has a row, and every row a fault.
-if ! diff <(grep -o '^mutant_[a-z_]*' Cargo.toml | sort) <(awk 'NF { print "mutant_" $1 }' <<<"$rows" | sort); then
+if ! diff <(grep -o '^mutant_[a-z_]*' sync/Cargo.toml | sort) <(awk 'NF { print "mutant_" $1 }' <<<"$rows" | sort); then
     echo "the rows above and the features of Cargo.toml differ"
     exit 1
 fi
 
 # A test that fails without a fault proves nothing with one.
-if ! cargo test --quiet --test 'loom_*' >"$log" 2>&1; then
+if ! cargo test --quiet -p warpshard-sync --test 'loom_*' >"$log" 2>&1; then
     cat "$log"
     echo "the loom tests fail without any fault"
     exit 1
@@ -59,12 +59,12 @@ fi
 while read -r fault file test; do
     [ -n "$fault" ] || continue
     if [ $# -gt 0 ] && [[ " $* " != *" $fault "* ]]; then continue; fi
-    if ! cargo test --quiet --features "mutant_$fault" --test "$file" --no-run >"$log" 2>&1; then
+    if ! cargo test --quiet -p warpshard-sync --features "mutant_$fault" --test "$file" --no-run >"$log" 2>&1; then
         cat "$log"
         say unbuilt "$fault" "$file"
         continue
     fi
-    timeout 60 cargo test --quiet --features "mutant_$fault" --test "$file" -- --exact "$test" >"$log" 2>&1
+    timeout 60 cargo test --quiet -p warpshard-sync --features "mutant_$fault" --test "$file" -- --exact "$test" >"$log" 2>&1
     status=$?
     # Only the failure of the one named test counts. It is reported by the test runner, or, when loom's objects panic once
     # more while the failed model is torn down, by an abort after that test's panic.

@@ -3,7 +3,7 @@
 use super::{Group, OpClass};
 
 /// Opcodes that do two half-precision operations per lane, so that their initiation interval is half that of their class.
-pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2", "HMNMX2"];
+pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2"];
 
 pub(super) const GROUPS: &[Group] = &[
     Group {

@@ -9,11 +9,9 @@ use crate::base::LaneMask;
 use crate::frontend::{StreamBuilder, WarpStream};
 
 use super::error::{Fault, ProblemKind};
+use super::notes::{FIXED, GAPS, UNLISTED};
 use super::table::{Dialect, Entry, StaticTable, malformed};
-use super::text::{decimal, hex, next_line, quote, skip_blanks, skip_token, token};
-
-/// The note of accesses written as base and stride though their lanes have gaps.
-pub(super) const GAPS: &str = "base and stride written for lanes with gaps: taken as one step per active lane";
+use super::text::{decimal, hex, is_end, next_line, quote, skip_blanks, skip_token, token};
 
 /// What the blocks of a kernel look like.
 #[derive(Clone, Debug)]
@@ -42,10 +40,8 @@ pub(super) struct Parsed {
     pub(super) warps: Vec<(WarpStream, u64)>,
     /// Instructions that the table lacks, in the order of occurrence.
     pub(super) fresh: Vec<Entry>,
-    /// How often each note of the table occurred; place 0 counts [`GAPS`].
-    pub(super) notes: Vec<u64>,
-    /// Warps that the block does not list.
-    pub(super) unlisted: u64,
+    /// How often each note occurred, when any did.
+    pub(super) notes: Option<Box<[u64]>>,
     /// The first thing that is wrong.
     pub(super) fault: Option<Fault>,
 }
@@ -63,7 +59,7 @@ pub(super) struct BlockParser<'a> {
 
 impl<'a> BlockParser<'a> {
     pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a Layout) -> Self {
-        let notes = vec![0; table.notes().len() + 1];
+        let notes = vec![0; FIXED + table.notes().len()];
         Self { text, table, dialect, layout, builder: StreamBuilder::default(), extra: StaticTable::default(), notes }
     }
 
@@ -78,10 +74,11 @@ impl<'a> BlockParser<'a> {
         if fault.is_some() || !fresh.is_empty() {
             return Parsed { fresh, fault, ..Parsed::default() };
         }
-        let unlisted = streams.iter().filter(|stream| stream.is_none()).count() as u64;
+        self.notes[UNLISTED] = streams.iter().filter(|stream| stream.is_none()).count() as u64;
+        let notes = self.notes.iter().any(|&times| times > 0).then(|| self.notes.as_slice().into());
         let warps = streams.into_iter().map(|stream| stream.unwrap_or_default());
         let warps = warps.map(|stream: WarpStream| (stream.fingerprint(), stream)).map(|(print, stream)| (stream, print));
-        Parsed { warps: warps.collect(), fresh, notes: self.notes.clone(), unlisted, fault: None }
+        Parsed { warps: warps.collect(), fresh, notes, fault: None }
     }
 
     fn warps(&mut self, block: &Block, streams: &mut [Option<WarpStream>]) -> Result<(), Fault> {
@@ -120,7 +117,8 @@ impl<'a> BlockParser<'a> {
                 return Ok(next_line(self.text, at).min(block.range.end));
             }
             // The kernel's header stands before the first CTA.
-            if !rest.starts_with(b"#") && !(block.cta == 0 && rest.starts_with(b"-")) {
+            let before = rest.starts_with(b"#") || block.cta == 0 && rest.starts_with(b"-");
+            if !before {
                 return Err(Fault {
                     at,
                     kind: ProblemKind::Count,
@@ -169,7 +167,10 @@ impl<'a> BlockParser<'a> {
             return Err(malformed(text, at, "the program counter", "a hexadecimal number of at most 8 digits"));
         };
         at = skip_blanks(text, after);
-        let Some((mask, after)) = hex(text, at).filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
+        // Most instructions run with all lanes, so that spelling is tried first.
+        let all = text.get(at..at + 8).is_some_and(|digits| digits == b"ffffffff") && is_end(text, at + 8);
+        let mask = if all { Some((u64::from(u32::MAX), at + 8)) } else { hex(text, at) };
+        let Some((mask, after)) = mask.filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
             return Err(malformed(text, at, "the mask of active lanes", "8 hexadecimal digits"));
         };
         let (pc, mask) = (pc as u32, LaneMask(mask as u32));
@@ -210,7 +211,7 @@ impl<'a> BlockParser<'a> {
         let lanes = mask.count() as usize;
         let at = skip_blanks(text, at);
         match text.get(at) {
-            Some(b'0' | b'1' | b'2') if super::text::is_end(text, at + 1) => {}
+            Some(b'0' | b'1' | b'2') if is_end(text, at + 1) => {}
             _ => return Err(malformed(text, at, "the address mode", "0 (list), 1 (base and stride) or 2 (base and differences)")),
         }
         let mode = text[at];
@@ -227,7 +228,7 @@ impl<'a> BlockParser<'a> {
         if mode == b'1' {
             let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
             let low = mask.0 >> mask.0.trailing_zeros();
-            self.notes[0] += u64::from(low & low.wrapping_add(1) != 0);
+            self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
             match i32::try_from(if lanes > 1 { stride } else { 0 }) {
                 Ok(stride) => self.builder.affine(index, mask, addresses[0], stride),
                 Err(_) => {

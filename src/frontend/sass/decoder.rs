@@ -13,10 +13,15 @@ use rustc_hash::FxHashMap;
 
 use crate::frontend::{CtaProgram, StaticInst, WarpStream};
 
-use super::block::{Block, BlockParser, GAPS, Layout, Parsed};
+use super::block::{Block, BlockParser, Layout, Parsed};
 use super::error::{Fault, ProblemKind, TraceError, unreadable};
 use super::reader::Feed;
-use super::table::{Dialect, Entry, StaticTable};
+use super::table::{Dialect, StaticTable};
+
+/// Opens a CTA's block.
+const OPEN: &[u8] = b"#BEGIN_TB";
+/// Closes a CTA's block.
+const CLOSE: &[u8] = b"#END_TB";
 
 /// Text without a CTA's opening mark after which no mark is expected any more.
 const UNGROUPED: usize = 1 << 20;
@@ -50,10 +55,18 @@ pub(super) enum End {
     },
 }
 
+/// A CTA and what was unusual in it.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) program: Arc<CtaProgram>,
+    /// Counts for a tally, when there are any.
+    pub(super) notes: Option<Box<[u64]>>,
+}
+
 /// Consecutive CTAs, and the end if it was reached.
 #[derive(Debug)]
 pub(super) struct Batch {
-    pub(super) programs: Vec<Arc<CtaProgram>>,
+    pub(super) ctas: Vec<Decoded>,
     pub(super) end: Option<End>,
 }
 
@@ -72,8 +85,6 @@ pub(super) struct Decoder {
     table: Arc<StaticTable>,
     code: Arc<[StaticInst]>,
     sharing: Sharing,
-    notes: Vec<u64>,
-    unlisted: u64,
 }
 
 impl Decoder {
@@ -89,14 +100,7 @@ impl Decoder {
             table: Arc::default(),
             code: Arc::default(),
             sharing: Sharing::default(),
-            notes: vec![0],
-            unlisted: 0,
         }
-    }
-
-    /// The static instructions met so far.
-    pub(super) fn entries(&self) -> &[Entry] {
-        self.table.entries()
     }
 
     /// Bytes of text read so far.
@@ -104,19 +108,15 @@ impl Decoder {
         self.read
     }
 
-    /// What was accepted though unusual, with how often it occurred.
-    pub(super) fn notes(&self) -> Vec<(String, u64)> {
-        let texts = std::iter::once(GAPS).chain(self.table.notes().iter().map(String::as_str));
-        let counted = texts.zip(&self.notes).map(|(text, &times)| (text.to_string(), times));
-        let unlisted = ("warps that their CTA does not list: they have nothing to execute".to_string(), self.unlisted);
-        counted.chain([unlisted]).filter(|&(_, times)| times > 0).collect()
+    /// The static instructions and their notes.
+    pub(super) fn table(&self) -> &StaticTable {
+        &self.table
     }
 
     /// Goes back to the start of the file; the static instructions and their numbers stay.
     pub(super) fn rewind(&mut self) {
         let (table, code) = (Arc::clone(&self.table), Arc::clone(&self.code));
         *self = Self { table, code, ..Self::new(Arc::clone(&self.setup)) };
-        self.notes = vec![0; self.table.notes().len() + 1];
     }
 
     /// Decodes the next CTAs: at least one, further ones while their text stays below `budget` bytes and is at hand.
@@ -136,7 +136,7 @@ impl Decoder {
         self.feed = Some(Feed::Done);
         self.text = Arc::default();
         self.start = 0;
-        Batch { programs: Vec::new(), end: Some(end) }
+        Batch { ctas: Vec::new(), end: Some(end) }
     }
 
     /// Finds the next blocks of the text, reading on if none is complete.
@@ -148,10 +148,10 @@ impl Decoder {
             if cta == self.setup.ctas {
                 return if blocks.is_empty() { self.after_last() } else { Ok(Blocks::Some(blocks)) };
             }
-            if let Some(n) = memmem::find(&self.text[scanned..], b"#END_TB") {
+            if let Some(n) = memmem::find(&self.text[scanned..], CLOSE) {
                 let stop = scanned + n;
                 blocks.push(Block { cta, range: from..stop, cut: false });
-                from = super::text::next_line(&self.text, stop);
+                from = stop + CLOSE.len();
                 scanned = from;
                 // The first CTA of a file fills the table that the others find most of their instructions in.
                 if from - self.start >= budget || self.table.entries().is_empty() {
@@ -162,11 +162,11 @@ impl Decoder {
             } else {
                 // Without an opening mark this is no grouped trace; do not read all of it to find that out.
                 let first = &self.text[self.start..self.text.len().min(self.start + UNGROUPED)];
-                if first.len() == UNGROUPED && memmem::find(first, b"#BEGIN_TB").is_none() {
+                if first.len() == UNGROUPED && memmem::find(first, OPEN).is_none() {
                     return Ok(self.tail(cta));
                 }
                 // The marker may straddle two chunks.
-                scanned = self.text.len().saturating_sub(b"#END_TB".len()).max(from) - self.start;
+                scanned = self.text.len().saturating_sub(CLOSE.len()).max(from) - self.start;
                 if !self.fill()? {
                     return Ok(self.tail(cta));
                 }
@@ -217,7 +217,7 @@ impl Decoder {
     /// The file ended without closing CTA `cta`: cut inside it, or before it.
     fn tail(&mut self, cta: u32) -> Blocks {
         let rest = &self.text[self.start..];
-        if memmem::find(rest, b"#BEGIN_TB").is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
+        if memmem::find(rest, OPEN).is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
             let block = Block { cta, range: self.start..self.text.len(), cut: true };
             return Blocks::Some(vec![block]);
         }
@@ -254,7 +254,6 @@ impl Decoder {
                 }
             }
             self.code = table.entries().iter().map(|entry| entry.inst).collect();
-            self.notes.resize(table.notes().len() + 1, 0);
             let blocks: Vec<Block> = again.iter().map(|&i| blocks[i].clone()).collect();
             for (&i, second) in again.iter().zip(self.parse(&blocks)) {
                 parsed[i] = second;
@@ -264,23 +263,19 @@ impl Decoder {
             let from = blocks[faulty].cta;
             self.failed(from, fault)
         });
-        self.start = blocks.last().map_or(self.start, |block| super::text::next_line(&self.text, block.range.end));
+        self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
         self.produced += faulty as u32;
         parsed.truncate(faulty);
-        let programs = parsed.into_iter().map(|p| self.program(p)).collect();
+        let ctas = parsed.into_iter().map(|p| self.program(p)).collect();
         if let Some(end) = end {
-            return Batch { programs, ..self.finish(end) };
+            return Batch { ctas, ..self.finish(end) };
         }
-        Batch { programs, end: None }
+        Batch { ctas, end: None }
     }
 
-    fn program(&mut self, parsed: Parsed) -> Arc<CtaProgram> {
-        for (sum, times) in self.notes.iter_mut().zip(&parsed.notes) {
-            *sum += times;
-        }
-        self.unlisted += parsed.unlisted;
+    fn program(&mut self, parsed: Parsed) -> Decoded {
         let warps = parsed.warps.into_iter().map(|(stream, print)| self.sharing.share(stream, print)).collect();
-        Arc::new(CtaProgram { code: Arc::clone(&self.code), warps })
+        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps }), notes: parsed.notes }
     }
 
     /// Decodes blocks against the table as it is, in parallel if there is a pool; results come in the order of `blocks`.

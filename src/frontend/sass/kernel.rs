@@ -139,7 +139,7 @@ impl Survey {
     }
 
     fn generation(&self) -> Generation {
-        isa::guess(self.0.entries().iter().map(|entry| (entry.inst.pc, &*entry.mnemonic)))
+        isa::guess(self.0.table().entries().iter().map(|entry| (entry.inst.pc, &*entry.mnemonic)))
     }
 
     fn registers(&self) -> u32 {
@@ -149,7 +149,7 @@ impl Survey {
             let names = std::iter::once(entry.inst.dst).chain(entry.inst.src);
             names.filter(|&register| u64::from(register) < header::MOST_REGISTERS).map(|register| register + wide).max()
         };
-        let highest = self.0.entries().iter().filter_map(of).max();
+        let highest = self.0.table().entries().iter().filter_map(of).max();
         highest.map_or(1, |register| u32::from(register) + 1).min(header::MOST_REGISTERS as u32)
     }
 }

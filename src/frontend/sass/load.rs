@@ -13,6 +13,7 @@ use super::decoder::{Decoder, End};
 use super::error::TraceError;
 use super::kernel::{self, Opened};
 use super::list::{Line, List};
+use super::notes::Tally;
 use super::options::TraceOptions;
 use super::report::{KernelReport, TraceReport};
 use super::source::{Resident, Streamed, Window};
@@ -70,8 +71,9 @@ fn source(
     match window.end() {
         Some(End::Failed { error, .. }) => Err(error.clone()),
         Some(End::Finished) => {
-            add(notes, window.decoder().notes().into_iter());
-            Ok(Arc::new(Resident(window.into_programs())))
+            let (programs, found) = window.into_programs();
+            add(notes, found.into_iter());
+            Ok(Arc::new(Resident(programs)))
         }
         None => {
             let (ctas, warps) = (opened.setup.ctas, opened.setup.layout.warps);
@@ -103,9 +105,13 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
         let opened = kernel::open(&file, options, pool.as_ref())?;
         let mut kernel = KernelReport::new(&file, &opened);
         let mut decoder = Decoder::new(Arc::clone(&opened.setup));
+        let mut tally = Tally::default();
         loop {
             let batch = decoder.next_batch(opened.setup.chunk);
-            batch.programs.iter().for_each(|program| kernel.count(program));
+            for cta in &batch.ctas {
+                kernel.count(&cta.program);
+                tally.add(cta.notes.as_deref());
+            }
             match batch.end {
                 None => {}
                 Some(End::Finished) => break,
@@ -113,9 +119,9 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
             }
         }
         kernel.text_bytes = decoder.bytes_read();
-        kernel.static_instructions = decoder.entries().len() as u64;
+        kernel.static_instructions = decoder.table().entries().len() as u64;
         add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));
-        add(&mut report.notes, decoder.notes().into_iter());
+        add(&mut report.notes, tally.described(decoder.table()).into_iter());
         report.kernels.push(kernel);
     }
     Ok(report)

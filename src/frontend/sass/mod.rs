@@ -12,6 +12,7 @@ mod header;
 mod kernel;
 mod list;
 mod load;
+mod notes;
 mod options;
 mod reader;
 mod report;

@@ -32,10 +32,12 @@ impl std::fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// Opens `path`, decompressing by its suffix.
+    /// Opens `path`, decompressing by its suffix; `ahead` lets a thread decompress while the caller decodes.
     pub(super) fn open(path: &Path, chunk: usize, ahead: bool) -> io::Result<Self> {
         let mut reader = open(path)?;
-        if !ahead {
+        let compressed = SUFFIXES.iter().any(|suffix| path.extension().is_some_and(|own| own == *suffix));
+        // A plain file is in the page cache sooner than a thread could hand it over.
+        if !ahead || !compressed {
             return Ok(Self::Direct(reader));
         }
         let (send, receive) = bounded(1);

@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::base::CtaIndex;
 use crate::frontend::{CtaProgram, CtaSource};
 
-use super::decoder::{Decoder, End};
+use super::decoder::{Decoded, Decoder, End};
+use super::notes::Tally;
 use super::options::DecodeClock;
 
 /// A kernel that was decoded wholly while loading. It can be run any number of times.
@@ -38,21 +39,23 @@ pub(super) struct Streamed {
 pub(super) struct Window {
     decoder: Decoder,
     base: u32,
-    slots: VecDeque<Option<Arc<CtaProgram>>>,
+    slots: VecDeque<Option<Decoded>>,
     bytes: usize,
     end: Option<End>,
+    /// Notes of the CTAs that were taken.
+    tally: Tally,
 }
 
 impl Window {
     pub(super) fn new(decoder: Decoder) -> Self {
-        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, end: None }
+        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, end: None, tally: Tally::default() }
     }
 
     /// Decodes one batch of about `budget` bytes of text.
     pub(super) fn advance(&mut self, budget: usize) {
         let batch = self.decoder.next_batch(budget);
-        self.bytes += batch.programs.iter().map(|program| bytes(program)).sum::<usize>();
-        self.slots.extend(batch.programs.into_iter().map(Some));
+        self.bytes += batch.ctas.iter().map(bytes).sum::<usize>();
+        self.slots.extend(batch.ctas.into_iter().map(Some));
         self.end = batch.end;
     }
 
@@ -66,9 +69,11 @@ impl Window {
         &self.decoder
     }
 
-    /// All programs, when none was taken and the file is finished.
-    pub(super) fn into_programs(self) -> Vec<Arc<CtaProgram>> {
-        self.slots.into_iter().flatten().collect()
+    /// All programs and their notes, when none was taken and the file is finished.
+    pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
+        self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
+        let notes = self.tally.described(self.decoder.table());
+        (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
@@ -77,18 +82,20 @@ impl Window {
             self.decoder.rewind();
             (self.base, self.bytes, self.end) = (0, 0, None);
             self.slots.clear();
+            self.tally = Tally::default();
         }
         while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
             // Deltas of two characters become four bytes: decoded text is at most twice as long.
             self.advance((limit.saturating_sub(self.bytes) / 2).max(1));
         }
-        let program = self.slots.get_mut((index - self.base) as usize)?.take()?;
-        self.bytes -= bytes(&program);
+        let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
+        self.bytes -= bytes(&cta);
+        self.tally.add(cta.notes.as_deref());
         while let Some(None) = self.slots.front() {
             self.slots.pop_front();
             self.base += 1;
         }
-        Some(program)
+        Some(cta.program)
     }
 }
 
@@ -126,7 +133,8 @@ impl CtaSource for Streamed {
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner).decoder.notes()
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.tally.described(window.decoder.table())
     }
 }
 
@@ -136,6 +144,54 @@ impl fmt::Debug for Streamed {
     }
 }
 
-fn bytes(program: &CtaProgram) -> usize {
-    size_of::<CtaProgram>() + program.warps.iter().map(|stream| size_of_val(stream) + 16 + stream.bytes()).sum::<usize>()
+fn bytes(cta: &Decoded) -> usize {
+    size_of::<CtaProgram>() + cta.program.warps.iter().map(|stream| size_of_val(stream) + 16 + stream.bytes()).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::super::{TraceOptions, kernel};
+    use super::*;
+
+    /// A window over 200 CTAs of one warp each, about 80 bytes decoded and 150 of text.
+    fn window(chunk_bytes: usize) -> (Window, tempfile::TempDir) {
+        let mut text = "-grid dim = (200,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n".to_string();
+        text += "-accelsim tracer version = 4\n\n";
+        for cta in 0..200 {
+            let line = format!("0000 ffffffff 1 R1 LDG.E.SYS 1 R2 4 1 {:#x} 4 \n0010 ffffffff 0 EXIT 0 0 ", 0x1000 + cta * 128);
+            write!(text, "#BEGIN_TB\nthread block = {cta},0,0\nwarp = 0\ninsts = 2\n{line}\n#END_TB\n").unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kernel-1.traceg");
+        std::fs::write(&file, text).unwrap();
+        let options = TraceOptions { chunk_bytes, ..TraceOptions::default() };
+        let opened = kernel::open(&file, &options, None).unwrap();
+        (Window::new(Decoder::new(opened.setup)), folder)
+    }
+
+    #[test]
+    fn ctas_that_wait_stay_within_the_windows_bytes() {
+        let (mut window, _folder) = window(1 << 20);
+        let one = 200;
+        for index in 0..200 {
+            assert!(window.take(index, 2000).is_some());
+            assert!(window.bytes <= 2000 + one, "{} bytes wait at cta {index}", window.bytes);
+        }
+        assert_eq!((window.bytes, window.slots.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_demand_far_ahead_is_met_and_what_was_passed_waits() {
+        let (mut window, _folder) = window(1000);
+        assert!(window.take(150, 1).is_some());
+        assert_eq!((window.base, window.slots.len()), (0, 151));
+        for index in (0..150).chain(151..200) {
+            assert!(window.take(index, 1).is_some());
+        }
+        assert_eq!(window.base, 200);
+        assert!(window.take(200, 1).is_none());
+        assert!(matches!(window.end, Some(End::Finished)));
+    }
 }

@@ -10,6 +10,7 @@ use crate::frontend::isa::Generation;
 use crate::frontend::{MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst};
 
 use super::error::{Fault, ProblemKind};
+use super::notes::FIXED;
 use super::text::{decimal, is_end, quote, skip_blanks, skip_token, token};
 
 /// No further entry.
@@ -34,7 +35,7 @@ pub(super) struct Dialect {
 pub(super) struct Entry {
     pub(super) inst: StaticInst,
     pub(super) mnemonic: Box<str>,
-    /// A remark to be counted at each execution: its place in [`StaticTable::notes`] plus 1, or 0.
+    /// A remark to be counted at each execution: its place in a tally, or 0.
     pub(super) note: u32,
     note_text: Option<String>,
     text: Box<[u8]>,
@@ -101,7 +102,7 @@ impl StaticTable {
             self.notes.push(note.to_string());
             self.notes.len() - 1
         });
-        place as u32 + 1
+        (FIXED + place) as u32
     }
 
     #[inline]

@@ -50,6 +50,10 @@ pub(super) fn token(text: &[u8], at: usize) -> &[u8] {
 /// The place behind the line end that follows `at`, or the end of the text.
 #[inline]
 pub(super) fn next_line(text: &[u8], at: usize) -> usize {
+    // The tracer ends most lines with one blank.
+    if text.get(at) == Some(&b' ') && text.get(at + 1) == Some(&b'\n') {
+        return at + 2;
+    }
     memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1)
 }
 
@@ -83,7 +87,7 @@ pub(super) fn decimal(text: &[u8], mut at: usize) -> Option<(i64, usize)> {
         value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
         at += 1;
     }
-    (at > start && at - start <= 18 && is_end(text, at)).then_some((if negative { -value } else { value }, at))
+    (at > start && at - start <= 19 && is_end(text, at)).then_some((if negative { value.wrapping_neg() } else { value }, at))
 }
 
 /// A token or line for a message: lossy, in backquotes, shortened.

@@ -61,7 +61,7 @@ pub(super) struct Room {
     pub(super) bound: u32,
     /// Of these, CTAs known to have started.
     pub(super) started: u32,
-    /// Most CTAs that may be bound to it.
+    /// Most CTAs that it may start, and so that are bound to it but for those ahead.
     pub(super) limit: u32,
     /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
@@ -139,7 +139,7 @@ impl Dispatch {
         self.candidates.fill();
     }
 
-    /// At most `limit` CTAs are bound to `sm` from now on; CTAs already bound stay.
+    /// At most `limit` CTAs, and those ahead, are bound to `sm` from now on; CTAs already bound stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].limit = limit;
         self.candidates.insert(sm.index());
@@ -166,7 +166,7 @@ impl Dispatch {
         let cta = streams.take_cta(place);
         let chosen = *streams.place(place).expect("the chosen place is taken");
         if chosen.unassigned() == 0 {
-            // SMs that were full for this kernel may have room for the next one.
+            // SMs that had no room for this kernel's CTAs may have some for the next one's.
             self.candidates.fill();
         }
         let room = &mut self.rooms[sm];
@@ -187,17 +187,16 @@ impl Dispatch {
         let own = |kernel| streams.place_of(kernel).filter(|&place| streams.place(place).is_some_and(|own| own.unassigned() > 0));
         let place = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(place) => place,
-            // An SM turns to another kernel only when it has finished with the one before, as in the reference.
+            // An SM turns to another kernel only when it has finished with the one before, as in the reference (D-003).
             None if self.share_sm || room.bound == 0 => streams.select(now)?,
             None => return None,
         };
         let chosen = streams.place(place)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        // A limit below what fits must hold although the SM starts whatever is bound, so nothing is bound ahead of it.
-        let limited = room.limit < resident;
-        let ahead = if limited || (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
-        let fits = self.capacity.fits(&room.used, chosen.kernel, ahead);
-        (fits && !(limited && room.bound >= room.limit)).then_some(place)
+        let ahead = if (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
+        // The SM itself starts no more than the limit, so that here, too, a CTA may wait there ahead of time.
+        let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
+        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {

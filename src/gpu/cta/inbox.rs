@@ -73,12 +73,14 @@ mod tests {
         word(&mut inbox, 5, 1, Word::Done, 0);
         word(&mut inbox, 5, 1, Word::Started, 1);
         word(&mut inbox, 5, 0, Word::Started, 2);
+        word(&mut inbox, 5, 0, Word::Done, 3);
         word(&mut inbox, 6, 0, Word::Done, 2);
         let mut order = Vec::new();
         while let Some(notice) = inbox.take(Cycle(5)) {
             order.push((notice.sm, notice.word, notice.cta.0));
         }
-        assert_eq!(order, [(SmId(0), Word::Started, 2), (SmId(1), Word::Done, 0), (SmId(1), Word::Started, 1)]);
+        let (first, second) = (SmId(0), SmId(1));
+        assert_eq!(order, [(first, Word::Started, 2), (first, Word::Done, 3), (second, Word::Done, 0), (second, Word::Started, 1)]);
         assert_eq!(inbox.next_at(), Cycle(6));
     }
 }

@@ -43,8 +43,9 @@ pub struct GridPorts {
 /// What a controller may ask of the grid scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridDecision {
-    /// From now on at most `limit` CTAs are bound to `sm`; a limit at or above what fits limits nothing. CTAs already
-    /// bound stay until they end, and below what fits nothing is bound ahead.
+    /// From now on `sm` gets CTAs as if at most `limit` fitted it; a limit at or above what fits limits nothing, and one of
+    /// 0 stops it. CTAs already bound stay. The SM is told the same limit and holds it when it starts CTAs, which lets
+    /// the grid scheduler bind ahead under a limit as without one.
     CtaLimit {
         /// The SM.
         sm: SmId,
@@ -247,8 +248,8 @@ impl Grid {
     /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
     fn launch_kernels(&mut self) {
         let launched = Cycle(self.present.0.saturating_sub(self.latency));
-        // The first Launch message travels inside the launch latency, and leaves at once where that is too short.
-        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)).max(self.present);
+        // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
+        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
             self.ledger.record_mut(kernel).launched = Some(launched);
             self.counters.kernels_launched += 1;

@@ -6,7 +6,7 @@ use crate::base::{ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Dispatch;
 use crate::protocol::{EventKind, Outbox, Route};
 
-use super::{Grid, GridDecision, GridPorts, GridSample};
+use super::{Grid, GridPorts, GridSample};
 use mock::{Chip, Job, PLAIN, Stepping, spec};
 
 const LONG: u64 = 1_000_000;
@@ -130,13 +130,38 @@ fn kernels_that_share_an_sm_share_its_room() {
 }
 
 #[test]
-fn a_cta_limit_holds_from_the_cut_on_and_can_be_lifted() {
+fn an_sm_without_room_for_one_kernel_gets_the_next_one_as_soon_as_that_is_its_turn() {
+    let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
+    let chip = ran(2, &shared, &[job(1, 1, 2, |_| 1000), job(2, 2, 1, |_| 100), job(3, 1, 2, |_| 10)]);
+    assert_eq!((chip.places(1), chip.starts(1)), (vec![1, 1], vec![20, 130]));
+    assert_eq!((chip.places(2), chip.starts(2)), (vec![0], vec![131]), "one cycle after the second kernel's last CTA");
+}
+
+#[test]
+fn a_kernel_is_served_to_its_end_before_another_that_came_to_an_earlier_place() {
+    let shared = Dispatch { share_sm: true, max_kernels: 2, ..spec() };
+    let chip = ran(1, &shared, &[job(1, 1, 2, |_| 10), job(2, 24, 2, |_| 30), job(1, 1, 2, |_| 10)]);
+    assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
+    assert!(chip.starts(2) > chip.starts(1)[23..].to_vec(), "{:?} after {:?}", chip.starts(2), chip.starts(1));
+}
+
+#[test]
+fn launches_of_two_streams_may_be_under_way_at_once() {
+    let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 45), job(1, 1, 1, |_| 9), job(2, 1, 1, |_| 9)]);
+    assert_eq!((chip.starts(2), chip.starts(3)), (vec![80], vec![85]));
+    let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
+    assert_eq!(latencies, [20, 0, 15, 0], "of 60 to 85 the first stream's kernels run until 60 and from 80, the second's until 65");
+}
+
+#[test]
+fn a_cta_limit_holds_from_the_cut_on_without_bubbles_and_can_be_lifted() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 40, 2, |_| 30)]);
-    chip.grid.apply(Cycle(0), &GridDecision::CtaLimit { sm: SmId(0), limit: 1 });
+    chip.limit(0, 1);
     chip.run(200, PLAIN);
-    assert_eq!(chip.most_held, [1, 3]);
-    chip.grid.settle(Cycle(200));
-    chip.grid.apply(Cycle(200), &GridDecision::CtaLimit { sm: SmId(0), limit: 2 });
+    assert_eq!(chip.most_held, [2, 3], "one and two run, one waits at each");
+    let on_first: Vec<u64> = chip.lives.values().filter(|life| life.sm == 0).map(|life| life.start).collect();
+    assert_eq!(on_first, [20, 50, 80, 110, 140, 170]);
+    chip.limit(0, 2);
     assert_eq!(chip.grid.next_event(), Cycle(200));
     chip.run(LONG, PLAIN);
     assert_eq!(chip.most_held, [3, 3]);
@@ -144,18 +169,25 @@ fn a_cta_limit_holds_from_the_cut_on_and_can_be_lifted() {
 }
 
 #[test]
+fn a_limit_at_what_fits_changes_nothing() {
+    let plain = ran(2, &spec(), &mixed());
+    let mut limited = Chip::new(2, &spec(), &mixed());
+    (0..2).for_each(|sm| limited.limit(sm, 5));
+    limited.run(LONG, PLAIN);
+    assert_eq!(limited.lives, plain.lives);
+}
+
+#[test]
 fn a_chip_that_may_not_start_anything_says_so() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 4, 2, |_| 30), job(0, 1, 1, |_| 30)]);
-    for sm in 0..2 {
-        chip.grid.apply(Cycle(0), &GridDecision::CtaLimit { sm: SmId(sm), limit: 0 });
-    }
+    (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
     let sample = chip.grid.sample();
     assert_eq!((sample.kernels_placed, sample.kernels_left, sample.ctas_unassigned), (1, 2, 4));
     assert_eq!(
         chip.grid.waiting(),
-        ["grid: 0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
+        ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
           from cycle 15 on; 2 SMs are at the CTA limit that a controller set"]
     );
 }
@@ -168,8 +200,8 @@ fn a_silent_sm_and_kernels_without_a_place_are_named() {
     assert_eq!(
         chip.grid.waiting()[1..],
         [
-            "grid: kernel 1 (job1, stream 1) waits for a place among the kernels of the chip",
-            "grid: sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
+            "kernel 1 (job1, stream 1) waits for a place among the kernels of the chip",
+            "sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
         ]
     );
 }

@@ -13,7 +13,7 @@ pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispat
     for place in streams.placed() {
         let record = ledger.record(place.kernel);
         let mut line = format!(
-            "grid: {} of {} CTAs of {} are done, {} are bound to no SM",
+            "{} of {} CTAs of {} are done, {} are bound to no SM",
             record.done,
             place.ctas,
             title(workload, place.kernel),
@@ -30,11 +30,11 @@ pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispat
         lines.push(line);
     }
     for kernel in streams.eligible() {
-        lines.push(format!("grid: {} waits for a place among the kernels of the chip", title(workload, kernel)));
+        lines.push(format!("{} waits for a place among the kernels of the chip", title(workload, kernel)));
     }
     for (sm, room) in dispatch.rooms().iter().enumerate().filter(|(_, room)| room.bound > 0) {
         let (bound, started, last) = (room.bound, room.started, room.last_word);
-        lines.push(format!("grid: sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));
+        lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));
     }
     lines
 }

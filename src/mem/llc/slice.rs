@@ -139,26 +139,28 @@ impl Slice {
     /// One cycle. Returns whether a request left the arrival queue.
     #[inline]
     pub fn cycle(&mut self, now: Cycle, map: &AddressMap) -> bool {
-        if self.cache.has_ready() && !self.out.is_full() {
-            if let Some(token) = self.cache.next_ready() {
-                let packet = self.pending.take(token);
-                self.out.push(packet);
-                self.stuck = None;
-            }
+        if self.cache.has_ready()
+            && !self.out.is_full()
+            && let Some(token) = self.cache.next_ready()
+        {
+            let packet = self.pending.take(token);
+            self.out.push(packet);
+            self.stuck = None;
         }
         if !self.from_dram.is_empty() {
             self.take_data(now, map);
         }
-        if self.cache.queued() > 0 && !self.to_dram.is_full() {
-            if let Some(down) = self.cache.pop_down() {
-                match down.kind {
-                    DownKind::Fetch => self.counters.fetches += 1,
-                    DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
-                    DownKind::Write => {}
-                }
-                self.to_dram.push(down);
-                self.stuck = None;
+        if self.cache.queued() > 0
+            && !self.to_dram.is_full()
+            && let Some(down) = self.cache.pop_down()
+        {
+            match down.kind {
+                DownKind::Fetch => self.counters.fetches += 1,
+                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
+                DownKind::Write => {}
             }
+            self.to_dram.push(down);
+            self.stuck = None;
         }
         match self.arrivals.front() {
             Some(arrived) if arrived.at < now => self.look_up(now, map),

@@ -37,7 +37,7 @@ struct Posted<T> {
 /// # Memory ordering
 /// A publisher builds a new list and exchanges one pointer, retrying if another publisher was faster; a reader loads that
 /// pointer once and decides on the immutable list behind it. The exchange publishes and the load acquires what the list
-/// holds; both are arc-swap's, which documents them as sequentially consistent. loom does not see arc-swap: under
+/// holds; both are arc-swap's, whose exchange releases and whose load acquires. loom does not see arc-swap: under
 /// `cfg(loom)` the pointer is a modelled cell with the same operations, so the models prove the stamp protocol, and
 /// `tests/stress.rs` exercises the real cell.
 pub struct Board<T> {

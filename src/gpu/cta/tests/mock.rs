@@ -9,7 +9,7 @@ use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, 
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload, Route};
 
 use super::super::dispatch::Capacity;
-use super::super::{Grid, GridPorts};
+use super::super::{Grid, GridDecision, GridPorts};
 
 /// Every resource of a mock SM, divisible by 1 to 6.
 const WHOLE_SM: u32 = 60;
@@ -65,6 +65,7 @@ struct MockSm {
     arrivals: VecDeque<(u64, CtaLaunch)>,
     bound: VecDeque<CtaLaunch>,
     running: Vec<(u64, CtaLaunch)>,
+    limit: Option<usize>,
 }
 
 /// How the chip is stepped; nothing of it may show in the results.
@@ -125,6 +126,13 @@ impl Chip {
         }
     }
 
+    /// Limits an SM as a controller does: at the grid scheduler and at the SM.
+    pub(super) fn limit(&mut self, sm: u16, limit: u32) {
+        self.grid.settle(Cycle(self.now));
+        self.grid.apply(Cycle(self.now), &GridDecision::CtaLimit { sm: SmId(sm), limit });
+        self.sms[usize::from(sm)].limit = Some(limit as usize);
+    }
+
     /// Steps up to `until`, or to the exchange after the end of the run.
     pub(super) fn run(&mut self, until: u64, how: Stepping) -> &mut Self {
         while self.now < until && !self.events.iter().any(|event| event.1 == EventKind::RunEnded) {
@@ -170,7 +178,8 @@ impl Chip {
         });
         let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
         let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
-        if let Some(launch) = sm.bound.pop_front_if(|launch| used + share(launch) <= WHOLE_SM) {
+        let allowed = sm.limit.is_none_or(|limit| sm.running.len() < limit);
+        if let Some(launch) = sm.bound.pop_front_if(|launch| allowed && used + share(launch) <= WHOLE_SM) {
             let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
             sm.running.push((end, launch));
             let life = Life { sm: id as u16, start: cycle, end };
