@@ -1,7 +1,10 @@
 //! The command as users call it: usage, exit codes, what it writes and what it leaves behind.
 
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use serde_json::Value;
 use warpshard::cli::exit;
 
 fn warpshard(arguments: &[&str]) -> Output {
@@ -160,4 +163,177 @@ fn the_users_mistakes_have_their_own_codes_and_sentences() {
         assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).starts_with("error: "), "{arguments:?}: {}", stderr(&output));
     }
+}
+
+/// The shortest run there is, into `out`, with further arguments.
+fn small_run(out: &Path, more: &[&str]) -> Output {
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=4096", "--out", out.to_str().unwrap()];
+    warpshard(&[&run[..], more].concat())
+}
+
+/// A run of many minutes, into `out`.
+fn endless_run(out: &Path) -> Child {
+    let run = ["run", "--machine", "tiny", "--workload", "gemm_tiled", "--set", "workload.n=8192", "--set", "workload.k=8192", "--out"];
+    command(&[&run[..], &[out.to_str().unwrap(), "--threads", "2"]].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn stats(folder: &Path) -> Value {
+    serde_json::from_str(&read(folder, "stats.json")).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let output = small_run(&out, &["--interval", "500"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(names(&out), ["host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+    assert!(stdout(&output).starts_with(&read(&out, "summary.txt")), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "", "a run in a pipe is quiet");
+
+    let stats = stats(&out);
+    let total = &stats["total"];
+    assert_eq!((&stats["ended_by"], &stats["machine"], &stats["workload"]), (&"completed".into(), &"tiny".into(), &"vecadd".into()));
+    let cycles = total["cycles"].as_u64().unwrap();
+    assert!(cycles > 0);
+    let launches: u64 = stats["kernels"].as_array().unwrap().iter().map(|k| k["launch_latency_cycles"].as_u64().unwrap()).sum();
+    assert_eq!(total["net_cycles"].as_u64().unwrap(), cycles - launches);
+    let ipc = total["thread_instructions"].as_f64().unwrap() / cycles as f64;
+    assert_eq!(total["ipc"].as_f64().unwrap(), ipc);
+    let reasons = stats["scheduler_cycles"]["reasons"].as_object().unwrap();
+    assert!(reasons.contains_key("issued") && reasons.len() > 5, "{reasons:?}");
+
+    let intervals = read(&out, "intervals.csv");
+    assert!(intervals.starts_with("cycle,") && intervals.lines().count() > 1, "{intervals}");
+    let host: Value = serde_json::from_str(&read(&out, "host.json")).unwrap();
+    for key in ["startup_seconds", "decode_seconds", "simulate_seconds", "warp_instructions_per_second", "lookahead_cycles"] {
+        assert!(host[key].is_number(), "{key} in {host}");
+    }
+}
+
+#[test]
+fn neither_threads_nor_epoch_change_what_is_simulated() {
+    let folder = scratch();
+    let first = folder.path().join("first");
+    assert_eq!(code(&small_run(&first, &["--threads", "1", "--interval", "300"])), 0);
+    for (i, options) in [&["--threads", "3"][..], &["--threads", "2", "--epoch", "1"], &["--epoch", "7"]].iter().enumerate() {
+        let out = folder.path().join(i.to_string());
+        let output = small_run(&out, &[options, &["--interval", "300"][..]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        for name in ["stats.json", "intervals.csv"] {
+            assert_eq!(read(&out, name), read(&first, name), "{name} with {options:?}");
+        }
+    }
+}
+
+#[test]
+fn the_resolved_run_file_gives_the_same_machine_again() {
+    let folder = scratch();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    assert_eq!(code(&small_run(&first, &["--set", "gpu.sms=3"])), 0);
+    let run = read(&first, "run.toml");
+    for expected in ["# --set gpu.sms=3", "# default", "[run]", "seed = 1", "[run.workload.parameters]", "n = 4096"] {
+        assert!(run.contains(expected), "{expected} is missing in {run}");
+    }
+    let file = first.join("run.toml");
+    let again = ["run", "--machine", file.to_str().unwrap(), "--workload", "vecadd", "--set", "workload.n=4096", "--out"];
+    let output = warpshard(&[&again[..], &[second.to_str().unwrap()]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(read(&second, "stats.json"), read(&first, "stats.json"));
+}
+
+#[test]
+fn an_epoch_beyond_the_lookahead_needs_the_users_word() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let output = small_run(&out, &["--epoch", "100000"]);
+    assert_eq!(code(&output), 3);
+    assert!(stderr(&output).contains("lookahead"), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn without_a_folder_results_are_numbered() {
+    let folder = scratch();
+    for _ in 0..2 {
+        let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512"];
+        assert_eq!(code(&command(&run).current_dir(folder.path()).output().unwrap()), 0);
+    }
+    assert_eq!(names(&folder.path().join("results")), ["tiny-vecadd-1", "tiny-vecadd-2"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_ends_with_6_and_leaves_no_result() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    // Files may not grow beyond 512 bytes; ignoring the signal turns the limit into an error of writing.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    let output =
+        Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpshard")]).args(run).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_printed_is_an_error_but_the_results_are_there() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    assert_eq!(command(&run).stdout(full).status().unwrap().code(), Some(6));
+    assert_eq!(stats(&out)["ended_by"], "completed");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_leaves_nothing_that_looks_complete() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let mut child = endless_run(&out);
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(child.try_wait().unwrap(), None, "the run must still be under way");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!out.exists());
+    for name in names(folder.path()) {
+        assert!(!folder.path().join(&name).join("stats.json").exists(), "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_complete_up_to_its_cycle_and_can_be_repeated() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let mut child = endless_run(&out);
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(child.try_wait().unwrap(), None, "the run must still be under way");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", stderr(&output));
+    let interrupted = stats(&out);
+    assert_eq!(interrupted["ended_by"], "interrupted");
+    assert!(read(&out, "summary.txt").contains("interrupted"));
+
+    let cycles = interrupted["total"]["cycles"].to_string();
+    let again = folder.path().join("again");
+    let run = ["run", "--machine", "tiny", "--workload", "gemm_tiled", "--set", "workload.n=8192", "--set", "workload.k=8192"];
+    let output = warpshard(&[&run[..], &["--max-cycles", &cycles, "--out", again.to_str().unwrap()]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let expected = read(&out, "stats.json").replace("\"ended_by\": \"interrupted\"", "\"ended_by\": \"max_cycles\"");
+    assert_eq!(read(&again, "stats.json"), expected);
 }

@@ -189,7 +189,7 @@ pub struct BenchArgs {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only this; all of it when left out.
+    /// Only this; machines, workloads and studies when left out.
     pub what: Option<ListWhat>,
 }
 
@@ -200,6 +200,8 @@ pub enum ListWhat {
     Machines,
     /// Built-in kernel models.
     Workloads,
+    /// Comparisons with published or measured figures.
+    Studies,
     /// Counters of the results, with units and meanings.
     Counters,
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::engine::RunError;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -18,8 +20,6 @@ pub enum Exit {
     Deadlock = 5,
     /// Results cannot be written.
     Output = 6,
-    /// The input asks for something that this version does not simulate.
-    Unsupported = 7,
     /// The program is at fault.
     Internal = 70,
     /// The user interrupted a run, whose results are complete up to that cycle.
@@ -29,14 +29,13 @@ pub enum Exit {
 }
 
 /// Every code with its meaning, ascending.
-pub const TABLE: [(Exit, &str); 10] = [
+pub const TABLE: [(Exit, &str); 9] = [
     (Exit::Ok, "success; also a run that ended at --max-cycles"),
     (Exit::Usage, "wrong usage: unknown option, missing value, contradicting options"),
     (Exit::Config, "bad configuration: machine, run file or --set"),
     (Exit::Workload, "bad trace or kernel model, or one that cannot be read"),
     (Exit::Deadlock, "deadlock in the simulated machine; the report on stderr says who waits for what"),
-    (Exit::Output, "results cannot be written (no permission, full disk, folder in use); nothing is left behind"),
-    (Exit::Unsupported, "the input is well-formed but asks for something this version does not simulate"),
+    (Exit::Output, "results or the report cannot be written (permission, full disk, folder in use); no half result is left"),
     (Exit::Internal, "internal error, please report it with the message on stderr"),
     (Exit::Interrupted, "interrupted by Ctrl-C; the results are complete up to the cycle at which the run stopped"),
     (Exit::Aborted, "interrupted a second time; no results were written"),
@@ -64,6 +63,18 @@ impl Failure {
     /// A failure that ends the program with `exit`.
     pub fn new(exit: Exit, message: impl ToString) -> Self {
         Self { exit, message: message.to_string() }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let exit = match &error {
+            RunError::Config(_) => Exit::Config,
+            RunError::Trace(_) => Exit::Workload,
+            RunError::Deadlock(_) => Exit::Deadlock,
+            RunError::Panic(_) => Exit::Internal,
+        };
+        Self::new(exit, error)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
-use crate::engine::{self, RunError, RunOptions};
+use crate::engine::{self, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
     let decoded_before = clock.seconds();
     let prepared = started.elapsed().as_secs_f64() - decoded_before;
-    let (outcome, mut host) = simulate(&loaded.machine, Arc::new(workload), args, threads, stop)?;
+    let (outcome, mut host) = simulate(&loaded.machine, &Arc::new(workload), args, threads, stop)?;
     let decoded_meanwhile = clock.seconds() - decoded_before;
     host.startup_seconds += prepared;
     host.decode_seconds = clock.seconds();
@@ -101,19 +101,18 @@ fn file_name(text: &str) -> String {
 
 fn simulate(
     machine: &Machine,
-    workload: Arc<Workload>,
+    workload: &Arc<Workload>,
     args: &RunArgs,
     threads: usize,
     stop: StopFlag,
 ) -> Result<(Outcome, HostFacts), Failure> {
     let view = ProgressView::start();
-    let epoch = match args.epoch {
-        Epoch::Auto => None,
-        Epoch::Cycles(cycles) => Some(cycles.get()),
-    };
     let options = RunOptions {
         threads,
-        epoch,
+        epoch: match args.epoch {
+            Epoch::Auto => None,
+            Epoch::Cycles(cycles) => Some(cycles.get()),
+        },
         relaxed: args.relaxed,
         max_cycles: args.max_cycles.map(NonZeroU64::get),
         interval: args.interval.map(NonZeroU64::get),
@@ -122,19 +121,8 @@ fn simulate(
         progress: view.sender(),
         ..RunOptions::default()
     };
-    match engine::simulate(machine, &workload, options) {
-        Ok(result) => Ok((result.outcome, result.host)),
-        Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
-    }
-}
-
-fn exit_of(error: &RunError) -> Exit {
-    match error {
-        RunError::Config(_) => Exit::Config,
-        RunError::Trace(_) => Exit::Workload,
-        RunError::Deadlock(_) => Exit::Deadlock,
-        RunError::Panic(_) => Exit::Internal,
-    }
+    let result = engine::simulate(machine, workload, options)?;
+    Ok((result.outcome, result.host))
 }
 
 fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Vec<ResultFile> {

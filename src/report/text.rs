@@ -150,18 +150,31 @@ impl Table {
 
     /// The table as lines, heads first. Long cells of the first left-aligned column are cut so that lines fit [`WIDTH`].
     pub fn render(&self, style: Style) -> String {
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(|i| self.column_width(i)).collect();
+        let mut widths = self.widths();
         let all = widths.iter().map(|w| w + 2).sum::<usize>();
         if let Some(elastic) = self.columns.iter().position(|c| c.1 == Align::Left) {
             widths[elastic] = widths[elastic].saturating_sub(all.saturating_sub(WIDTH)).max(8);
         }
+        self.lines(&widths, style)
+    }
+
+    /// The table as lines, heads first, as wide as its cells.
+    pub fn wide(&self, style: Style) -> String {
+        self.lines(&self.widths(), style)
+    }
+
+    fn lines(&self, widths: &[usize], style: Style) -> String {
         let heads: Vec<String> = self.columns.iter().map(|c| c.0.clone()).collect();
-        let mut text = style.faint(&self.line(&heads, &widths)) + "\n";
+        let mut text = style.faint(&self.line(&heads, widths)) + "\n";
         for row in &self.rows {
-            text.push_str(&self.line(row, &widths));
+            text.push_str(&self.line(row, widths));
             text.push('\n');
         }
         text
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        (0..self.columns.len()).map(|i| self.column_width(i)).collect()
     }
 
     fn column_width(&self, column: usize) -> usize {
