@@ -197,8 +197,8 @@ impl<'a> Compiler<'a> {
                 self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
                 Some(Bound { varies: value.varies(), value, origin: self.origins.len() as u32 - 1 })
             }
-            Err(message) => {
-                self.problems.push(formula.problem(message));
+            Err(problem) => {
+                self.problems.push(formula.place(problem));
                 None
             }
         }

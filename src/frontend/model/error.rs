@@ -100,7 +100,7 @@ impl fmt::Display for ModelError {
 pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|&(distance, _)| distance)?;
-    (distance <= 1 + word.len() / 4).then_some(candidate)
+    (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(candidate)
 }
 
 /// "did you mean `x`?", or `otherwise` when nothing is near.

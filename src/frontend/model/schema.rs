@@ -66,7 +66,9 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         Ok(document) => document,
         Err(error) => {
             let line = error.span().map_or(0, |span| reader.line(span.start));
-            reader.complain(Problem::new(line, "", format!("not TOML: {}", error.message())));
+            reader.complain(
+                Problem::new(line, "", format!("not TOML: {}", error.message())).help("check brackets, quotes and commas here and above"),
+            );
             return model;
         }
     };

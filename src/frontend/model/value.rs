@@ -2,6 +2,7 @@
 
 use crate::base::{LaneMask, Rng, WARP_SIZE};
 
+use super::error::Problem;
 use super::expr::{Expr, Op};
 
 /// One value per lane.
@@ -75,8 +76,8 @@ pub(super) enum Meaning {
     GlobalThread(i64),
 }
 
-/// Resolves the names of `expr`; constants are folded.
-pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String>) -> Result<Value, String> {
+/// Resolves the names of `expr`; constants are folded. The place of a problem is for the caller to fill in.
+pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Problem>) -> Result<Value, Problem> {
     Ok(match expr {
         Expr::Int(value) => Value::Const(*value),
         Expr::Name(name) => match resolve(name)? {
@@ -89,17 +90,18 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String
             }
         },
         Expr::Binary(op, sides) => match (bind(&sides.0, resolve)?, bind(&sides.1, resolve)?) {
-            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| op.complaint(a, b))?),
+            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| fault(Fault::Arithmetic(*op, a, b)))?),
             sides => Value::Binary(*op, Box::new(sides)),
         },
         Expr::Random { per_warp, bound } => {
             let bound = bind(bound, resolve)?;
             if let Value::Const(bound @ ..=0) = bound {
-                return Err(Fault::Bound(bound).to_string());
+                return Err(fault(Fault::Bound(bound)));
             }
             if *per_warp {
                 if bound.varies() {
-                    return Err("random_warp() draws one number for the warp, but its argument varies by lane".to_owned());
+                    let problem = Problem::new(0, "", "random_warp draws one number for the warp, but its argument varies by lane");
+                    return Err(problem.help("use random(...), which draws for each lane"));
                 }
                 Value::RandomWarp(Box::new(bound))
             } else {
@@ -107,6 +109,11 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String
             }
         }
     })
+}
+
+/// A fault among constants; the place is still to be filled in.
+fn fault(fault: Fault) -> Problem {
+    Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that it follows from")
 }
 
 impl Value {
