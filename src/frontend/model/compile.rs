@@ -138,16 +138,16 @@ fn places(info: &KernelInfo) -> Box<[[Lanes; lanes::COUNT as usize]]> {
     let (x, y) = (i64::from(info.block.x), i64::from(info.block.y));
     let place = |warp: u32| {
         let mut slots = [[0; WARP_SIZE as usize]; lanes::COUNT as usize];
-        for lane in 0..WARP_SIZE as usize {
-            let thread = i64::from(warp * WARP_SIZE) + lane as i64;
+        for lane in 0..WARP_SIZE {
+            let thread = i64::from(warp * WARP_SIZE + lane);
             for (slot, value) in [
-                (lanes::LANE, lane as i64),
+                (lanes::LANE, i64::from(lane)),
                 (lanes::THREAD, thread),
                 (lanes::THREAD_X, thread % x),
                 (lanes::THREAD_Y, thread / x % y),
                 (lanes::THREAD_Z, thread / (x * y)),
             ] {
-                slots[usize::from(slot)][lane] = value;
+                slots[usize::from(slot)][lane as usize] = value;
             }
         }
         slots

@@ -8,7 +8,7 @@ pub struct Problem {
     /// Line of the file, from 1; 0 when it concerns no line.
     pub line: u32,
     /// The key that it concerns, as written; empty when none.
-    pub key: String,
+    pub key: Box<str>,
     /// What is wrong, as a lower-case sentence.
     pub message: String,
     /// The value given, as written; empty when there is none.
@@ -21,7 +21,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with `key` in `line`.
-    pub(super) fn new(line: u32, key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn new(line: u32, key: &str, message: impl Into<String>) -> Self {
         Self { line, key: key.into(), message: message.into(), ..Self::default() }
     }
 

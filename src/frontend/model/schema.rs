@@ -183,7 +183,7 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
     let mut leads = LEADS.iter().copied().filter(|lead| table.contains_key(*lead));
     let (Some(lead), None) = (leads.next(), leads.next()) else {
         let first = table.keys().next().map(|key| key.get_ref().to_string()).unwrap_or_default();
-        let problem = Problem::new(line, first, "a step has exactly one of the leading keys").allowed(LEADS.iter().copied());
+        let problem = Problem::new(line, &first, "a step has exactly one of the leading keys").allowed(LEADS.iter().copied());
         reader.complain(problem.help("see \"Steps\" in docs/models.md"));
         return None;
     };

@@ -32,12 +32,12 @@ impl Formula {
 
     /// A problem met while this formula was bound, with its place filled in.
     pub(super) fn place(&self, problem: Problem) -> Problem {
-        Problem { line: self.line, key: self.key.clone(), given: self.text.clone(), ..problem }
+        Problem { line: self.line, key: self.key.as_str().into(), given: self.text.clone(), ..problem }
     }
 
     /// A problem with this formula.
     pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::new(self.line, self.key.clone(), message).given(&self.text)
+        Problem::new(self.line, self.key.as_str(), message).given(&self.text)
     }
 }
 
