@@ -686,3 +686,22 @@ body = [
     assert_eq!(names, ["LDS.U", "LDS.U.U8", "ATOMG.E.MAX.STRONG.GPU", "LDG.E.STRONG.GPU", "EXIT"]);
     assert_eq!(model.kernels[0].kernel.info.shared_bytes, 32 * 33 * 4 + 8);
 }
+
+#[test]
+fn the_example_in_the_documentation_does_what_is_said_there() {
+    let page = include_str!("../docs/models.md");
+    let text = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let model = Model::from_text("models.md", text, 1, &set(&[("n", 64)])).unwrap();
+    assert_eq!(model.kernels.len(), 2);
+    let warps = executed(&model, 1, 0);
+    assert!(warps.iter().all(|warp| warp.len() == 22));
+    let loads: Vec<&Executed> = warps[0].iter().filter(|inst| inst.mnemonic == "LDG.E.SYS").collect();
+    let point = |x: u64, y: u64| A + 4 * (y % 64 * 64 + x % 64);
+    for (load, (dx, dy)) in loads.iter().zip([(0, 0), (1, 0), (63, 0), (0, 1), (0, 63)]) {
+        assert_eq!(load.addresses, (0..32).map(|lane| point(lane + dx, dy)).collect::<Vec<_>>());
+    }
+    // Every operation and every built-in model is described.
+    for (name, _) in builtin_names() {
+        assert!(page.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
