@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::base::WARP_SIZE;
 use crate::frontend::{KernelInfo, StaticInst};
 
-use super::address::Pattern;
+use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
 use super::kernel::{Buffer, Constants, bounded};
 use super::ops::{self, OpInfo};
@@ -195,7 +195,14 @@ impl<'a> Compiler<'a> {
                 self.sharing.ctas &= !value.differs_by_cta();
                 self.sharing.warps &= !value.differs_by_warp();
                 self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
-                Some(Bound { varies: value.varies(), value, origin: self.origins.len() as u32 - 1 })
+                let origin = self.origins.len() as u32 - 1;
+                let varies = value.varies();
+                // A fault here, if any, is found again and told when the formula itself is evaluated.
+                let comparison = Comparison::of(&value).filter(|_| varies).and_then(|(op, difference)| {
+                    let patterns = self.tabulate(&difference, 1).ok()?;
+                    Some(Box::new(Comparison { op, difference, patterns }))
+                });
+                Some(Bound { value, varies, comparison, origin })
             }
             Err(problem) => {
                 self.problems.push(formula.place(problem));
