@@ -5,13 +5,13 @@ mod memory;
 mod network;
 mod sm;
 
-use super::error::{Place, Problem};
+use super::error::Problem;
 use super::machine::Machine;
 use super::resolve::{Origin, Setting};
 use super::value::Value;
 use crate::base::{Frequency, TimeBase};
 
-/// Collects what is wrong, with the place of the key that is most likely to be mended.
+/// Collects what is wrong, each with the place of the key that is most likely to be mended.
 struct Checker<'a> {
     settings: &'a [Setting],
     problems: &'a mut Vec<Problem>,
@@ -30,37 +30,50 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
 }
 
 impl Checker<'_> {
-    /// Reports `message` at `key` unless `holds`.
-    fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+    /// Reports `message` unless `holds`; `keys` are those that the rule is about.
+    fn require(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
         if !holds {
-            let problem = self.problem(key, message()).help(help());
+            let problem = self.problem(keys, message(), help());
             self.problems.push(problem);
         }
     }
 
-    /// Warns of `message` at `key` unless `holds`.
-    fn advise(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+    /// Warns of `message` unless `holds`.
+    fn advise(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
         if !holds {
-            let warning = self.problem(key, message()).help(help());
+            let warning = self.problem(keys, message(), help());
             self.warnings.push(warning);
         }
     }
 
     fn power_of_two(&mut self, key: &str, value: u64, why: &str) {
-        let below = if value == 0 { 1 } else { 1 << value.ilog2() };
+        let below = if value == 0 { 1 } else { 1u64 << value.ilog2() };
         self.require(
             value.is_power_of_two(),
-            key,
+            &[key],
             || format!("`{key}` is {value}, expected a power of two"),
             || format!("{why}; the nearest are {below} and {}", 2 * below),
         );
     }
 
-    fn problem(&self, key: &str, message: String) -> Problem {
-        match self.place(key) {
-            Some(place) => Problem::at(place, message),
-            None => Problem::nowhere(message).help(format!("`{key}` has its default value here")),
+    /// The problem shown at the key of the topmost layer, which is the one that its writer can mend; the others are listed.
+    fn problem(&self, keys: &[&str], message: String, help: String) -> Problem {
+        let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
+        settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));
+        let mut problem = match &settings[0].origin {
+            Origin::Given(place) => Problem::at(place, message),
+            Origin::Default => Problem::nowhere(message),
+        };
+        problem = problem.help(help);
+        for setting in &settings[1..] {
+            let key = setting.key;
+            let origin = match &setting.origin {
+                Origin::Given(place) => format!("comes from {place}"),
+                Origin::Default => "is the default".to_owned(),
+            };
+            problem.notes.push(format!("`{}` = {} {origin}", key.path, key.kind.write(&setting.value)));
         }
+        problem
     }
 
     fn setting(&self, key: &str) -> &Setting {
@@ -71,13 +84,6 @@ impl Checker<'_> {
     fn value(&self, key: &str) -> &Value {
         &self.setting(key).value
     }
-
-    fn place(&self, key: &str) -> Option<&Place> {
-        match &self.setting(key).origin {
-            Origin::Given(place) => Some(place),
-            Origin::Default => None,
-        }
-    }
 }
 
 fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
@@ -87,7 +93,7 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
     for (key, frequency) in named {
         checker.require(
             !zero(frequency),
-            key,
+            &[key],
             || format!("`{key}` is 0 MHz, expected a clock that runs"),
             || "leave the unit idle rather than stop its clock".to_owned(),
         );
@@ -96,7 +102,7 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
         let list: Vec<String> = named.iter().map(|(_, frequency)| frequency.to_string()).collect();
         checker.require(
             TimeBase::of(&named.map(|(_, frequency)| frequency)).is_some(),
-            "clocks.core",
+            &["clocks.core", "clocks.noc", "clocks.llc", "clocks.dram"],
             || format!("the clocks {} have no common base tick of a femtosecond or more", list.join(", ")),
             || "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor, such as whole MHz".to_owned(),
         );
@@ -108,7 +114,7 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
     let round_trip = 2 * dispatch.latency;
     checker.advise(
         dispatch.launch_latency >= round_trip,
-        "gpu.dispatch.launch_latency",
+        &["gpu.dispatch.launch_latency", "gpu.dispatch.latency"],
         || {
             format!(
                 "`gpu.dispatch.launch_latency` is {} cycles, less than {round_trip}: twice `gpu.dispatch.latency`; kernels start as early as messages allow",

@@ -98,17 +98,19 @@ pub struct Problem {
     pub place: Option<Place>,
     /// What to do about it.
     pub help: Vec<String>,
+    /// Other places that have to do with it.
+    pub notes: Vec<String>,
 }
 
 impl Problem {
     /// A problem at a place.
     pub fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(place.clone()), help: Vec::new() }
+        Self { message: message.into(), place: Some(place.clone()), help: Vec::new(), notes: Vec::new() }
     }
 
     /// A problem without a place.
     pub fn nowhere(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, help: Vec::new() }
+        Self { message: message.into(), place: None, help: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a hint.
@@ -147,6 +149,9 @@ impl fmt::Display for Problem {
         }
         for help in &self.help {
             writeln!(f, "   = help: {help}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "   = note: {note}")?;
         }
         Ok(())
     }

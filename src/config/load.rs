@@ -179,7 +179,9 @@ impl Layers {
             let before = problems.len();
             let mut entries = source::parse(&text.source, &schema, problems);
             self.complete &= !problems[before..].iter().any(|problem| problem.message.starts_with(source::NOT_TOML));
+            let before = problems.len();
             let base = text_of(&entries, "extends", problems);
+            self.complete &= problems.len() == before;
             let summary = text_of(&entries, "summary", problems);
             let top = stack.is_empty();
             if top {
@@ -208,7 +210,9 @@ impl Layers {
                 }
             }
         }
-        self.entries = stack.into_iter().rev().flatten().collect();
+        for (layer, entries) in stack.into_iter().rev().enumerate() {
+            self.entries.extend(entries.into_iter().map(|entry| Entry { layer, ..entry }));
+        }
     }
 }
 
@@ -225,5 +229,5 @@ fn text_of(entries: &[Entry], key: &str, problems: &mut Vec<Problem>) -> Option<
 }
 
 fn name_entry(name: String, place: &Place) -> Entry {
-    Entry { path: "name".to_owned(), shown: name.clone(), raw: Raw::Text(name), place: place.clone() }
+    Entry { path: "name".to_owned(), shown: name.clone(), raw: Raw::Text(name), place: place.clone(), layer: 0 }
 }

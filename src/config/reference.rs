@@ -27,6 +27,7 @@ const HEAD: &str = "| key | takes | default | meaning | in Accel-Sim |\n|---|---
 fn row(key: &Key) -> String {
     let default = match (key.default, key.when) {
         (Some(default), _) => format!("`{default}`"),
+        (None, _) if key.path == "name" => "the file's name".to_owned(),
         (None, Some((flag, value))) => {
             let flag = flag.rsplit('.').next().unwrap_or(flag);
             format!("required if `{flag} = {value}`")
@@ -40,6 +41,6 @@ fn row(key: &Key) -> String {
         }
         kind => kind.describe(),
     };
-    let option = key.option.map(|option| format!("`{option}`")).unwrap_or_default();
+    let option = key.option.unwrap_or_default();
     format!("| `{}` | {takes} | {default} | {} | {option} |\n", key.name(), key.doc)
 }

@@ -33,6 +33,8 @@ pub struct Setting {
     pub value: Value,
     /// Where it came from.
     pub origin: Origin,
+    /// The layer it came from; 0 for a default, higher for what wins over more.
+    pub layer: usize,
 }
 
 /// The keys that a machine file may have.
@@ -55,24 +57,24 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
         if key.when.is_some_and(|(flag, wanted)| !flag_is(&settings, flag, wanted)) {
             continue;
         }
-        let (value, origin) = match (given.get(key.path), key.default) {
+        let (value, origin, layer) = match (given.get(key.path), key.default) {
             (Some(entry), _) => match key.kind.read(&entry.raw) {
-                Ok(value) => (value, Origin::Given(entry.place.clone())),
+                Ok(value) => (value, Origin::Given(entry.place.clone()), 1_usize.saturating_add(entry.layer)),
                 Err(mismatch) => {
                     let message = format!("`{}` is {}, expected {}", key.path, entry.shown, mismatch.expected);
-                    let help = format!("{}: {}", key.name(), key.doc);
+                    let help = format!("`{}`: {}", key.name(), key.doc);
                     wrong.push(Problem::at(&entry.place, message).help_if(mismatch.hint).help(help));
                     continue;
                 }
             },
-            (None, Some(default)) => (read_default(key, default), Origin::Default),
+            (None, Some(default)) => (read_default(key, default), Origin::Default, 0),
             (None, None) => {
                 missing.push(key);
                 continue;
             }
         };
         (key.set)(&mut machine, &value);
-        settings.push(Setting { key, value, origin });
+        settings.push(Setting { key, value, origin, layer });
     }
     problems.extend(wrong);
     report_missing(&missing, at, problems);
@@ -94,7 +96,7 @@ fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Probl
     for group in missing.chunk_by(|a, b| a.table() == b.table()) {
         let problem = match group {
             [key] => Problem::at(at, format!("missing key `{}`", key.path)).help(format!(
-                "{}: {} It takes {}",
+                "`{}`: {} It takes {}",
                 key.name(),
                 key.doc,
                 key.kind.describe()
@@ -108,9 +110,9 @@ fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Probl
         };
         problems.push(problem);
     }
-    if !missing.is_empty() {
-        if let Some(last) = problems.last_mut() {
-            last.help.push("extends = \"v100\" takes what is not given from another machine".to_owned());
-        }
+    if !missing.is_empty()
+        && let Some(last) = problems.last_mut()
+    {
+        last.help.push("extends = \"v100\" takes what is not given from another machine".to_owned());
     }
 }

@@ -26,6 +26,8 @@ pub struct Entry {
     pub shown: String,
     /// Where the value is.
     pub place: Place,
+    /// Which layer it belongs to; a higher one wins.
+    pub layer: usize,
 }
 
 /// Which keys a text may have.
@@ -72,10 +74,20 @@ impl FromStr for Override {
 }
 
 impl Schema {
-    /// The keys of a table.
-    fn keys_of(&self, table: &str) -> Vec<&'static str> {
-        let of = |key: &&'static str| key.rsplit_once('.').map_or("", |(table, _)| table) == table;
-        self.keys.iter().copied().filter(of).map(|key| key.rsplit('.').next().unwrap_or(key)).collect()
+    /// The keys of a table, then its tables as `name.*`.
+    fn keys_of(&self, table: &str) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        let mut tables: Vec<String> = Vec::new();
+        for key in &self.keys {
+            let rest = if table.is_empty() { Some(*key) } else { key.strip_prefix(table).and_then(|rest| rest.strip_prefix('.')) };
+            match rest.map(|rest| rest.split_once('.').map_or((rest, false), |(first, _)| (first, true))) {
+                Some((name, false)) => keys.push(name.to_owned()),
+                Some((name, true)) if tables.last().is_none_or(|last| last != &format!("{name}.*")) => tables.push(format!("{name}.*")),
+                _ => {}
+            }
+        }
+        keys.extend(tables);
+        keys
     }
 
     fn is_table(&self, path: &str) -> bool {
@@ -137,7 +149,7 @@ pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Pr
     }
     // A shell strips quotes, so that what is not a TOML value is a text.
     let raw = DeValue::parse(&setting.value).map_or_else(|_| Raw::Text(setting.value.clone()), |value| raw(value.get_ref()));
-    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), place })
+    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), place, layer: usize::MAX })
 }
 
 struct Flatten<'a> {
@@ -169,7 +181,7 @@ fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
 fn entry(path: String, value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Entry {
     let span = value.span();
     let shown = source.text.get(span.clone()).unwrap_or("").to_owned();
-    Entry { path, raw: raw(value.get_ref()), shown, place: Place { source: Arc::clone(source), span } }
+    Entry { path, raw: raw(value.get_ref()), shown, place: Place { source: Arc::clone(source), span }, layer: 0 }
 }
 
 fn raw(value: &DeValue<'_>) -> Raw {

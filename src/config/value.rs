@@ -89,6 +89,7 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::Count(low, high) if high >= LARGEST => format!("a whole number, at least {low}"),
             Self::Count(low, high) => format!("a whole number from {low} to {high}"),
+            Self::Cycles(clock, 0) => format!("a number of cycles of the {clock} clock"),
             Self::Cycles(clock, low) => format!("cycles of the {clock} clock, at least {low}"),
             Self::Bytes(_) => "a size, such as \"96 KiB\"".to_owned(),
             Self::Sizes => "a list of sizes, such as [\"0 B\", \"64 KiB\"]".to_owned(),

@@ -175,23 +175,26 @@ impl StreamBuilder {
         if addresses.is_empty() {
             return self.head(index, mask, AddressForm::None);
         }
-        let delta = |pair: &[u64]| i32::try_from(pair[1].wrapping_sub(pair[0]) as i64).ok();
-        let stride = if addresses.len() > 1 { delta(&addresses[..2]) } else { Some(0) };
-        match stride {
-            Some(stride) if addresses.windows(2).all(|pair| delta(pair) == Some(stride)) => {
-                self.affine(index, mask, addresses[0], stride);
+        // One pass over the lanes: most lists of a gather are neither affine nor too far apart for differences.
+        let mut deltas = [0; 31];
+        let (mut fit, mut differ) = (true, 0);
+        for (slot, pair) in deltas.iter_mut().zip(addresses.windows(2)) {
+            let delta = pair[1].wrapping_sub(pair[0]) as i64;
+            *slot = delta as i32;
+            fit &= i64::from(*slot) == delta;
+            differ |= delta ^ addresses[1].wrapping_sub(addresses[0]) as i64;
+        }
+        if !fit {
+            self.head(index, mask, AddressForm::List);
+            for &address in addresses {
+                self.wide(address);
             }
-            Some(_) if addresses.windows(2).all(|pair| delta(pair).is_some()) => {
-                self.head(index, mask, AddressForm::Deltas);
-                self.wide(addresses[0]);
-                self.words.extend(addresses.windows(2).map(|pair| delta(pair).unwrap_or_default() as u32));
-            }
-            _ => {
-                self.head(index, mask, AddressForm::List);
-                for &address in addresses {
-                    self.wide(address);
-                }
-            }
+        } else if differ == 0 {
+            self.affine(index, mask, addresses[0], deltas[0]);
+        } else {
+            self.head(index, mask, AddressForm::Deltas);
+            self.wide(addresses[0]);
+            self.words.extend(deltas[..addresses.len() - 1].iter().map(|&delta| delta as u32));
         }
     }
 

@@ -25,7 +25,7 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
     if let Some((name, range)) = hashable {
         checker.require(
             range.contains(&cache.sets),
-            &format!("{table}.index"),
+            &[&format!("{table}.index"), &sets],
             || format!("`{table}.index` is \"{name}\" with {} sets, expected {} to {} sets", cache.sets, range.start(), range.end()),
             || format!("the hash is defined for these; set `{sets}` so, or index = \"linear\""),
         );
@@ -35,7 +35,7 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
     let at_most = if cache.sectored { "a sectored cache" } else { "a line" };
     checker.require(
         u64::from(cache.port_bytes) <= LINE_BYTES,
-        &port,
+        &[&port],
         || format!("`{port}` is {}, expected at most {LINE_BYTES} B", Bytes(cache.port_bytes.into())),
         || format!("{at_most} never moves more than {LINE_BYTES} B at once; a sector is {SECTOR_BYTES} B"),
     );
@@ -51,7 +51,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
     let list = list.join(", ");
     checker.require(
         unified.shared_options.is_sorted_by(|a, b| a < b) && !unified.shared_options.is_empty(),
-        options,
+        &[options],
         || format!("`{options}` is [{list}], expected at least one size, in ascending order"),
         || "a kernel gets the first that is enough for it".to_owned(),
     );
@@ -60,7 +60,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
     };
     checker.require(
         largest >= sm.shared_bytes,
-        options,
+        &[options, "gpu.sm.shared_bytes"],
         || {
             format!(
                 "`{options}` ends at {}, expected at least `gpu.sm.shared_bytes`, {}",
@@ -72,7 +72,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
     );
     checker.require(
         largest < unified.total_bytes,
-        "gpu.sm.l1.unified.total_bytes",
+        &["gpu.sm.l1.unified.total_bytes", options],
         || {
             let total = Bytes(unified.total_bytes.into());
             format!("`gpu.sm.l1.unified.total_bytes` is {total}, expected more than the largest shared memory, {}", Bytes(largest.into()))
@@ -83,7 +83,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
     for size in unified.shared_options.iter().chain([&unified.total_bytes]) {
         checker.require(
             u64::from(*size).is_multiple_of(way),
-            if *size == unified.total_bytes { "gpu.sm.l1.unified.total_bytes" } else { options },
+            &[if *size == unified.total_bytes { "gpu.sm.l1.unified.total_bytes" } else { options }, "gpu.sm.l1.cache.sets"],
             || format!("{} of the unified memory is not a whole number of ways", Bytes(u64::from(*size))),
             || format!("a way of the L1 is {} sets of {LINE_BYTES} B, {}", cache.sets, Bytes(way)),
         );

@@ -8,13 +8,13 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     let slots = sm.warps * WARP_SIZE;
     checker.require(
         sm.max_threads <= slots,
-        "gpu.sm.max_threads",
+        &["gpu.sm.max_threads", "gpu.sm.warps"],
         || format!("`gpu.sm.max_threads` is {}, expected at most {slots}: {} warps of {WARP_SIZE} threads", sm.max_threads, sm.warps),
         || format!("raise `gpu.sm.warps` to {} or lower the threads", sm.max_threads.div_ceil(WARP_SIZE)),
     );
     checker.require(
         sm.registers.is_multiple_of(sm.register_granularity),
-        "gpu.sm.registers",
+        &["gpu.sm.registers", "gpu.sm.register_granularity"],
         || {
             format!(
                 "`gpu.sm.registers` is {}, expected a multiple of `gpu.sm.register_granularity`, {}",
@@ -25,7 +25,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     );
     checker.require(
         sm.shared_bytes.is_multiple_of(sm.shared_granularity),
-        "gpu.sm.shared_bytes",
+        &["gpu.sm.shared_bytes", "gpu.sm.shared_granularity"],
         || {
             format!(
                 "`gpu.sm.shared_bytes` is {} B, expected a multiple of `gpu.sm.shared_granularity`, {} B",
@@ -66,7 +66,7 @@ fn sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
     for (key, count) in shares {
         checker.require(
             count.is_multiple_of(sm.schedulers),
-            key,
+            &[key, "gpu.sm.schedulers", "gpu.sm.style"],
             || format!("`{key}` is {count}, expected a multiple of `gpu.sm.schedulers`, {}", sm.schedulers),
             || "with style = \"sub-cores\" every scheduler owns the same share; style = \"shared\" shares them all".to_owned(),
         );

@@ -4,7 +4,7 @@ use super::super::value::Kind;
 use super::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
-    key!("name", Kind::Text, "The machine's name, as reports print it; the file's name without `.toml` if not given.", |m| m.name),
+    key!("name", Kind::Text, "The machine's name, as reports print it.", |m| m.name),
     key!("decision_latency", Kind::Cycles("core", 0), "From a controller's decision to its effect.", |m| m.decision_latency).default("0"),
     key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
     key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),

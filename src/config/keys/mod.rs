@@ -143,6 +143,7 @@ use key;
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::Layout;
     use super::*;
 
     #[test]
@@ -164,6 +165,54 @@ mod tests {
                 key.kind.read(&raw).unwrap_or_else(|e| panic!("default of {}: {e:?}", key.path));
             }
             seen.push(key.path);
+        }
+    }
+
+    /// Sets every number to one of its own and looks for it in the machine: a key that sets a wrong field, or a field
+    /// without a key, shows as a missing or an untouched number.
+    #[test]
+    fn every_number_of_the_machine_is_set_by_its_own_key() {
+        let mut machine = super::super::blank::blank();
+        let mut numbers = Vec::new();
+        for (i, key) in all().enumerate() {
+            let number = 5000 + i as u64;
+            let value = match key.kind {
+                Kind::Text => Value::Text("machine".to_owned()),
+                Kind::Flag => Value::Flag(!key.path.ends_with(".perfect")),
+                Kind::Choice(_) => Value::Choice(0),
+                Kind::Sizes => Value::Sizes(vec![number]),
+                Kind::Layout => Value::Layout(Layout { row: 1 << 40, bank: 1 << 41, column: 1 << 42, burst_bits: 1 }),
+                _ if key.path == "mem.map.interleave" => Value::Number(1 << 8),
+                _ => Value::Number(number),
+            };
+            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_)) {
+                numbers.push((key.path, number));
+            }
+            (key.set)(&mut machine, &value);
+        }
+        let text = format!("{machine:?}");
+        let found: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
+        for (path, number) in numbers {
+            assert_eq!(found.iter().filter(|n| **n == number).count(), 1, "{path}");
+        }
+        assert!(!found.contains(&0), "a field has no key: {text}");
+    }
+
+    #[test]
+    fn every_flag_and_every_word_changes_the_machine() {
+        for key in all() {
+            let values: Vec<Value> = match key.kind {
+                Kind::Flag => vec![Value::Flag(false), Value::Flag(true)],
+                Kind::Choice(choices) => (0..choices.len()).map(Value::Choice).collect(),
+                _ => continue,
+            };
+            let mut seen: Vec<Machine> = Vec::new();
+            for value in values {
+                let mut machine = super::super::blank::blank();
+                (key.set)(&mut machine, &value);
+                assert!(!seen.contains(&machine), "{} = {value:?}", key.path);
+                seen.push(machine);
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl Sum {
 
     /// The uniform part.
     #[inline]
-    pub(super) fn base(&self, frame: &mut Frame) -> Result<i64, Fault> {
+    pub(super) fn base(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
         let mut total = self.constant;
         for &(slot, factor) in &self.slots {
             total = accumulate(total, frame.uniform[usize::from(slot)], factor)?;
@@ -86,13 +86,20 @@ impl Sum {
     }
 
     /// Adds `terms` to the lanes of `mask`.
-    pub(super) fn spread(terms: &[(Value, i64)], frame: &mut Frame, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
+    pub(super) fn spread(terms: &[(Value, i64)], frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
         let mut values = [0; WARP_SIZE as usize];
         for (value, factor) in terms {
             value.lanes(frame, mask, &mut values)?;
-            for lane in mask.iter() {
-                let lane = lane as usize;
-                out[lane] = accumulate(out[lane], values[lane], *factor)?;
+            // Overflow is collected rather than branched on, lane by lane, so that the loop is vector code.
+            let mut overflow = 0;
+            for (lane, (total, &value)) in out.iter_mut().zip(&values).enumerate() {
+                let (term, first) = value.overflowing_mul(*factor);
+                let (sum, second) = total.overflowing_add(term);
+                *total = sum;
+                overflow |= u32::from(first | second) << lane;
+            }
+            if let Some(lane) = LaneMask(overflow & mask.0).iter().next() {
+                return Err(Fault::Arithmetic(Op::Mul, values[lane as usize], *factor));
             }
         }
         Ok(())
@@ -103,6 +110,41 @@ impl Sum {
 fn accumulate(total: i64, value: i64, factor: i64) -> Result<i64, Fault> {
     let term = value.checked_mul(factor).ok_or(Fault::Arithmetic(Op::Mul, value, factor))?;
     total.checked_add(term).ok_or(Fault::Arithmetic(Op::Add, total, term))
+}
+
+/// A comparison of two sums, decided for most warps by the extremes of their fixed part.
+#[derive(Clone, Debug)]
+pub(super) struct Comparison {
+    /// How the difference compares with 0.
+    pub(super) op: Op,
+    /// Left side less right side; nothing in it is evaluated lane by lane.
+    pub(super) difference: Sum,
+    /// Per warp of the CTA, the place of its pattern.
+    pub(super) patterns: Box<[u32]>,
+}
+
+impl Comparison {
+    /// The comparison that `value` is, without its patterns; `None` when it is another kind of formula.
+    pub(super) fn of(value: &Value) -> Option<(Op, Sum)> {
+        let Value::Binary(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne), sides) = value else { return None };
+        let mut difference = Sum::of(&sides.0).ok()?;
+        difference.add(&sides.1, -1).ok()?;
+        difference.varying.is_empty().then_some((*op, difference))
+    }
+
+    /// The lanes of `mask` for which it holds; `None` when a sum overflows.
+    #[inline]
+    pub(super) fn select(&self, frame: &mut Frame<'_>, pattern: &Pattern, mask: LaneMask) -> Option<LaneMask> {
+        let base = self.difference.base(frame).ok()?;
+        let (low, high) = (base.checked_add(pattern.least)?, base.checked_add(pattern.greatest)?);
+        let holds = |difference: i64| self.op.apply(difference, 0) == Some(1);
+        let one_sided = high < 0 || low > 0 || low == high;
+        if one_sided {
+            return Some(if holds(low) { mask } else { LaneMask(0) });
+        }
+        let chosen = pattern.offsets.iter().enumerate().fold(0, |bits, (lane, &offset)| bits | u32::from(holds(base + offset)) << lane);
+        Some(LaneMask(chosen & mask.0))
+    }
 }
 
 /// The fixed part of an access for one warp, with all lanes active.

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::base::WARP_SIZE;
 use crate::frontend::{KernelInfo, StaticInst};
 
-use super::address::Pattern;
+use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
 use super::kernel::{Buffer, Constants, bounded};
 use super::ops::{self, OpInfo};
@@ -138,16 +138,16 @@ fn places(info: &KernelInfo) -> Box<[[Lanes; lanes::COUNT as usize]]> {
     let (x, y) = (i64::from(info.block.x), i64::from(info.block.y));
     let place = |warp: u32| {
         let mut slots = [[0; WARP_SIZE as usize]; lanes::COUNT as usize];
-        for lane in 0..WARP_SIZE as usize {
-            let thread = i64::from(warp * WARP_SIZE) + lane as i64;
+        for lane in 0..WARP_SIZE {
+            let thread = i64::from(warp * WARP_SIZE + lane);
             for (slot, value) in [
-                (lanes::LANE, lane as i64),
+                (lanes::LANE, i64::from(lane)),
                 (lanes::THREAD, thread),
                 (lanes::THREAD_X, thread % x),
                 (lanes::THREAD_Y, thread / x % y),
                 (lanes::THREAD_Z, thread / (x * y)),
             ] {
-                slots[usize::from(slot)][lane] = value;
+                slots[usize::from(slot)][lane as usize] = value;
             }
         }
         slots
@@ -195,10 +195,17 @@ impl<'a> Compiler<'a> {
                 self.sharing.ctas &= !value.differs_by_cta();
                 self.sharing.warps &= !value.differs_by_warp();
                 self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
-                Some(Bound { varies: value.varies(), value, origin: self.origins.len() as u32 - 1 })
+                let origin = self.origins.len() as u32 - 1;
+                let varies = value.varies();
+                // A fault here, if any, is found again and told when the formula itself is evaluated.
+                let comparison = Comparison::of(&value).filter(|_| varies).and_then(|(op, difference)| {
+                    let patterns = self.tabulate(&difference, 1).ok()?;
+                    Some(Box::new(Comparison { op, difference, patterns }))
+                });
+                Some(Bound { value, varies, comparison, origin })
             }
-            Err(message) => {
-                self.problems.push(formula.problem(message));
+            Err(problem) => {
+                self.problems.push(formula.place(problem));
                 None
             }
         }

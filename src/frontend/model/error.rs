@@ -8,7 +8,7 @@ pub struct Problem {
     /// Line of the file, from 1; 0 when it concerns no line.
     pub line: u32,
     /// The key that it concerns, as written; empty when none.
-    pub key: String,
+    pub key: Box<str>,
     /// What is wrong, as a lower-case sentence.
     pub message: String,
     /// The value given, as written; empty when there is none.
@@ -21,7 +21,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with `key` in `line`.
-    pub(super) fn new(line: u32, key: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn new(line: u32, key: &str, message: impl Into<String>) -> Self {
         Self { line, key: key.into(), message: message.into(), ..Self::default() }
     }
 
@@ -100,7 +100,7 @@ impl fmt::Display for ModelError {
 pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|&(distance, _)| distance)?;
-    (distance <= 1 + word.len() / 4).then_some(candidate)
+    (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(candidate)
 }
 
 /// "did you mean `x`?", or `otherwise` when nothing is near.

@@ -11,7 +11,7 @@ use crate::frontend::{AddressForm, CtaProgram, CtaSource, StreamBuilder, WarpStr
 use super::address::Sum;
 use super::error::{ModelError, Problem};
 use super::program::{Access, Bound, Node, Program, Slot};
-use super::value::{Fault, Frame, Lanes, uniform};
+use super::value::{Fault, Frame, Lanes, lanes, uniform};
 
 /// Longest stream of a warp, in instructions: a model that asks for more has a wrong trip count.
 pub(super) const MAX_WARP_INSTRUCTIONS: u32 = 1 << 24;
@@ -97,7 +97,8 @@ fn warps(program: &Program, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble>
     let grid = program.info.grid;
     let mut frame = Frame {
         uniform: vec![0; usize::from(program.uniform_slots)],
-        lanes: vec![[0; WARP_SIZE as usize]; usize::from(program.lane_slots)],
+        places: &[],
+        lanes: vec![[0; WARP_SIZE as usize]; usize::from(program.lane_slots - lanes::COUNT)],
         seed: program.seed,
         kernel: program.launch,
         occurrence: 0,
@@ -121,7 +122,7 @@ fn warps(program: &Program, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble>
 
 struct Walk<'p> {
     program: &'p Program,
-    frame: Frame,
+    frame: Frame<'p>,
     builder: StreamBuilder,
     /// Lanes whose threads have not ended.
     live: LaneMask,
@@ -142,9 +143,8 @@ impl Walk<'_> {
         self.live = LaneMask(self.program.threads[warp]);
         self.frame.uniform[usize::from(uniform::WARP)] = warp as i64;
         self.frame.uniform[usize::from(uniform::COUNT)..].fill(0);
-        let places = &self.program.places[warp];
-        self.frame.lanes[..places.len()].copy_from_slice(places);
-        self.frame.lanes[places.len()..].fill([0; WARP_SIZE as usize]);
+        self.frame.places = &self.program.places[warp];
+        self.frame.lanes.fill([0; WARP_SIZE as usize]);
         self.frame.occurrence = 0;
         let program = self.program;
         self.nodes(&program.body, self.live)?;
@@ -156,6 +156,12 @@ impl Walk<'_> {
     }
 
     fn select(&mut self, bound: &Bound, mask: LaneMask) -> Result<LaneMask, Trouble> {
+        if let Some(comparison) = &bound.comparison {
+            let pattern = &self.program.patterns[comparison.patterns[self.warp] as usize];
+            if let Some(chosen) = comparison.select(&mut self.frame, pattern, mask) {
+                return Ok(chosen);
+            }
+        }
         bound.value.select(&mut self.frame, mask).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
     }
 
@@ -221,7 +227,7 @@ impl Walk<'_> {
                 let mut values = [0; WARP_SIZE as usize];
                 let done = value.value.lanes(&mut self.frame, mask, &mut values);
                 done.map_err(|fault| self.trouble(value.origin, Cause::Fault(fault)))?;
-                let kept = &mut self.frame.lanes[usize::from(slot)];
+                let kept = &mut self.frame.lanes[usize::from(slot - lanes::COUNT)];
                 for lane in mask.iter() {
                     kept[lane as usize] = values[lane as usize];
                 }

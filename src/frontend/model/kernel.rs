@@ -56,17 +56,17 @@ pub(super) fn constant(formula: &Formula, constants: &Constants) -> Result<i64, 
     match bind(&formula.expr, &resolve) {
         Ok(Value::Const(value)) => Ok(value),
         Ok(_) => Err(formula.problem("draws are not possible here").help("this value is fixed before the run starts")),
-        Err(message) => Err(formula.problem(message)),
+        Err(problem) => Err(formula.place(problem)),
     }
 }
 
-/// The message about a name that nothing defines.
-pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+/// The problem with a name that nothing defines; its place is still to be filled in.
+pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
     known.dedup();
-    let hint = suggest(name, known.iter().copied(), "declare it under [parameters]");
-    format!("`{name}` has no value here; {hint} (known here: {})", known.join(", "))
+    let help = suggest(name, known.iter().copied(), "use one of the names above, or declare it under [parameters]");
+    Problem::new(0, "", format!("`{name}` has no value here")).allowed(known).help(help)
 }
 
 /// The value of a formula, which must lie in `low..=high`.

@@ -82,6 +82,7 @@ impl Model {
         }
     }
 
+    /// Checks, lays out and compiles what `model` says.
     fn build(file: &str, model: &ModelText, seed: u64, overrides: &[(String, String)]) -> Result<Self, Vec<Problem>> {
         let parameters = parameters(model, overrides)?;
         let broken = model.require.iter().filter_map(|rule| required(rule, &parameters));
@@ -96,6 +97,13 @@ impl Model {
         let mut kernels = Vec::new();
         let mut problems = Vec::new();
         for text in &model.kernels {
+            let clashes = text.shared.iter().filter(|array| buffers.iter().any(|buffer| buffer.name == array.name));
+            let clashes = clashes.map(|array| Problem::new(array.line, &array.name, "a buffer has the same name"));
+            let before = problems.len();
+            problems.extend(clashes.map(|problem| problem.help("choose another name for the shared array")));
+            if problems.len() > before {
+                continue;
+            }
             let launches = bounded(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
             for launch in 0..launches {
                 let mut constants = parameters.clone();

@@ -11,7 +11,7 @@ use super::ops::{self, Effect};
 use super::program::{Access, Node};
 use super::registers::{LIMIT, Operand};
 use super::step::{AccessStep, OpStep, RegisterUse};
-use super::value::Frame;
+use super::value::{Fault, Frame};
 
 /// Widths of an access in bytes per lane.
 const WIDTHS: [i64; 5] = [1, 2, 4, 8, 16];
@@ -122,30 +122,34 @@ impl Compiler<'_> {
         let (formula, buffer) = (&target.step.index, &target.buffer);
         let bound = self.bind(formula)?;
         let index = Sum::of(&bound.value).map_err(|fault| self.problems.push(formula.problem(fault.to_string()))).ok()?;
-        let mut patterns = Vec::with_capacity(self.places.len());
-        for warp in 0..self.places.len() {
-            let mut frame = Frame { lanes: self.places[warp].to_vec(), ..Frame::default() };
-            let mut offsets = [0; WARP_SIZE as usize];
-            if let Err(fault) = Sum::spread(&index.fixed, &mut frame, LaneMask(self.threads[warp]), &mut offsets) {
-                self.problems.push(formula.problem(fault.to_string()));
-                return None;
-            }
-            let next = self.patterns.len() as u32;
-            let known = *self.known_patterns.entry((offsets, buffer.element_bytes)).or_insert(next);
-            if known == next {
-                self.patterns.push(Pattern::of(offsets, buffer.element_bytes));
-            }
-            patterns.push(known);
-        }
+        let patterns = self.tabulate(&index, buffer.element_bytes);
+        let patterns = patterns.map_err(|fault| self.problems.push(formula.problem(fault.to_string()))).ok()?;
         let covered = (i64::from(target.width) + buffer.element_bytes - 1) / buffer.element_bytes;
         self.accesses.push(Access {
             base: buffer.base,
             element_bytes: buffer.element_bytes,
             limit: (buffer.elements - covered + 1).max(0),
             index,
-            patterns: patterns.into(),
+            patterns,
             origin: bound.origin,
         });
         Some(self.accesses.len() as u32 - 1)
+    }
+
+    /// The patterns of the fixed part of `sum`, one per warp of the CTA, equal ones kept once.
+    pub(super) fn tabulate(&mut self, sum: &Sum, element_bytes: i64) -> Result<Box<[u32]>, Fault> {
+        let mut tabulated = Vec::with_capacity(self.places.len());
+        for (places, &threads) in self.places.iter().zip(&self.threads) {
+            let mut frame = Frame { places, ..Frame::default() };
+            let mut offsets = [0; WARP_SIZE as usize];
+            Sum::spread(&sum.fixed, &mut frame, LaneMask(threads), &mut offsets)?;
+            let next = self.patterns.len() as u32;
+            let known = *self.known_patterns.entry((offsets, element_bytes)).or_insert(next);
+            if known == next {
+                self.patterns.push(Pattern::of(offsets, element_bytes));
+            }
+            tabulated.push(known);
+        }
+        Ok(tabulated.into())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::frontend::{KernelInfo, StaticInst};
 
-use super::address::{Pattern, Sum};
+use super::address::{Comparison, Pattern, Sum};
 use super::value::{Lanes, Value};
 
 /// A bound formula and where it comes from.
@@ -15,6 +15,8 @@ pub(super) struct Bound {
     pub(super) value: Value,
     /// Whether it varies by lane.
     pub(super) varies: bool,
+    /// The same as a comparison that can be decided quickly, if it is one.
+    pub(super) comparison: Option<Box<Comparison>>,
     /// Index into [`Program::origins`].
     pub(super) origin: u32,
 }

@@ -66,7 +66,9 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         Ok(document) => document,
         Err(error) => {
             let line = error.span().map_or(0, |span| reader.line(span.start));
-            reader.complain(Problem::new(line, "", format!("not TOML: {}", error.message())));
+            reader.complain(
+                Problem::new(line, "", format!("not TOML: {}", error.message())).help("check brackets, quotes and commas here and above"),
+            );
             return model;
         }
     };
@@ -181,7 +183,7 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
     let mut leads = LEADS.iter().copied().filter(|lead| table.contains_key(*lead));
     let (Some(lead), None) = (leads.next(), leads.next()) else {
         let first = table.keys().next().map(|key| key.get_ref().to_string()).unwrap_or_default();
-        let problem = Problem::new(line, first, "a step has exactly one of the leading keys").allowed(LEADS.iter().copied());
+        let problem = Problem::new(line, &first, "a step has exactly one of the leading keys").allowed(LEADS.iter().copied());
         reader.complain(problem.help("see \"Steps\" in docs/models.md"));
         return None;
     };

@@ -58,8 +58,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a name means here; the error is a sentence with the names that have a meaning.
-    pub(super) fn resolve(&self, name: &str) -> Result<Meaning, String> {
+    /// What a name means here; the problem lists the names that have a meaning.
+    pub(super) fn resolve(&self, name: &str) -> Result<Meaning, Problem> {
         if let Some(&(_, meaning)) = self.scope.iter().rev().find(|(known, _)| known == name) {
             return Ok(meaning);
         }

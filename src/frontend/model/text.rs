@@ -30,9 +30,14 @@ impl Formula {
         Self { expr: Expr::Int(value), text: value.to_string(), key: key.to_owned(), line }
     }
 
+    /// A problem met while this formula was bound, with its place filled in.
+    pub(super) fn place(&self, problem: Problem) -> Problem {
+        Problem { line: self.line, key: self.key.as_str().into(), given: self.text.clone(), ..problem }
+    }
+
     /// A problem with this formula.
     pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::new(self.line, self.key.clone(), message).given(&self.text)
+        Problem::new(self.line, self.key.as_str(), message).given(&self.text)
     }
 }
 
@@ -146,7 +151,8 @@ impl Reader {
             DeValue::Boolean(value) => value.to_string(),
             _ => kind.to_owned(),
         };
-        self.complain(Problem::new(line, key, format!("{wanted} is expected")).given(given));
+        let problem = Problem::new(line, key, format!("{wanted} is expected")).given(given);
+        self.complain(problem.help("docs/models.md describes every key"));
     }
 
     /// Notes every key of `table` that is not in `allowed`; `what` names the table ("a kernel").

@@ -2,6 +2,7 @@
 
 use crate::base::{LaneMask, Rng, WARP_SIZE};
 
+use super::error::Problem;
 use super::expr::{Expr, Op};
 
 /// One value per lane.
@@ -75,8 +76,8 @@ pub(super) enum Meaning {
     GlobalThread(i64),
 }
 
-/// Resolves the names of `expr`; constants are folded.
-pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String>) -> Result<Value, String> {
+/// Resolves the names of `expr`; constants are folded. The place of a problem is for the caller to fill in.
+pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Problem>) -> Result<Value, Problem> {
     Ok(match expr {
         Expr::Int(value) => Value::Const(*value),
         Expr::Name(name) => match resolve(name)? {
@@ -89,17 +90,18 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String
             }
         },
         Expr::Binary(op, sides) => match (bind(&sides.0, resolve)?, bind(&sides.1, resolve)?) {
-            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| op.complaint(a, b))?),
+            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| fault(Fault::Arithmetic(*op, a, b)))?),
             sides => Value::Binary(*op, Box::new(sides)),
         },
         Expr::Random { per_warp, bound } => {
             let bound = bind(bound, resolve)?;
             if let Value::Const(bound @ ..=0) = bound {
-                return Err(Fault::Bound(bound).to_string());
+                return Err(fault(Fault::Bound(bound)));
             }
             if *per_warp {
                 if bound.varies() {
-                    return Err("random_warp() draws one number for the warp, but its argument varies by lane".to_owned());
+                    let problem = Problem::new(0, "", "random_warp draws one number for the warp, but its argument varies by lane");
+                    return Err(problem.help("use random(...), which draws for each lane"));
                 }
                 Value::RandomWarp(Box::new(bound))
             } else {
@@ -107,6 +109,11 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, String
             }
         }
     })
+}
+
+/// A fault among constants; the place is still to be filled in.
+fn fault(fault: Fault) -> Problem {
+    Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that it follows from")
 }
 
 impl Value {
@@ -163,7 +170,7 @@ impl Value {
     }
 
     /// The value for the warp; the formula does not vary by lane.
-    pub(super) fn scalar(&self, frame: &mut Frame) -> Result<i64, Fault> {
+    pub(super) fn scalar(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
         match self {
             Self::Const(value) => Ok(*value),
             Self::Uniform(slot) => Ok(frame.uniform[usize::from(*slot)]),
@@ -181,14 +188,19 @@ impl Value {
     }
 
     /// The value of every lane in `mask`; other lanes get something.
-    pub(super) fn lanes(&self, frame: &mut Frame, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
+    pub(super) fn lanes(&self, frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
         match self {
-            Self::Lane(slot) => *out = frame.lanes[usize::from(*slot)],
+            Self::Lane(slot) => *out = *frame.lane_slot(*slot),
             Self::Binary(op, sides) => {
                 let mut right = [0; WARP_SIZE as usize];
                 sides.0.lanes(frame, mask, out)?;
                 sides.1.lanes(frame, mask, &mut right)?;
                 combine(*op, mask, out, &right)?;
+            }
+            Self::Random(bound) if matches!(**bound, Self::Const(_)) => {
+                let bound = positive(bound.scalar(frame)?)?;
+                let mut rng = frame.draw();
+                out.fill_with(|| rng.below(bound) as i64);
             }
             Self::Random(bound) => {
                 bound.lanes(frame, mask, out)?;
@@ -205,7 +217,7 @@ impl Value {
     }
 
     /// The lanes of `mask` for which the value is not 0.
-    pub(super) fn select(&self, frame: &mut Frame, mask: LaneMask) -> Result<LaneMask, Fault> {
+    pub(super) fn select(&self, frame: &mut Frame<'_>, mask: LaneMask) -> Result<LaneMask, Fault> {
         if !self.varies() {
             return Ok(if self.scalar(frame)? != 0 { mask } else { LaneMask(0) });
         }
@@ -244,10 +256,12 @@ fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<()
 
 /// The values that formulas of one warp see.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Frame {
+pub(super) struct Frame<'p> {
+    /// The fixed lane slots of the warp.
+    pub(super) places: &'p [Lanes],
     /// One value per uniform slot.
     pub(super) uniform: Vec<i64>,
-    /// One vector per lane slot.
+    /// One vector per further lane slot.
     pub(super) lanes: Vec<Lanes>,
     /// Seed of the run.
     pub(super) seed: u64,
@@ -257,7 +271,13 @@ pub(super) struct Frame {
     pub(super) occurrence: u64,
 }
 
-impl Frame {
+impl Frame<'_> {
+    #[inline]
+    fn lane_slot(&self, slot: u16) -> &Lanes {
+        let (slot, fixed) = (usize::from(slot), usize::from(lanes::COUNT));
+        if slot < fixed { &self.places[slot] } else { &self.lanes[slot - fixed] }
+    }
+
     /// The generator of the next draw: keyed by (kernel, CTA, warp, occurrence), so it does not depend on anything else drawn.
     fn draw(&mut self) -> Rng {
         let cta = self.uniform[usize::from(uniform::CTA)] as u64;
