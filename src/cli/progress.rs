@@ -89,11 +89,11 @@ fn paint(news: &Receiver<Progress>) {
 fn message(progress: &Progress, speed: &Speed) -> String {
     let eta = speed.remaining(progress).map_or_else(String::new, |left| format!("  {} left", seconds(left)));
     format!(
-        "cycle {}  {}/{} CTAs  {}instr/s{eta}",
+        "cycle {}  {}/{} CTAs  {} warp instr/s{eta}",
         count(progress.cycles),
         count(progress.ctas_done),
         count(progress.ctas),
-        si(speed.instructions),
+        si(speed.instructions).trim_end(),
     )
 }
 

@@ -32,6 +32,9 @@ const OUR_FILES: [&str; 9] =
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";
 
+/// How the names of temporary folders begin and end; a killed process may leave one.
+const PARTIAL: (&str, &str) = (".warpshard-", ".partial");
+
 /// Why results cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -154,14 +157,15 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
     names.sort();
     // Without the mark even a familiar name may be the user's own.
     let marked = names.iter().any(|name| name == MARK);
-    match names.into_iter().find(|name| !marked || !OUR_FILES.contains(&name.as_str())) {
+    let left_over = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
+    match names.into_iter().find(|name| !left_over(name) && (!marked || !OUR_FILES.contains(&name.as_str()))) {
         Some(found) => Err(FolderError::NotOurs { folder: folder.to_owned(), found }),
         None => Ok(()),
     }
 }
 
 fn temporary_folder(parent: &Path) -> Result<tempfile::TempDir, FolderError> {
-    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent);
+    let made = tempfile::Builder::new().prefix(PARTIAL.0).suffix(PARTIAL.1).tempdir_in(parent);
     made.map_err(io_error("make a folder in", parent))
 }
 
@@ -301,6 +305,14 @@ mod tests {
         assert!(error.contains("thesis.tex") && error.contains("--force"), "{error}");
         Destination::folder(root.path(), true).unwrap().write(&files("1")).unwrap();
         assert_eq!(names(root.path()), ["stats.json", "summary.txt", "thesis.tex"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_in_a_folder_is_no_obstacle() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join(".warpshard-abc.partial")).unwrap();
+        Destination::folder(root.path(), false).unwrap().write(&files("1")).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("stats.json")).unwrap(), "1");
     }
 
     #[test]

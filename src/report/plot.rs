@@ -73,6 +73,13 @@ pub enum PlotError {
     },
 }
 
+/// Least and greatest values of both coordinates.
+#[derive(Clone, Copy)]
+struct Extent {
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
 impl Plot {
     /// The plot as an SVG document.
     ///
@@ -100,7 +107,7 @@ impl Plot {
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, plotters::coord::Shift>) -> Result<(), PlotError> {
-        let ((x_low, x_high), (y_low, y_high)) = self.extent()?;
+        let Extent { x: (x_low, x_high), y: (y_low, y_high) } = self.extent()?;
         register_fonts().map_err(|reason| self.failure(&reason))?;
         let drawn = match self.form {
             Form::Scatter => {
@@ -117,17 +124,17 @@ impl Plot {
         drawn.map_err(|error| self.failure(&error))
     }
 
-    /// Least and greatest x, least and greatest y; every point checked.
-    fn extent(&self) -> Result<((f64, f64), (f64, f64)), PlotError> {
-        let mut extent: Option<((f64, f64), (f64, f64))> = None;
+    /// The extent of all points, every one checked.
+    fn extent(&self) -> Result<Extent, PlotError> {
+        let mut extent: Option<Extent> = None;
         for series in &self.series {
             for &(x, y) in &series.points {
                 let shown = |value: f64| value.is_finite() && (self.form == Form::Lines || value > 0.0);
                 if !shown(x) || !shown(y) {
                     return Err(PlotError::Value { title: self.title.clone(), series: series.name.clone(), point: (x, y) });
                 }
-                let ((x0, x1), (y0, y1)) = extent.unwrap_or(((x, x), (y, y)));
-                extent = Some(((x0.min(x), x1.max(x)), (y0.min(y), y1.max(y))));
+                let Extent { x: (x0, x1), y: (y0, y1) } = extent.unwrap_or(Extent { x: (x, x), y: (y, y) });
+                extent = Some(Extent { x: (x0.min(x), x1.max(x)), y: (y0.min(y), y1.max(y)) });
             }
         }
         extent.ok_or_else(|| PlotError::Empty { title: self.title.clone() })
