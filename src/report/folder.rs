@@ -286,7 +286,7 @@ mod tests {
     fn results_of_an_earlier_run_are_replaced_whole() {
         let root = tempfile::tempdir().unwrap();
         let mut first = files("1");
-        first.push(ResultFile::new("timeline.csv", "old".into()));
+        first.push(ResultFile::new("timeline.csv", "old"));
         Destination::folder(root.path(), false).unwrap().write(&first).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
         assert_eq!(names(root.path()), ["stats.json", "summary.txt"]);
