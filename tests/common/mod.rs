@@ -21,7 +21,7 @@ pub struct Case {
 impl Case {
     pub fn controllers(&self) -> Vec<Box<dyn Controller>> {
         let make = |(name, table): &(&str, &str)| {
-            let policy = policy::find(name).unwrap();
+            let policy = policy::registry::find(name).unwrap();
             (policy.build)(toml::from_str(table).unwrap()).unwrap()
         };
         self.policy.iter().map(make).collect()
