@@ -237,8 +237,12 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
         }
     }
     let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == MARK);
-    for file in others.into_iter().chain(mark) {
-        rename(&written.path().join(file.name), &folder.join(file.name))?;
+    // Flushed between the steps, so that not even a power cut leaves a mark beside files of another run.
+    for step in [others, mark] {
+        sync_folder(folder)?;
+        for file in step {
+            rename(&written.path().join(file.name), &folder.join(file.name))?;
+        }
     }
     written.close().map_err(io_error("remove a folder in", folder))?;
     sync_folder(folder)
