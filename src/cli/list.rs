@@ -1,14 +1,9 @@
 //! `warpshard list`: what is built in.
 
 use crate::config::builtin_machines;
+use crate::engine::counter_lists;
 use crate::frontend::model::builtin_names;
-use crate::gpu::cta::GridCounters;
-use crate::gpu::sm::{KernelCounters, SmCounters, StallCounters};
-use crate::mem::dram::DramCounters;
-use crate::mem::llc::LlcCounters;
-use crate::noc::NetCounters;
 use crate::report::text::{Align, Style, Table};
-use crate::stats::{CounterInfo, Counters};
 use crate::study::STUDIES;
 
 use super::args::{ListArgs, ListWhat};
@@ -40,16 +35,8 @@ fn section(what: ListWhat) -> String {
 
 /// Every counter of the results, by the component that keeps it as `stats.json` calls it.
 fn counters() -> String {
-    let kinds: [(&str, Vec<&CounterInfo>); 6] = [
-        ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
-        ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
-        ("request_net, reply_net", NetCounters::INFO.iter().collect()),
-        ("llc, each slice", LlcCounters::INFO.iter().collect()),
-        ("dram, each channel", DramCounters::INFO.iter().collect()),
-        ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
-    ];
     let mut text = String::new();
-    for (kind, infos) in kinds {
+    for (kind, infos) in counter_lists() {
         text.push_str(&format!("{}{kind}\n", if text.is_empty() { "" } else { "\n" }));
         let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("meaning", Align::Left)]);
         for info in infos {

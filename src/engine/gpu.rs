@@ -1,12 +1,14 @@
 //! The units of a GPU, behind one type that the engine steps with a `match`.
 
 use crate::base::{Cycle, LinkId};
-use crate::gpu::cta::{Grid, GridDecision};
-use crate::gpu::sm::{Sm, SmDecision};
+use crate::gpu::cta::{Grid, GridCounters, GridDecision};
+use crate::gpu::sm::{KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
 use crate::mem::Partition;
-use crate::noc::{Direction, Subnet};
+use crate::mem::dram::DramCounters;
+use crate::mem::llc::LlcCounters;
+use crate::noc::{Direction, NetCounters, Subnet};
 use crate::protocol::{Outbox, Payload};
-use crate::stats::{ComponentStats, Counted, Counters};
+use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
 use super::{Unit, Work};
 
@@ -66,6 +68,18 @@ impl GpuUnit {
             Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
         }
     }
+}
+
+/// All counters, by what carries them, in the order of the results.
+pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
+    vec![
+        ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
+        ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
+        ("request_net, reply_net", NetCounters::INFO.iter().collect()),
+        ("llc, each slice", LlcCounters::INFO.iter().collect()),
+        ("dram, each channel", DramCounters::INFO.iter().collect()),
+        ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
+    ]
 }
 
 /// A counter struct as the results list it.

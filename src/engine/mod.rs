@@ -18,7 +18,7 @@ mod worker;
 pub use build::{Built, GpuLayout, ShardCut, build, occupancies};
 pub use control::StopReason;
 pub use director::{Cut, Director, SeenEvent};
-pub use gpu::{GpuDecision, GpuUnit};
+pub use gpu::{GpuDecision, GpuUnit, counter_lists};
 pub use observe::Observer;
 pub use placement::{ShardCost, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
