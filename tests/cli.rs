@@ -209,7 +209,7 @@ fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
     let launches: u64 = stats["kernels"].as_array().unwrap().iter().map(|k| k["launch_latency_cycles"].as_u64().unwrap()).sum();
     assert_eq!(total["net_cycles"].as_u64().unwrap(), cycles - launches);
     let ipc = total["thread_instructions"].as_f64().unwrap() / cycles as f64;
-    assert_eq!(total["ipc"].as_f64().unwrap(), ipc);
+    assert!((total["ipc"].as_f64().unwrap() / ipc - 1.0).abs() < 1e-9);
     let reasons = stats["scheduler_cycles"]["reasons"].as_object().unwrap();
     assert!(reasons.contains_key("issued") && reasons.len() > 5, "{reasons:?}");
 
