@@ -170,12 +170,12 @@ fn a_stream_of_reads_saturates_the_channel() {
     let mut credits = [arrival_capacity(&machine); 2];
     while got < sectors {
         for s in 0..2 {
-            if credits[s] > 0 {
-                if let Some(addr) = queue[s].pop() {
-                    credits[s] -= 1;
-                    sent[s] += 1;
-                    deliver(&mut unit, now, read(map, addr, addr as u32));
-                }
+            if credits[s] > 0
+                && let Some(addr) = queue[s].pop()
+            {
+                credits[s] -= 1;
+                sent[s] += 1;
+                deliver(&mut unit, now, read(map, addr, addr as u32));
             }
         }
         unit.run(Cycle(now + 1), true, &mut out);
