@@ -276,6 +276,7 @@ proptest! {
         spans in prop::collection::vec(1u64..60, 1..12),
         tiny in any::<bool>(),
         line_cache in any::<bool>(),
+        scheduler in prop::sample::select(vec![DramScheduler::FrFcfs, DramScheduler::Fcfs]),
         write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite]),
     ) {
         let mut machine = machine();
@@ -289,6 +290,8 @@ proptest! {
             machine.mem.queues = PartitionQueues { in_queue: 8, to_dram: 2, from_dram: 2, out_queue: 2 };
             machine.mem.dram.queue = 3;
             machine.mem.dram.return_queue = 2;
+            machine.mem.dram.dual_command_bus = false;
+            machine.mem.dram.scheduler = scheduler;
             machine.noc.input_queue = 4;
         }
         let map = machine.mem.map.clone();
