@@ -5,7 +5,10 @@
 //! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
 //! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::base::LaneMask;
 
@@ -49,6 +52,18 @@ impl WarpStream {
     /// Bytes that the stream occupies.
     pub fn bytes(&self) -> usize {
         self.words.len() * 4
+    }
+
+    /// Whether both streams are the same allocation, as equal warps of a trace are.
+    pub fn shares_memory_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.words, &other.words)
+    }
+
+    /// A hash of the contents, equal for equal streams and the same on every machine run.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.words.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The instruction at `cursor`, which moves behind it; `None` at the end.
@@ -160,23 +175,26 @@ impl StreamBuilder {
         if addresses.is_empty() {
             return self.head(index, mask, AddressForm::None);
         }
-        let delta = |pair: &[u64]| i32::try_from(pair[1].wrapping_sub(pair[0]) as i64).ok();
-        let stride = if addresses.len() > 1 { delta(&addresses[..2]) } else { Some(0) };
-        match stride {
-            Some(stride) if addresses.windows(2).all(|pair| delta(pair) == Some(stride)) => {
-                self.affine(index, mask, addresses[0], stride);
+        // One pass over the lanes: most lists of a gather are neither affine nor too far apart for differences.
+        let mut deltas = [0; 31];
+        let (mut fit, mut differ) = (true, 0);
+        for (slot, pair) in deltas.iter_mut().zip(addresses.windows(2)) {
+            let delta = pair[1].wrapping_sub(pair[0]) as i64;
+            *slot = delta as i32;
+            fit &= i64::from(*slot) == delta;
+            differ |= delta ^ addresses[1].wrapping_sub(addresses[0]) as i64;
+        }
+        if !fit {
+            self.head(index, mask, AddressForm::List);
+            for &address in addresses {
+                self.wide(address);
             }
-            Some(_) if addresses.windows(2).all(|pair| delta(pair).is_some()) => {
-                self.head(index, mask, AddressForm::Deltas);
-                self.wide(addresses[0]);
-                self.words.extend(addresses.windows(2).map(|pair| delta(pair).unwrap_or_default() as u32));
-            }
-            _ => {
-                self.head(index, mask, AddressForm::List);
-                for &address in addresses {
-                    self.wide(address);
-                }
-            }
+        } else if differ == 0 {
+            self.affine(index, mask, addresses[0], deltas[0]);
+        } else {
+            self.head(index, mask, AddressForm::Deltas);
+            self.wide(addresses[0]);
+            self.words.extend(deltas[..addresses.len() - 1].iter().map(|&delta| delta as u32));
         }
     }
 
@@ -185,6 +203,29 @@ impl StreamBuilder {
         self.head(index, mask, AddressForm::Affine);
         self.wide(base);
         self.words.push(stride as u32);
+    }
+
+    /// Appends instructions without addresses, all lanes active, by their indices, each below 2^24.
+    #[inline]
+    pub fn ops(&mut self, indices: &[u32]) {
+        debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
+        self.words.extend_from_slice(indices);
+        self.len += indices.len() as u32;
+    }
+
+    /// Appends an access of all lanes whose form is known: `tail` is the stride of an affine access, or the 31 differences
+    /// of one in deltas.
+    #[inline]
+    pub fn prepared(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
+        debug_assert!(matches!((form, tail.len()), (AddressForm::Affine, 1) | (AddressForm::Deltas, 31)));
+        self.head(index, LaneMask::FULL, form);
+        self.wide(base);
+        self.words.extend_from_slice(tail);
+    }
+
+    /// Instructions appended so far.
+    pub fn instructions(&self) -> u32 {
+        self.len
     }
 
     /// The finished stream; the builder is empty again and keeps its allocation.

@@ -1,1 +1,7 @@
 //! The GPU: grid scheduler and SMs.
+
+pub mod cta;
+pub mod occupancy;
+pub mod sm;
+#[cfg(test)]
+pub(crate) mod test_machine;

@@ -143,6 +143,11 @@ impl Subnet {
         &self.counters
     }
 
+    /// Which way its packets go.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
     /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
     ///
     /// # Panics

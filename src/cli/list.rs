@@ -1,0 +1,72 @@
+//! `warpshard list`: what is built in.
+
+use crate::config::builtin_machines;
+use crate::frontend::model::builtin_names;
+use crate::gpu::cta::GridCounters;
+use crate::gpu::sm::{KernelCounters, SmCounters, StallCounters};
+use crate::mem::dram::DramCounters;
+use crate::mem::llc::LlcCounters;
+use crate::noc::NetCounters;
+use crate::report::text::{Align, Style, Table};
+use crate::stats::{CounterInfo, Counters};
+use crate::study::STUDIES;
+
+use super::args::{ListArgs, ListWhat};
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Prints the lists asked for.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
+    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Studies];
+    let wanted = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
+    let sections: Vec<String> = wanted.iter().map(|&what| section(what)).collect();
+    output::print(&sections.join("\n")).map(|()| Exit::Ok)
+}
+
+fn section(what: ListWhat) -> String {
+    match what {
+        ListWhat::Machines => {
+            let machines = builtin_machines();
+            lines("Machines (warpshard run --machine NAME)", machines.iter().map(|m| (m.name, m.summary.as_str())))
+        }
+        ListWhat::Workloads => lines("Kernel models (warpshard run --workload NAME)", builtin_names()),
+        ListWhat::Studies => lines("Studies (warpshard study NAME)", STUDIES.iter().map(|study| (study.name, study.summary))),
+        ListWhat::Counters => counters(),
+    }
+}
+
+/// Every counter of the results, by the component that keeps it as `stats.json` calls it.
+fn counters() -> String {
+    let kinds: [(&str, Vec<&CounterInfo>); 6] = [
+        ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
+        ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
+        ("request_net, reply_net", NetCounters::INFO.iter().collect()),
+        ("llc, each slice", LlcCounters::INFO.iter().collect()),
+        ("dram, each channel", DramCounters::INFO.iter().collect()),
+        ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
+    ];
+    let mut text = String::new();
+    for (kind, infos) in kinds {
+        text.push_str(&format!("{}{kind}\n", if text.is_empty() { "" } else { "\n" }));
+        let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("meaning", Align::Left)]);
+        for info in infos {
+            table.row(vec![info.name.to_owned(), info.unit.to_owned(), info.help.to_owned()]);
+        }
+        text.push_str(&table.wide(Style::Plain));
+    }
+    text
+}
+
+/// A title, and under it names with what they mean, aligned.
+fn lines<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let rows: Vec<_> = rows.collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let mut text = format!("{title}\n");
+    for (name, meaning) in rows {
+        text.push_str(&format!("  {name:<width$}  {meaning}\n"));
+    }
+    text
+}

@@ -1,0 +1,58 @@
+//! `warpshard study` and `warpshard bench`: experiments over the reference's traces, into a result folder and onto the screen.
+
+use std::path::{Path, PathBuf};
+
+use crate::report::Destination;
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch};
+
+use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Runs a study.
+///
+/// # Errors
+/// When the reference data is missing, no trace could be run, or the results cannot be written.
+pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
+    let traces = traces(&args.traces);
+    let reference = &args.traces.reference;
+    let result = match args.name {
+        StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
+        StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+    };
+    show(result, "study-", args.traces.out.as_deref())
+}
+
+/// Measures the host.
+///
+/// # Errors
+/// As [`study`].
+pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
+    let options = BenchOptions {
+        threads: args.threads.iter().map(|threads| threads.get() as usize).collect(),
+        runs: args.runs.get() as usize,
+        only: args.only.clone(),
+    };
+    show(study::bench::run(&args.traces.reference, &traces(&args.traces), &options), "", args.traces.out.as_deref())
+}
+
+fn traces(args: &TraceSetArgs) -> Traces<'_> {
+    Traces { machine: &args.machine, overrides: args.set.clone(), cache: args.cache.clone() }
+}
+
+fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: Option<&Path>) -> Result<Exit, Failure> {
+    let result = result.map_err(|error| {
+        let exit = match error {
+            StudyError::Input(_) => Exit::Usage,
+            StudyError::Reference(_) | StudyError::Nothing(_) => Exit::Workload,
+        };
+        Failure::new(exit, error.to_string())
+    })?;
+    let folder = out.map_or_else(|| PathBuf::from(format!("results/{prefix}{}", result.name)), Path::to_path_buf);
+    let destination = Destination::folder(&folder, false)?;
+    let files = result.files().map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+    output::print(&result.text())?;
+    let folder = destination.write(&files)?;
+    output::print(&format!("\nResults in {}\n", folder.display()))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,59 @@
+//! Checks of the network: a credit loop that is too small for its round trip runs below full rate.
+
+use super::super::machine::Machine;
+use super::Checker;
+
+pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
+    let link = machine.noc.link_latency;
+    // The pipe before the slices lies on the link from the network, and so inside that link's credit loop.
+    let rop = machine.mem.rop_latency.saturating_mul(machine.clocks.noc.0).div_ceil(machine.clocks.llc.0.max(1));
+    loop_rate(&["noc.input_queue", "noc.link_latency"], machine.noc.input_queue, 2 * link, checker);
+    loop_rate(
+        &["noc.output_queue", "noc.link_latency", "mem.rop_latency"],
+        machine.noc.output_queue,
+        (2 * link).saturating_add(rop),
+        checker,
+    );
+}
+
+/// Cycles from a packet's departure to its credit's return: the links, a cycle in the queue, the wait for a full batch.
+fn round_trip(capacity: u64, links: u64) -> u64 {
+    links.saturating_add((capacity / 32).max(1))
+}
+
+/// The least capacity that covers its own round trip: of 32 places, one waits for its batch.
+fn enough(links: u64) -> u64 {
+    let below = links.saturating_sub(1);
+    (below / 31).saturating_mul(32).saturating_add(below % 31 + 1).max(links.saturating_add(1))
+}
+
+/// A queue that receives one packet per cycle needs a place for every packet and credit under way.
+fn loop_rate(keys: &[&str], capacity: u32, links: u64, checker: &mut Checker<'_>) {
+    let capacity = u64::from(capacity);
+    let round_trip = round_trip(capacity, links);
+    checker.advise(
+        capacity >= round_trip,
+        keys,
+        || {
+            let key = keys[0];
+            let percent = 100 * capacity / round_trip;
+            format!("`{key}` holds {capacity} packets for a credit round trip of {round_trip} noc cycles: at most {percent} % of a packet per cycle")
+        },
+        || format!("{} places or more carry one packet per cycle", enough(links)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enough_places_cover_the_round_trip_and_one_less_does_not() {
+        for links in 0..500 {
+            let places = enough(links);
+            assert!(places >= round_trip(places, links), "{links}");
+            assert!(places - 1 < round_trip(places - 1, links), "{links}");
+        }
+        assert_eq!(enough(u64::MAX), u64::MAX);
+    }
+}

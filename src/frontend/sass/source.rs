@@ -1,0 +1,197 @@
+//! Hands out a kernel's CTAs: from memory when all are decoded, else from a window that moves through the file.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crate::base::CtaIndex;
+use crate::frontend::{CtaProgram, CtaSource};
+
+use super::decoder::{Decoded, Decoder, End};
+use super::notes::Tally;
+use super::options::DecodeClock;
+
+/// A kernel that was decoded wholly while loading. It can be run any number of times.
+#[derive(Debug)]
+pub(super) struct Resident(pub(super) Vec<Arc<CtaProgram>>);
+
+impl CtaSource for Resident {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        Arc::clone(&self.0[index.index()])
+    }
+}
+
+/// A kernel that is decoded as its CTAs are asked for; a CTA taken is dropped.
+///
+/// Asking for a CTA that was taken before decodes the file once more from its start.
+pub(super) struct Streamed {
+    window: Mutex<Window>,
+    failure: OnceLock<String>,
+    ctas: u32,
+    warps: usize,
+    window_bytes: usize,
+    clock: Arc<DecodeClock>,
+}
+
+/// CTAs `base..base + slots.len()`; a slot is empty when its CTA was taken.
+#[derive(Debug)]
+pub(super) struct Window {
+    decoder: Decoder,
+    base: u32,
+    slots: VecDeque<Option<Decoded>>,
+    bytes: usize,
+    end: Option<End>,
+    /// Notes of the CTAs that were taken.
+    tally: Tally,
+}
+
+impl Window {
+    pub(super) fn new(decoder: Decoder) -> Self {
+        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, end: None, tally: Tally::default() }
+    }
+
+    /// Decodes one batch of about `budget` bytes of text.
+    pub(super) fn advance(&mut self, budget: usize) {
+        let batch = self.decoder.next_batch(budget);
+        self.bytes += batch.ctas.iter().map(bytes).sum::<usize>();
+        self.slots.extend(batch.ctas.into_iter().map(Some));
+        self.end = batch.end;
+    }
+
+    /// Whether, and how, the file ended.
+    pub(super) fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The decoder, for what it knows.
+    pub(super) fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// All programs and their notes, when none was taken and the file is finished.
+    pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
+        self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
+        let notes = self.tally.described(self.decoder.table());
+        (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
+    }
+
+    fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
+        let taken = index.checked_sub(self.base).is_none_or(|i| self.slots.get(i as usize).is_some_and(Option::is_none));
+        if taken {
+            self.decoder.rewind();
+            (self.base, self.bytes, self.end) = (0, 0, None);
+            self.slots.clear();
+            self.tally = Tally::default();
+        }
+        while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
+            // Deltas of two characters become four bytes: decoded text is at most twice as long.
+            self.advance((limit.saturating_sub(self.bytes) / 2).max(1));
+        }
+        let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
+        self.bytes -= bytes(&cta);
+        self.tally.add(cta.notes.as_deref());
+        while let Some(None) = self.slots.front() {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+        Some(cta.program)
+    }
+}
+
+impl Streamed {
+    pub(super) fn new(window: Window, ctas: u32, warps: u32, window_bytes: usize, clock: Arc<DecodeClock>) -> Self {
+        Self { window: Mutex::new(window), failure: OnceLock::new(), ctas, warps: warps as usize, window_bytes, clock }
+    }
+}
+
+impl CtaSource for Streamed {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        let start = Instant::now();
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = window.take(index.0, self.window_bytes);
+        // The last CTA answers for the rest of the file.
+        while window.end.is_none() && index.0 + 1 == self.ctas {
+            window.advance(1);
+        }
+        // The failure is told when a CTA at or behind it is asked for, however far decoding ran ahead.
+        let failed = match &window.end {
+            Some(End::Failed { from, error }) if index.0 >= *from => {
+                self.failure.get_or_init(|| error.to_string());
+                true
+            }
+            _ => false,
+        };
+        drop(window);
+        self.clock.add_since(start);
+        let empty = || Arc::new(CtaProgram { warps: vec![Default::default(); self.warps].into(), ..CtaProgram::default() });
+        if failed { empty() } else { program.unwrap_or_else(empty) }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+
+    fn notes(&self) -> Vec<(String, u64)> {
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.tally.described(window.decoder.table())
+    }
+}
+
+impl fmt::Debug for Streamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamed").field("ctas", &self.ctas).field("failure", &self.failure).finish_non_exhaustive()
+    }
+}
+
+fn bytes(cta: &Decoded) -> usize {
+    size_of::<CtaProgram>() + cta.program.warps.iter().map(|stream| size_of_val(stream) + 16 + stream.bytes()).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::super::{TraceOptions, kernel};
+    use super::*;
+
+    /// A window over 200 CTAs of one warp each, about 80 bytes decoded and 150 of text.
+    fn window(chunk_bytes: usize) -> (Window, tempfile::TempDir) {
+        let mut text = "-grid dim = (200,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n".to_string();
+        text += "-accelsim tracer version = 4\n\n";
+        for cta in 0..200 {
+            let line = format!("0000 ffffffff 1 R1 LDG.E.SYS 1 R2 4 1 {:#x} 4 \n0010 ffffffff 0 EXIT 0 0 ", 0x1000 + cta * 128);
+            write!(text, "#BEGIN_TB\nthread block = {cta},0,0\nwarp = 0\ninsts = 2\n{line}\n#END_TB\n").unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kernel-1.traceg");
+        std::fs::write(&file, text).unwrap();
+        let options = TraceOptions { chunk_bytes, ..TraceOptions::default() };
+        let opened = kernel::open(&file, &options, None).unwrap();
+        (Window::new(Decoder::new(opened.setup)), folder)
+    }
+
+    #[test]
+    fn ctas_that_wait_stay_within_the_windows_bytes() {
+        let (mut window, _folder) = window(1 << 20);
+        let one = 200;
+        for index in 0..200 {
+            assert!(window.take(index, 2000).is_some());
+            assert!(window.bytes <= 2000 + one, "{} bytes wait at cta {index}", window.bytes);
+        }
+        assert_eq!((window.bytes, window.slots.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_demand_far_ahead_is_met_and_what_was_passed_waits() {
+        let (mut window, _folder) = window(1000);
+        assert!(window.take(150, 1).is_some());
+        assert_eq!((window.base, window.slots.len()), (0, 151));
+        for index in (0..150).chain(151..200) {
+            assert!(window.take(index, 1).is_some());
+        }
+        assert_eq!(window.base, 200);
+        assert!(window.take(200, 1).is_none());
+        assert!(matches!(window.end, Some(End::Finished)));
+    }
+}

@@ -1,0 +1,172 @@
+//! The issue stage: each scheduler takes a warp whose front instruction meets no reserved register and whose unit's register
+//! is free, reserves the destination and hands the instruction to the operand collectors.
+//!
+//! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
+//! lets the warps of later schedulers issue in the same cycle, as in the reference.
+
+use crate::frontend::{MemKind, NO_REGISTER, OpClass};
+
+use super::Sm;
+use super::sched;
+use super::scoreboard::Hazard;
+use super::stall::StallReason;
+use super::units::{Flight, UnitKind};
+use super::warps::bits;
+
+impl Sm {
+    /// Whether a warp could issue if its unit's register were free.
+    #[inline]
+    pub(super) fn issue_pending(&self) -> bool {
+        let warps = &self.warps;
+        self.fence_over != 0 || warps.valid & !warps.hazard & !warps.waiting() & warps.allowed != 0
+    }
+
+    /// One cycle of all schedulers.
+    pub(super) fn issue(&mut self) {
+        if self.fence_over != 0 {
+            self.end_fences();
+        }
+        let schedulers = self.spec.schedulers as usize;
+        let first = (self.active_cycle() % schedulers as u64) as usize;
+        for step in 0..schedulers {
+            let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
+            let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
+            self.counters.stalls[reason as usize] += 1;
+        }
+    }
+
+    /// Lets a scheduler issue; returns whether it did.
+    #[inline]
+    fn schedule(&mut self, scheduler: usize) -> bool {
+        let warps = &self.warps;
+        let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
+        if ready == 0 {
+            return false;
+        }
+        let mut full = self.operands.full(scheduler);
+        while full != 0 {
+            ready &= !warps.of_kind[full.trailing_zeros() as usize];
+            full &= full - 1;
+        }
+        if ready == 0 {
+            return false;
+        }
+        let warp = sched::pick(self.spec.order, ready, self.last_issued[scheduler], &warps.age);
+        self.last_issued[scheduler] = Some(warp as u8);
+        let mut before = self.issue_front(scheduler, warp);
+        for _ in 1..self.spec.issue_width {
+            let warps = &self.warps;
+            let can = warps.valid & !warps.hazard & !warps.waiting() & warps.allowed;
+            if can >> warp & 1 == 0 {
+                break;
+            }
+            let kind = warps.kind(warp);
+            let same = exclusive(kind) == exclusive(before) && self.spec.dual_issue_distinct;
+            if same || self.operands.full(scheduler) >> kind as u8 & 1 != 0 {
+                break;
+            }
+            before = self.issue_front(scheduler, warp);
+        }
+        true
+    }
+
+    /// Issues the front instruction of a warp and returns the kind of unit it goes to.
+    fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
+        let inst = self.warps.take_front(warp);
+        let cta = self.warps.cta[warp];
+        let code = self.ctas.code(cta)[inst.index as usize];
+        let route = self.routes[code.class as usize];
+        let group = self.operands.group(scheduler);
+        let mut flight = Flight {
+            inst,
+            order: self.issued_count,
+            dst: code.dst,
+            latency: route.latency,
+            initiation: if code.packed_half { (route.initiation / 2).max(1) } else { route.initiation },
+            warp: warp as u8,
+            group: group as u8,
+            kind: route.kind,
+            ..Flight::default()
+        };
+        self.issued_count = self.issued_count.wrapping_add(1);
+        for source in code.src {
+            if source != NO_REGISTER {
+                flight.banks[usize::from(flight.sources)] = self.operands.bank(source, warp, group);
+                flight.sources += 1;
+            }
+        }
+        if code.dst != NO_REGISTER {
+            flight.dst_bank = self.operands.bank(code.dst, warp, group);
+            self.scoreboard.reserve(warp, code.dst, route.kind == UnitKind::Mem);
+        }
+        let slot = self.flights.add(flight);
+        self.operands.issue(slot, self.flights.get(slot));
+
+        let counters = &mut self.counters.kernels[self.ctas.kernel(cta).index()];
+        counters.warp_instructions += 1;
+        counters.thread_instructions += u64::from(inst.mask.count());
+
+        if self.warps.finished >> warp & 1 != 0 {
+            self.warp_finished(warp);
+        } else if self.warps.valid >> warp & 1 != 0 {
+            self.look_at_front(warp);
+        }
+        match code.class {
+            OpClass::Barrier => {
+                self.counters.kernels[self.ctas.kernel(cta).index()].barrier_instructions += 1;
+                self.reach_barrier(warp);
+            }
+            OpClass::Fence => {
+                self.warps.at_fence |= 1 << warp;
+                if self.scoreboard.is_clear(warp) {
+                    self.fence_over |= 1 << warp;
+                }
+            }
+            OpClass::Load | OpClass::Store => {
+                if code.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction)) && inst.mask.0 != 0 {
+                    self.warps.atomics[warp] += inst.mask.count() as u16;
+                    self.warps.at_atomic |= 1 << warp;
+                }
+            }
+            _ => {}
+        }
+        route.kind
+    }
+
+    /// Notes what the new front instruction of a warp needs.
+    #[inline]
+    pub(super) fn look_at_front(&mut self, warp: usize) {
+        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        self.warps.set_kind(warp, self.routes[code.class as usize].kind);
+        let hazard = self.scoreboard.hazard(warp, code);
+        self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+    }
+
+    /// Looks again whether the front instruction of a warp meets a reserved register.
+    #[inline]
+    pub(super) fn check_hazard(&mut self, warp: usize) {
+        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        let hazard = self.scoreboard.hazard(warp, code);
+        self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+    }
+
+    /// Warps whose registers are all written leave their fence; the L1 is invalidated where kernels flush it, so that the
+    /// warp sees what others wrote.
+    fn end_fences(&mut self) {
+        for warp in bits(self.fence_over) {
+            self.warps.at_fence &= !(1 << warp);
+        }
+        self.fence_over = 0;
+        if self.spec.l1.flush_at_kernel {
+            self.invalidate_l1();
+        }
+    }
+}
+
+/// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.
+fn exclusive(kind: UnitKind) -> UnitKind {
+    match kind {
+        UnitKind::Texture | UnitKind::Uniform => UnitKind::Branch,
+        other => other,
+    }
+}

@@ -1,0 +1,241 @@
+//! The L1 data cache: a pipe per bank in front of the tags, and the requests that misses send.
+//!
+//! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
+//! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
+
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
+use crate::config::machine::{Cache, L1 as Spec};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
+use crate::protocol::{MemOp, Outbox};
+
+use super::Sm;
+use super::lsu::{Access, token};
+use super::net::Reply;
+
+/// An access in a bank's pipe.
+#[derive(Clone, Copy, Debug)]
+struct Piped {
+    /// When it reaches the tags.
+    at: Cycle,
+    addr: Addr,
+    bytes: u32,
+    name: u32,
+    sectors: SectorMask,
+    write: bool,
+    local: bool,
+}
+
+/// The L1 of an SM.
+#[derive(Debug)]
+pub(super) struct L1 {
+    cache: DataCache,
+    line_cache: bool,
+    pipes: Box<[Ring<Piped>]>,
+    entered: Box<[Option<Cycle>]>,
+    in_pipes: u32,
+    latency: u64,
+    /// Lines whose sectors come in several replies, with those that came.
+    partial: Vec<(Addr, SectorMask)>,
+}
+
+impl L1 {
+    pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
+        let latency = u64::from(spec.latency.max(1));
+        let banks = spec.banks.max(1) as usize;
+        let max_ways = spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways));
+        Self {
+            cache: DataCache::new(cache, max_ways, spec.write_ratio),
+            line_cache: !cache.sectored,
+            pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
+            entered: vec![None; banks].into(),
+            in_pipes: 0,
+            latency,
+            partial: Vec::new(),
+        }
+    }
+
+    pub(super) fn banks(&self) -> usize {
+        self.pipes.len()
+    }
+
+    /// Puts an access into its bank's pipe; `false` when the bank took one this cycle or is full.
+    #[inline]
+    pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
+        let bank = (access.addr.0 / 32) as usize % self.pipes.len();
+        if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
+            return false;
+        }
+        self.entered[bank] = Some(now);
+        let Access { addr, bytes, sectors, .. } = *access;
+        let addr = if sectors.count() > 1 { addr.line() } else { addr };
+        self.pipes[bank].push(Piped { at: now.after(self.latency), addr, bytes, name, sectors, write, local });
+        self.in_pipes += 1;
+        true
+    }
+
+    /// The next request whose data came.
+    #[inline]
+    pub(super) fn next_ready(&mut self) -> Option<u32> {
+        self.cache.next_ready()
+    }
+
+    /// Takes the data of a fetch; `false` when the fill port is busy.
+    pub(super) fn fill(&mut self, reply: &Reply, now: Cycle) -> bool {
+        if !self.cache.fill_port_free(now) {
+            return false;
+        }
+        if self.line_cache {
+            let line = reply.addr.line();
+            let at = self.partial.iter().position(|(addr, _)| *addr == line);
+            let came = at.map_or(0, |at| self.partial[at].1.0) | reply.sectors.0;
+            if came != SectorMask::ALL.0 {
+                match at {
+                    Some(at) => self.partial[at].1.0 = came,
+                    None => self.partial.push((line, SectorMask(came))),
+                }
+                return true;
+            }
+            if let Some(at) = at {
+                self.partial.swap_remove(at);
+            }
+            self.cache.fill(line, line.0, SectorMask::ALL, now);
+        } else {
+            self.cache.fill(reply.addr, reply.addr.0, reply.sectors, now);
+        }
+        true
+    }
+
+    /// The first cycle at or after `now` in which something happens.
+    #[inline]
+    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
+        if self.cache.has_ready() || self.cache.queued() > 0 {
+            return now;
+        }
+        if self.in_pipes == 0 {
+            return Cycle::NEVER;
+        }
+        let first = self.pipes.iter().filter_map(|pipe| pipe.front().map(|access| access.at)).min();
+        first.unwrap_or(Cycle::NEVER).max(now)
+    }
+
+    /// What waits, for reports of a standstill.
+    pub(super) fn describe(&self) -> String {
+        let (piped, queued, misses) = (self.in_pipes, self.cache.queued(), self.cache.mshr().used());
+        format!("L1 with {piped} accesses in its pipes, {misses} misses under way, {queued} requests to send")
+    }
+}
+
+/// Ways of the L1 when shared memory takes `shared` bytes of the unified memory, to the nearest.
+fn unified_ways(cache: &Cache, total: u32, shared: u32) -> u32 {
+    let way = cache.sets * 128;
+    ((total - shared.min(total)) + way / 2) / way
+}
+
+impl Sm {
+    /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
+    pub(super) fn l1_cycle(&mut self, out: &mut Outbox) {
+        let Some(l1) = &mut self.lsu.l1 else { return };
+        if l1.cache.queued() > 0 {
+            if !self.net.can_send() {
+                self.counters.sm.network_full_cycles += 1;
+            } else if let Some(down) = l1.cache.pop_down() {
+                let (op, name) = match down.kind {
+                    DownKind::Fetch => (MemOp::Read, token::LOAD | down.token & !token::KIND),
+                    DownKind::Write => (MemOp::Write, down.token),
+                    DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
+                };
+                let kernel = self.kernel_of(down.token);
+                self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
+            }
+        }
+        let Some(l1) = &self.lsu.l1 else { return };
+        if l1.in_pipes == 0 {
+            return;
+        }
+        for bank in 0..l1.pipes.len() {
+            self.look_up(bank);
+        }
+    }
+
+    /// Looks up the access at the end of a bank's pipe.
+    fn look_up(&mut self, bank: usize) {
+        let Some(l1) = &mut self.lsu.l1 else { return };
+        let Some(&access) = l1.pipes[bank].front().filter(|access| access.at <= self.now) else { return };
+        let lookup = Lookup {
+            addr: access.addr,
+            set_addr: access.addr.0,
+            sectors: access.sectors,
+            bytes: access.bytes,
+            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
+            local: access.local,
+            token: access.name,
+        };
+        let outcome = l1.cache.access(&lookup, self.now);
+        if matches!(outcome.status, Status::Fail(_)) {
+            self.counters.sm.l1_retries += 1;
+            return;
+        }
+        l1.pipes[bank].pop();
+        l1.in_pipes -= 1;
+        if let Some(next) = l1.pipes[bank].front_mut() {
+            next.at = next.at.max(self.now.after(1));
+        }
+        let kernel = self.kernel_of(access.name);
+        let counters = &mut self.counters.kernels[kernel.index()];
+        match (access.write, outcome.status) {
+            (false, Status::Hit) => counters.l1_read_hits += 1,
+            (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
+            (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
+            (false, _) => counters.l1_read_misses += 1,
+            (true, Status::Hit) => counters.l1_write_hits += 1,
+            (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
+            (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
+            (true, _) => counters.l1_write_misses += 1,
+        }
+        if outcome.answer == Answer::Now {
+            if access.write {
+                self.acknowledge(usize::from(access.name as u8), access.sectors.count());
+            } else {
+                self.answer_load(access.name as u16, 1);
+            }
+        }
+    }
+
+    /// The kernel that a load or store belongs to.
+    fn kernel_of(&self, name: u32) -> KernelIndex {
+        if name & token::KIND == token::STORE {
+            self.ctas.kernel(self.warps.cta[usize::from(name as u8)])
+        } else {
+            self.lsu.loads.get(name as u16).kernel
+        }
+    }
+
+    /// Invalidates the L1.
+    pub(super) fn invalidate_l1(&mut self) {
+        if let Some(l1) = &mut self.lsu.l1 {
+            l1.cache.invalidate();
+            self.counters.sm.l1_flushes += 1;
+        }
+    }
+
+    /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
+    ///
+    /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
+    pub(super) fn enter_kernel(&mut self, kernel: KernelIndex) {
+        let info = &self.workload.kernel(kernel).info;
+        if let (Some(unified), Some(cache)) = (&self.spec.l1.unified, &self.spec.l1.cache) {
+            let ctas = crate::gpu::occupancy::resident_ctas(&self.spec, info).unwrap_or(1);
+            let needed = info.shared_bytes * ctas;
+            let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
+            let ways = unified_ways(cache, unified.total_bytes, shared).max(1);
+            if let Some(l1) = &mut self.lsu.l1
+                && l1.cache.tags().line_count() != ways * cache.sets
+            {
+                l1.cache.set_ways(ways);
+            }
+        }
+        if self.spec.l1.flush_at_kernel {
+            self.invalidate_l1();
+        }
+    }
+}

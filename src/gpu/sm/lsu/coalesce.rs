@@ -1,0 +1,171 @@
+//! Coalescing: the lanes of a warp's access become accesses of one segment each (a sector; a line where the L1 works on lines).
+//!
+//! The accesses come out with ascending addresses; the load/store unit takes them from the end, as the reference does.
+
+use crate::base::{Addr, SECTOR_BYTES, SectorMask};
+
+/// An access to one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gpu::sm) struct Access {
+    /// The sector's address, or the segment's where several sectors are meant.
+    pub(in crate::gpu::sm) addr: Addr,
+    /// Bytes of the sector, when it is one; all ones otherwise.
+    pub(in crate::gpu::sm) bytes: u32,
+    pub(in crate::gpu::sm) sectors: SectorMask,
+    /// Lanes that take part.
+    pub(in crate::gpu::sm) lanes: u8,
+}
+
+/// Coalesces `base + i * stride` for `lanes` lanes where that is a gapless run, and tells whether it was.
+#[inline]
+pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
+    if stride != width as i32 || segment != SECTOR_BYTES || !base.is_multiple_of(u64::from(width)) {
+        return false;
+    }
+    let end = base + u64::from(lanes * width);
+    let mut at = base;
+    while at < end {
+        let addr = Addr(at).sector();
+        let stop = end.min(addr.0 + SECTOR_BYTES);
+        let bytes = byte_mask(at - addr.0, stop - at);
+        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) / u64::from(width)) as u8 });
+        at = stop;
+    }
+    true
+}
+
+/// Coalesces any addresses; `segment` is 32, 64 or 128 bytes.
+pub(super) fn gather(addresses: &[u64], width: u32, segment: u64, out: &mut Vec<Access>) {
+    for &first in addresses {
+        let last = first + u64::from(width) - 1;
+        let mut at = first;
+        loop {
+            let stop = last.min(at | (SECTOR_BYTES - 1));
+            add(out, at, stop - at + 1, segment, u8::from(at == first));
+            if stop == last {
+                break;
+            }
+            at = stop + 1;
+        }
+    }
+}
+
+/// Adds bytes within one sector to the access of their segment.
+#[inline]
+fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
+    let bytes = byte_mask(at & (SECTOR_BYTES - 1), count);
+    let sectors = SectorMask::of(Addr(at));
+    let start = at & !(segment - 1);
+    let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
+    if let Some(place) = place
+        && let access = &mut out[place]
+        && access.addr.0 & !(segment - 1) == start
+    {
+        access.lanes += lanes;
+        if access.sectors == sectors {
+            access.bytes |= bytes;
+        } else {
+            access.sectors.0 |= sectors.0;
+            access.bytes = u32::MAX;
+            access.addr = Addr(start);
+        }
+        return;
+    }
+    let access = Access { addr: Addr(at).sector(), bytes, sectors, lanes };
+    out.insert(place.map_or(0, |place| place + 1), access);
+}
+
+/// Coalesces atomics: lanes that touch the same bytes go into different accesses of their sector, one after another.
+pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<Access>) {
+    for &address in addresses {
+        let addr = Addr(address).sector();
+        let bytes = byte_mask(address - addr.0, u64::from(width));
+        match out.iter_mut().find(|access| access.addr == addr && access.bytes & bytes == 0) {
+            Some(access) => {
+                access.bytes |= bytes;
+                access.lanes += 1;
+            }
+            None => out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: 1 }),
+        }
+    }
+    out.sort_by_key(|access| access.addr.0);
+}
+
+#[inline]
+fn byte_mask(first: u64, count: u64) -> u32 {
+    let count = count.min(SECTOR_BYTES - first);
+    ((u64::MAX >> (64 - count)) << first) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Rng;
+
+    #[test]
+    fn a_run_of_words_is_four_sectors() {
+        let mut fast = Vec::new();
+        assert!(run(0x1000, 4, 32, 4, 32, &mut fast));
+        assert_eq!(
+            fast.iter().map(|a| (a.addr.0, a.bytes, a.lanes)).collect::<Vec<_>>(),
+            [(0x1000, u32::MAX, 8), (0x1020, u32::MAX, 8), (0x1040, u32::MAX, 8), (0x1060, u32::MAX, 8)]
+        );
+    }
+
+    #[test]
+    fn the_fast_path_agrees_with_the_general_one() {
+        let mut rng = Rng::keyed(3, &[]);
+        for _ in 0..500 {
+            let width = 1 << rng.below(5);
+            let (base, lanes) = (rng.below(1 << 12) * width, 1 + rng.below(32));
+            let addresses: Vec<u64> = (0..lanes).map(|i| base + i * width).collect();
+            let (mut fast, mut slow) = (Vec::new(), Vec::new());
+            assert!(run(base, width as i32, lanes as u32, width as u32, 32, &mut fast));
+            gather(&addresses, width as u32, 32, &mut slow);
+            assert_eq!(fast, slow);
+        }
+    }
+
+    #[test]
+    fn every_byte_of_a_gather_is_in_exactly_one_access() {
+        let mut rng = Rng::keyed(4, &[]);
+        for segment in [32, 64, 128] {
+            for _ in 0..200 {
+                let addresses: Vec<u64> = (0..32).map(|_| rng.below(1 << 10)).collect();
+                let mut out = Vec::new();
+                gather(&addresses, 4, segment, &mut out);
+                assert!(out.windows(2).all(|pair| pair[0].addr.0 / segment < pair[1].addr.0 / segment));
+                for byte in addresses.iter().flat_map(|a| *a..*a + 4) {
+                    let access = out.iter().find(|access| access.addr.0 / segment == byte / segment).unwrap();
+                    assert!(access.sectors.0 & SectorMask::of(Addr(byte)).0 != 0);
+                    assert!(access.bytes >> (byte % 32) & 1 != 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_that_cross_a_sector_touch_both() {
+        let mut out = Vec::new();
+        gather(&[0x101c], 8, 32, &mut out);
+        assert_eq!(out.iter().map(|a| (a.addr.0, a.bytes, a.lanes)).collect::<Vec<_>>(), [(0x1000, 0xf000_0000, 1), (0x1020, 0xf, 0)]);
+    }
+
+    #[test]
+    fn a_line_access_names_its_sectors() {
+        let mut out = Vec::new();
+        gather(&[0x1004, 0x1044, 0x1080], 4, 128, &mut out);
+        assert_eq!(out.iter().map(|a| (a.addr.0, a.sectors.0)).collect::<Vec<_>>(), [(0x1000, 0b101), (0x1080, 1)]);
+    }
+
+    #[test]
+    fn atomics_on_one_address_take_as_many_accesses_as_lanes() {
+        let mut out = Vec::new();
+        atomic(&[0x2000; 32], 4, &mut out);
+        assert_eq!(out.len(), 32);
+        out.clear();
+        let addresses: Vec<u64> = (0..32).map(|i| 0x2000 + 4 * (i % 8)).collect();
+        atomic(&addresses, 4, &mut out);
+        assert!(out.len() == 4 && out.iter().all(|access| access.lanes == 8 && access.bytes == u32::MAX));
+    }
+}

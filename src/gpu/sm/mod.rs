@@ -1,0 +1,301 @@
+//! A streaming multiprocessor: warps, schedulers, operand collectors, units, load/store unit and L1, in the timing of
+//! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
+//!
+//! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the
+//! stages from the last to the first, so that an instruction passes one stage per cycle: writeback, units, load/store unit,
+//! operand collectors, issue, fetch, and at its end the start of a CTA.
+//!
+//! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
+//! which [`Sm::next_event`] sees nothing to do changes span counters only.
+
+mod counters;
+mod cta;
+mod fetch;
+mod issue;
+mod l1;
+mod lsu;
+mod net;
+mod operands;
+mod sched;
+mod scoreboard;
+mod stall;
+#[cfg(test)]
+mod tests;
+mod units;
+mod warps;
+mod writeback;
+
+use std::sync::Arc;
+
+use crate::base::{Cycle, LinkId, SmId};
+use crate::config::machine::{Machine, Sm as Spec};
+use crate::frontend::{OpClass, Workload};
+use crate::protocol::{AddressMap, Outbox, Payload};
+
+pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use net::SmPorts;
+pub use stall::{StallCounts, StallReason};
+
+use cta::Ctas;
+use fetch::Fetch;
+use lsu::Lsu;
+use net::Net;
+use operands::Operands;
+use scoreboard::Scoreboard;
+use units::{ClassRoute, Flights, Units};
+use warps::{MAX_WARPS, Warps};
+use writeback::Wheel;
+
+/// What a controller sees of an SM at a cut. All counts are totals since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SmSample {
+    /// Instructions issued by warps.
+    pub warp_instructions: u64,
+    /// Active lanes of the issued instructions.
+    pub thread_instructions: u64,
+    /// Scheduler cycles by reason.
+    pub stalls: StallCounts,
+    /// CTAs resident at the cut.
+    pub resident_ctas: u32,
+    /// Warps resident at the cut.
+    pub resident_warps: u32,
+    /// Reads that missed in the L1.
+    pub l1_misses: u64,
+}
+
+/// What a controller may ask of an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmDecision {
+    /// No further CTA starts while this many are resident; at least 1.
+    CtaLimit(u32),
+    /// Only this many of the oldest warps may issue; at least 1.
+    WarpLimit(u32),
+}
+
+/// A streaming multiprocessor.
+#[derive(Debug)]
+pub struct Sm {
+    id: SmId,
+    now: Cycle,
+    spec: Spec,
+    sms: u64,
+    map: AddressMap,
+    workload: Arc<Workload>,
+    ports: SmPorts,
+    routes: [ClassRoute; OpClass::COUNT],
+    /// The warp slots of each scheduler.
+    supervised: [u64; 8],
+    last_issued: [Option<u8>; 8],
+    issued_count: u32,
+    /// Warps at a fence whose registers are all written.
+    fence_over: u64,
+    warp_limit: Option<u32>,
+    warps: Warps,
+    scoreboard: Scoreboard,
+    flights: Flights,
+    operands: Operands,
+    units: Units,
+    wheel: Wheel,
+    lsu: Lsu,
+    fetch: Fetch,
+    ctas: Ctas,
+    net: Net,
+    counters: SmStats,
+    /// Cycles with a CTA before the present residency, and the first cycle of it.
+    active_before: u64,
+    active_since: Cycle,
+    /// The last cycle that was not skipped.
+    last_progress: Cycle,
+}
+
+impl Sm {
+    /// SM number `id` of `machine`, empty, at cycle 0.
+    ///
+    /// # Panics
+    /// When the machine has more warps, schedulers or latencies than the model's fixed tables hold.
+    pub fn new(id: SmId, machine: &Machine, workload: Arc<Workload>, ports: SmPorts) -> Self {
+        let spec = machine.gpu.sm.clone();
+        assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
+        assert!((1..=8).contains(&spec.schedulers), "{id}: {} schedulers, 1 to 8 are supported", spec.schedulers);
+        assert!((1..=warps::MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
+        let mut supervised = [0; 8];
+        for warp in 0..spec.warps {
+            supervised[(warp % spec.schedulers) as usize] |= 1 << warp;
+        }
+        let routes = units::routes(&spec);
+        let longest = routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
+        let constant = spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
+        Self {
+            id,
+            now: Cycle(0),
+            sms: u64::from(machine.gpu.sms),
+            map: machine.mem.map.clone(),
+            ports,
+            routes,
+            supervised,
+            last_issued: [None; 8],
+            issued_count: 0,
+            fence_over: 0,
+            warp_limit: None,
+            warps: Warps::new(spec.warps as usize),
+            scoreboard: Scoreboard::new(),
+            flights: Flights::new(),
+            operands: Operands::new(&spec),
+            units: Units::new(&spec),
+            wheel: Wheel::new((longest + 2).max(constant) as usize),
+            lsu: Lsu::new(machine),
+            fetch: Fetch::new(spec.fetch.icache.as_ref()),
+            ctas: Ctas::new(spec.max_ctas),
+            net: Net::new(machine, ports, id.0),
+            counters: SmStats::new(workload.kernels.len()),
+            active_before: 0,
+            active_since: Cycle(0),
+            last_progress: Cycle(0),
+            workload,
+            spec,
+        }
+    }
+
+    /// Which SM this is.
+    pub fn id(&self) -> SmId {
+        self.id
+    }
+
+    /// Takes a message that becomes visible at cycle `at`; see [`engine::Unit`](crate::engine).
+    ///
+    /// # Panics
+    /// When the message does not belong on its link.
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
+        match payload {
+            Payload::Mem(packet) if link == self.ports.from_reply_net => self.net.reply(at, &packet),
+            Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
+            Payload::Launch(launch) if link == self.ports.from_grid => {
+                let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.ctas.bind(at, launch, program);
+            }
+            other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
+        }
+    }
+
+    /// Simulates every cycle from the present up to and without `until`; with `skip`, jumps over those without events.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip {
+                let next = self.next_event().min(until);
+                if next > self.now {
+                    self.pass(next);
+                    continue;
+                }
+            }
+            self.step(out);
+            self.now = self.now.after(1);
+        }
+    }
+
+    /// One cycle.
+    fn step(&mut self, out: &mut Outbox) {
+        self.last_progress = self.now;
+        self.counters.sm.packets_received += self.net.cycle(self.now, &mut self.lsu.responses, out);
+        self.writeback();
+        if self.operands.ready.any != 0 {
+            self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
+        }
+        self.load_store(out);
+        self.operands.cycle(&self.flights);
+        self.issue();
+        self.counters.sm.cycles += 1;
+        self.counters.sm.active_cycles += u64::from(self.ctas.resident() > 0);
+        self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones());
+        self.fetch(out);
+        self.start_cta(out);
+    }
+
+    /// Passes over cycles in which nothing happens.
+    fn pass(&mut self, to: Cycle) {
+        self.count_span(to.0 - self.now.0);
+        self.now = to;
+    }
+
+    /// The first cycle in which something happens, if nothing more is delivered.
+    pub fn next_event(&self) -> Cycle {
+        let now = self.now;
+        if self.issue_pending() || self.fetch_pending() || !self.operands.is_idle() {
+            return now;
+        }
+        let memory = self.lsu.next_event(now).min(self.net.next_event(now));
+        memory.min(self.wheel.next(now)).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
+    }
+
+    /// Brings all counters up to cycle `at`.
+    pub fn settle(&mut self, at: Cycle) {
+        if self.now < at {
+            debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.id, self.now);
+            self.pass(at);
+        }
+        self.counters.sm.operand_conflicts = self.operands.conflicts;
+    }
+
+    /// What a controller sees.
+    pub fn sample(&self) -> SmSample {
+        let mut sample = SmSample {
+            stalls: self.counters.stalls,
+            resident_ctas: self.ctas.resident(),
+            resident_warps: self.warps.live.count_ones(),
+            ..SmSample::default()
+        };
+        for kernel in &self.counters.kernels {
+            sample.warp_instructions += kernel.warp_instructions;
+            sample.thread_instructions += kernel.thread_instructions;
+            sample.l1_misses += kernel.l1_read_misses + kernel.l1_read_sector_misses;
+        }
+        sample
+    }
+
+    /// Carries out a decision that takes effect at the present.
+    pub fn apply(&mut self, at: Cycle, decision: &SmDecision) {
+        debug_assert_eq!(at, self.now, "{}: a decision for another cycle", self.id);
+        match *decision {
+            SmDecision::CtaLimit(limit) => self.ctas.set_limit(limit),
+            SmDecision::WarpLimit(limit) => {
+                self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
+                self.limit_warps();
+            }
+        }
+    }
+
+    /// What the SM waits for.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.ctas.describe(&mut lines);
+        self.describe_warps(&mut lines);
+        if !lines.is_empty() {
+            lines.push(self.operands.describe());
+            lines.push(self.lsu.describe());
+            lines.push(self.net.describe());
+        }
+        lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
+    }
+
+    /// All counters.
+    pub fn stats(&self) -> &SmStats {
+        &self.counters
+    }
+
+    /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the
+    /// reference does not step an SM without CTAs.
+    #[inline]
+    fn active_cycle(&self) -> u64 {
+        if self.ctas.resident() > 0 { self.active_before + (self.now.0 - self.active_since.0) } else { self.active_before }
+    }
+
+    /// The first CTA starts at the end of this cycle.
+    fn resume_active(&mut self) {
+        self.active_since = self.now.after(1);
+    }
+
+    /// The last CTA ended in this cycle.
+    fn pause_active(&mut self) {
+        self.active_before += self.now.0 + 1 - self.active_since.0;
+    }
+}

@@ -1,0 +1,96 @@
+//! The scoreboard: registers that an issued instruction will still write.
+//!
+//! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
+//! writer under way. RZ (255) is a register like any other, as in the reference.
+
+use crate::frontend::{NO_REGISTER, StaticInst};
+
+use super::warps::MAX_WARPS;
+
+type RegisterSet = [u64; 4];
+
+/// What keeps an instruction from issuing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hazard {
+    /// Nothing.
+    None,
+    /// A register that a fixed-latency unit will write.
+    Alu,
+    /// A register that a memory instruction will write.
+    Memory,
+}
+
+/// Reserved registers of all warps.
+#[derive(Debug)]
+pub(super) struct Scoreboard {
+    reserved: Box<[RegisterSet; MAX_WARPS]>,
+    by_memory: Box<[RegisterSet; MAX_WARPS]>,
+}
+
+impl Scoreboard {
+    pub(super) fn new() -> Self {
+        Self { reserved: Box::new([[0; 4]; MAX_WARPS]), by_memory: Box::new([[0; 4]; MAX_WARPS]) }
+    }
+
+    /// What keeps `inst` of `warp` from issuing.
+    #[inline]
+    pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
+        let reserved = &self.reserved[warp];
+        if reserved[0] | reserved[1] | reserved[2] | reserved[3] == 0 {
+            return Hazard::None;
+        }
+        let mut found = Hazard::None;
+        for register in [inst.dst, inst.src[0], inst.src[1], inst.src[2], inst.src[3]] {
+            if register != NO_REGISTER && has(reserved, register) {
+                if has(&self.by_memory[warp], register) {
+                    return Hazard::Memory;
+                }
+                found = Hazard::Alu;
+            }
+        }
+        found
+    }
+
+    /// Reserves the destination of an instruction that issues.
+    #[inline]
+    pub(super) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
+        debug_assert!(!has(&self.reserved[warp], register), "R{register} of warp {warp} is reserved twice");
+        let (word, bit) = place(register);
+        self.reserved[warp][word] |= bit;
+        if memory {
+            self.by_memory[warp][word] |= bit;
+        }
+    }
+
+    /// Releases a register that was written.
+    #[inline]
+    pub(super) fn release(&mut self, warp: usize, register: u16) {
+        let (word, bit) = place(register);
+        self.reserved[warp][word] &= !bit;
+        self.by_memory[warp][word] &= !bit;
+    }
+
+    /// Whether no register of the warp is reserved.
+    #[inline]
+    pub(super) fn is_clear(&self, warp: usize) -> bool {
+        self.reserved[warp] == [0; 4]
+    }
+
+    /// The reserved registers of a warp, ascending.
+    pub(super) fn registers(&self, warp: usize) -> impl Iterator<Item = u16> {
+        let set = self.reserved[warp];
+        (0..256).filter(move |register| has(&set, *register))
+    }
+}
+
+#[inline]
+fn place(register: u16) -> (usize, u64) {
+    debug_assert!(register < 256, "R{register} is not a register");
+    (usize::from(register >> 6) & 3, 1 << (register & 63))
+}
+
+#[inline]
+fn has(set: &RegisterSet, register: u16) -> bool {
+    let (word, bit) = place(register);
+    set[word] & bit != 0
+}

@@ -1,0 +1,342 @@
+//! Execution units: which class runs where, when a unit is free, and the result buses.
+//!
+//! Input: instructions whose operands are collected, one register per unit (sub-cores) or per place of the kind (shared).
+//! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
+//! its result is written back `latency + 2` cycles later, and its cycle on a result bus is reserved when it enters.
+
+use crate::base::Cycle;
+use crate::config::machine::{CoreStyle, Sm as Spec};
+use crate::frontend::{DynInst, OpClass};
+
+use super::writeback::{Completion, Wheel};
+
+/// Kinds of execution unit, in the order in which they are served in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum UnitKind {
+    /// Single precision.
+    #[default]
+    Sp,
+    /// Double precision.
+    Dp,
+    /// Integer.
+    Int,
+    /// Special functions.
+    Sfu,
+    /// Branches.
+    Branch,
+    /// Texture.
+    Texture,
+    /// Matrix.
+    Tensor,
+    /// Uniform datapath.
+    Uniform,
+    /// Load/store unit.
+    Mem,
+}
+
+/// How many kinds there are.
+pub(super) const KINDS: usize = 9;
+
+/// All kinds, in the order of their numbers.
+pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
+    UnitKind::Sp,
+    UnitKind::Dp,
+    UnitKind::Int,
+    UnitKind::Sfu,
+    UnitKind::Branch,
+    UnitKind::Texture,
+    UnitKind::Tensor,
+    UnitKind::Uniform,
+    UnitKind::Mem,
+];
+
+/// Places that a kind's registers between stages can have: one per sub-core, or one per unit where they are shared.
+pub(super) const MAX_PLACES: usize = 16;
+/// Instructions between issue and their unit, at most: two registers per place and the collectors.
+pub(super) const MAX_FLIGHTS: usize = 256;
+
+/// Where a class runs, and how long.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ClassRoute {
+    pub(super) kind: UnitKind,
+    pub(super) latency: u16,
+    pub(super) initiation: u16,
+}
+
+/// The unit that a class runs on: its own kind where the machine has one, else INT, else SP. Double precision falls back on
+/// SFU first, as in the reference.
+pub(super) fn routes(spec: &Spec) -> [ClassRoute; OpClass::COUNT] {
+    let units = &spec.units;
+    let int = if units.int > 0 { UnitKind::Int } else { UnitKind::Sp };
+    let or = |count: u32, kind: UnitKind, other: UnitKind| if count > 0 { kind } else { other };
+    let mut table = [ClassRoute::default(); OpClass::COUNT];
+    for (class, kind) in [
+        (OpClass::Sp, or(units.sp, UnitKind::Sp, int)),
+        (OpClass::Int, int),
+        (OpClass::Alu, int),
+        (OpClass::Sfu, or(units.sfu, UnitKind::Sfu, int)),
+        (OpClass::Dp, or(units.dp, UnitKind::Dp, or(units.sfu, UnitKind::Sfu, int))),
+        (OpClass::Tensor, or(units.tensor, UnitKind::Tensor, int)),
+        (OpClass::Branch, or(units.branch, UnitKind::Branch, int)),
+        (OpClass::Texture, or(units.texture, UnitKind::Texture, int)),
+        (OpClass::Uniform, or(units.uniform, UnitKind::Uniform, int)),
+        (OpClass::Load, UnitKind::Mem),
+        (OpClass::Store, UnitKind::Mem),
+        (OpClass::Fence, UnitKind::Mem),
+        (OpClass::Barrier, int),
+        (OpClass::Exit, int),
+    ] {
+        let timing = spec.timing[class as usize];
+        // An interval of 0 or beyond the latency has no meaning in a pipeline of `latency` stages.
+        let latency = timing.latency.max(1) as u16;
+        table[class as usize] = ClassRoute { kind, latency, initiation: (timing.initiation as u16).clamp(1, latency) };
+    }
+    table
+}
+
+/// How many places the registers before the units of each kind have.
+pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
+    let units = &spec.units;
+    let shared = [units.sp, units.dp, units.int, units.sfu, units.branch, units.texture, units.tensor, units.uniform, 1];
+    let schedulers = spec.schedulers as usize;
+    match spec.style {
+        CoreStyle::SubCores => shared.map(|count| if count == 0 { 0 } else { schedulers }),
+        CoreStyle::Shared => shared.map(|count| (count as usize).min(MAX_PLACES)),
+    }
+}
+
+/// An instruction between issue and its unit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flight {
+    pub(super) inst: DynInst,
+    /// Order of issue.
+    pub(super) order: u32,
+    pub(super) dst: u16,
+    pub(super) latency: u16,
+    pub(super) initiation: u16,
+    pub(super) warp: u8,
+    /// Sub-core, or 0 where all is shared.
+    pub(super) group: u8,
+    pub(super) kind: UnitKind,
+    /// Banks of the sources.
+    pub(super) banks: [u8; 4],
+    pub(super) sources: u8,
+    /// Bank of the destination.
+    pub(super) dst_bank: u8,
+}
+
+/// The instructions between issue and their units, in one allocation.
+#[derive(Debug)]
+pub(super) struct Flights {
+    slots: Box<[Flight; MAX_FLIGHTS]>,
+    free: [u64; MAX_FLIGHTS / 64],
+}
+
+impl Flights {
+    pub(super) fn new() -> Self {
+        Self { slots: Box::new([Flight::default(); MAX_FLIGHTS]), free: [u64::MAX; MAX_FLIGHTS / 64] }
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, flight: Flight) -> u8 {
+        for (word, free) in self.free.iter_mut().enumerate() {
+            if *free != 0 {
+                let slot = word * 64 + free.trailing_zeros() as usize;
+                *free &= *free - 1;
+                self.slots[slot] = flight;
+                return slot as u8;
+            }
+        }
+        panic!("more than {MAX_FLIGHTS} instructions between issue and their units");
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u8) -> &Flight {
+        &self.slots[usize::from(slot)]
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, slot: u8) -> Flight {
+        self.free[usize::from(slot >> 6)] |= 1 << (slot & 63);
+        self.slots[usize::from(slot)]
+    }
+}
+
+/// The registers of one stage before the units: a few places per kind.
+#[derive(Clone, Debug)]
+pub(super) struct StageRegisters {
+    slots: [[u8; MAX_PLACES]; KINDS],
+    taken: [u16; KINDS],
+    /// Kinds with an instruction in a register.
+    pub(super) any: u16,
+}
+
+impl StageRegisters {
+    pub(super) fn new() -> Self {
+        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0 }
+    }
+
+    #[inline]
+    pub(super) fn taken(&self, kind: UnitKind) -> u16 {
+        self.taken[kind as usize]
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, kind: UnitKind, place: usize) -> u8 {
+        self.slots[kind as usize][place]
+    }
+
+    #[inline]
+    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
+        debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "place {place} of {kind:?} is taken");
+        self.slots[kind as usize][place] = flight;
+        self.taken[kind as usize] |= 1 << place;
+        self.any |= 1 << kind as u8;
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, kind: UnitKind, place: usize) -> u8 {
+        let taken = &mut self.taken[kind as usize];
+        *taken &= !(1 << place);
+        if *taken == 0 {
+            self.any &= !(1 << kind as u8);
+        }
+        self.slots[kind as usize][place]
+    }
+
+    /// The place whose instruction was issued first.
+    #[inline]
+    pub(super) fn oldest(&self, kind: UnitKind, flights: &Flights) -> Option<usize> {
+        let mut left = self.taken[kind as usize];
+        let mut best = None;
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let order = flights.get(self.slots[kind as usize][place]).order;
+            if best.is_none_or(|(oldest, _)| order < oldest) {
+                best = Some((order, place));
+            }
+        }
+        best.map(|(_, place)| place)
+    }
+}
+
+/// The fixed-latency units and the result buses.
+#[derive(Debug)]
+pub(super) struct Units {
+    shared: bool,
+    places: [usize; KINDS],
+    free_at: Box<[[Cycle; MAX_PLACES]; KINDS]>,
+    /// Results reserved per cycle of completion, as a ring; nobody reserves beyond its length.
+    buses: Box<[u8]>,
+    buses_until: Cycle,
+    result_buses: u8,
+    /// Kinds whose classes may complete in one cycle from one unit, and the completions of each such unit.
+    mixed: u16,
+    completions: Vec<[u64; 16]>,
+}
+
+impl Units {
+    pub(super) fn new(spec: &Spec) -> Self {
+        let routes = routes(spec);
+        let longest = routes.iter().map(|route| usize::from(route.latency)).max().unwrap_or(1);
+        assert!(longest < 1000, "a latency of {longest} cycles exceeds what the units can schedule");
+        let mut mixed = 0u16;
+        for long in &routes {
+            for short in &routes {
+                let overlap = long.latency > short.latency && long.latency - short.latency >= long.initiation;
+                if long.kind == short.kind && long.kind != UnitKind::Mem && overlap {
+                    mixed |= 1 << long.kind as u8;
+                }
+            }
+        }
+        let units = if mixed == 0 { 0 } else { KINDS * MAX_PLACES };
+        Self {
+            shared: spec.style == CoreStyle::Shared,
+            places: places(spec),
+            free_at: Box::new([[Cycle(0); MAX_PLACES]; KINDS]),
+            buses: vec![0; (longest + 2).next_power_of_two()].into(),
+            buses_until: Cycle(0),
+            result_buses: spec.result_buses.min(255) as u8,
+            mixed,
+            completions: vec![[0; 16]; units],
+        }
+    }
+
+    /// Lets units take instructions from their registers.
+    pub(super) fn execute(&mut self, now: Cycle, ready: &mut StageRegisters, flights: &mut Flights, wheel: &mut Wheel) {
+        self.forget_past(now);
+        let mut kinds = ready.any & !(1 << UnitKind::Mem as u8);
+        while kinds != 0 {
+            let kind = ALL_KINDS[kinds.trailing_zeros() as usize];
+            kinds &= kinds - 1;
+            if self.shared {
+                for unit in 0..self.places[kind as usize] {
+                    let Some(place) = ready.oldest(kind, flights) else { break };
+                    self.try_enter(now, kind, unit, place, ready, flights, wheel);
+                }
+            } else {
+                let mut places = ready.taken(kind);
+                while places != 0 {
+                    let place = places.trailing_zeros() as usize;
+                    places &= places - 1;
+                    self.try_enter(now, kind, place, place, ready, flights, wheel);
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
+    #[inline]
+    fn try_enter(
+        &mut self,
+        now: Cycle,
+        kind: UnitKind,
+        unit: usize,
+        place: usize,
+        ready: &mut StageRegisters,
+        flights: &mut Flights,
+        wheel: &mut Wheel,
+    ) {
+        let flight = flights.get(ready.slot(kind, place));
+        if self.free_at[kind as usize][unit] > now {
+            return;
+        }
+        let done = now.0 + u64::from(flight.latency);
+        let bus = done as usize & (self.buses.len() - 1);
+        if self.buses[bus] >= self.result_buses {
+            return;
+        }
+        if self.mixed >> kind as u8 & 1 != 0 {
+            let (word, bit) = (done as usize >> 6 & 15, 1u64 << (done & 63));
+            let completions = &mut self.completions[kind as usize * MAX_PLACES + unit];
+            if completions[word] & bit != 0 {
+                return;
+            }
+            completions[word] |= bit;
+        }
+        self.buses[bus] += 1;
+        self.free_at[kind as usize][unit] = now.after(u64::from(flight.initiation));
+        let slot = ready.take(kind, place);
+        let flight = flights.remove(slot);
+        wheel.add(now, u64::from(flight.latency) + 2, Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst });
+    }
+
+    /// Clears reservations of cycles that passed, so that the ring can be used again.
+    #[inline]
+    fn forget_past(&mut self, now: Cycle) {
+        let span = (now.0 - self.buses_until.0).min(self.buses.len() as u64);
+        for past in now.0 - span..now.0 {
+            self.buses[past as usize & (self.buses.len() - 1)] = 0;
+        }
+        if self.mixed != 0 {
+            for past in now.0 - (now.0 - self.buses_until.0).min(1024)..now.0 {
+                for unit in &mut self.completions {
+                    unit[past as usize >> 6 & 15] &= !(1 << (past & 63));
+                }
+            }
+        }
+        self.buses_until = now;
+    }
+}

@@ -1,0 +1,250 @@
+//! The state of the warps: arrays indexed by warp slot, and one word per condition with a bit for each slot.
+//!
+//! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the
+//! schedulers choose. Invariant: the masks of a slot change only at such events, never by the passing of time.
+
+use crate::frontend::{Cursor, DynInst, WarpStream};
+
+use super::units::{KINDS, UnitKind};
+
+/// Warp slots that a mask can hold.
+pub(super) const MAX_WARPS: usize = 64;
+/// Instructions that a warp's buffer can hold; the machine says how many of them it uses.
+pub(super) const MAX_BUFFER: usize = 4;
+
+/// Decoded instructions of a warp that wait to issue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InstBuffer {
+    slots: [DynInst; MAX_BUFFER],
+    head: u8,
+    len: u8,
+}
+
+impl InstBuffer {
+    #[inline]
+    pub(super) fn front(&self) -> &DynInst {
+        debug_assert!(self.len > 0, "an empty instruction buffer has no front");
+        &self.slots[usize::from(self.head)]
+    }
+
+    #[inline]
+    fn push(&mut self, inst: DynInst) {
+        self.slots[usize::from(self.head + self.len) % MAX_BUFFER] = inst;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> DynInst {
+        let inst = *self.front();
+        self.head = (self.head + 1) % MAX_BUFFER as u8;
+        self.len -= 1;
+        inst
+    }
+}
+
+/// All warp slots of an SM.
+#[derive(Debug)]
+pub(super) struct Warps {
+    streams: Box<[WarpStream]>,
+    cursor: [Cursor; MAX_WARPS],
+    undecoded: [u32; MAX_WARPS],
+    buffer: Box<[InstBuffer; MAX_WARPS]>,
+    kind: [UnitKind; MAX_WARPS],
+    /// Instructions between decode and the end of their pipeline.
+    pub(super) in_pipe: [u16; MAX_WARPS],
+    /// Stores that no acknowledgement came for yet.
+    pub(super) stores: [u16; MAX_WARPS],
+    /// Lanes of atomics that are under way; the warp waits for all of them.
+    pub(super) atomics: [u16; MAX_WARPS],
+    /// The CTA slot that a warp belongs to.
+    pub(super) cta: [u8; MAX_WARPS],
+    /// Order of launch; the smaller, the older.
+    pub(super) age: [u32; MAX_WARPS],
+    /// Resident and not yet released by the fetch stage.
+    pub(super) live: u64,
+    /// The instruction buffer holds something.
+    pub(super) valid: u64,
+    /// The instruction buffer is empty and the stream is not.
+    pub(super) fetchable: u64,
+    /// Waits at a CTA barrier.
+    pub(super) at_barrier: u64,
+    /// Waits for its outstanding writes to registers, because of a memory fence.
+    pub(super) at_fence: u64,
+    /// Waits for an atomic.
+    pub(super) at_atomic: u64,
+    /// The front instruction meets a reserved register.
+    pub(super) hazard: u64,
+    /// As above, and the register is reserved by a memory instruction.
+    pub(super) hazard_memory: u64,
+    /// Issued its last instruction.
+    pub(super) finished: u64,
+    /// Finished, and nothing of it is under way: the fetch stage may release it.
+    pub(super) releasable: u64,
+    /// May issue under the current limit of warps.
+    pub(super) allowed: u64,
+    /// The front instruction goes to a unit of the kind.
+    pub(super) of_kind: [u64; KINDS],
+}
+
+impl Warps {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            streams: vec![WarpStream::default(); slots].into(),
+            cursor: [Cursor::default(); MAX_WARPS],
+            undecoded: [0; MAX_WARPS],
+            buffer: Box::new([InstBuffer::default(); MAX_WARPS]),
+            kind: [UnitKind::Sp; MAX_WARPS],
+            in_pipe: [0; MAX_WARPS],
+            stores: [0; MAX_WARPS],
+            atomics: [0; MAX_WARPS],
+            cta: [0; MAX_WARPS],
+            age: [0; MAX_WARPS],
+            live: 0,
+            valid: 0,
+            fetchable: 0,
+            at_barrier: 0,
+            at_fence: 0,
+            at_atomic: 0,
+            hazard: 0,
+            hazard_memory: 0,
+            finished: 0,
+            releasable: 0,
+            allowed: u64::MAX,
+            of_kind: [0; KINDS],
+        }
+    }
+
+    /// Puts a new warp into a free slot.
+    pub(super) fn start(&mut self, warp: usize, cta: usize, age: u32, stream: WarpStream) {
+        debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
+        self.cursor[warp] = Cursor::default();
+        self.undecoded[warp] = stream.len();
+        self.streams[warp] = stream;
+        self.cta[warp] = cta as u8;
+        self.age[warp] = age;
+        self.live |= 1 << warp;
+        if self.undecoded[warp] > 0 {
+            self.fetchable |= 1 << warp;
+        } else {
+            self.finished |= 1 << warp;
+            self.releasable |= 1 << warp;
+        }
+    }
+
+    /// Takes a released warp out of its slot.
+    pub(super) fn remove(&mut self, warp: usize) {
+        let clear = !(1 << warp);
+        self.live &= clear;
+        self.finished &= clear;
+        self.releasable &= clear;
+        self.streams[warp] = WarpStream::default();
+    }
+
+    /// The static index of the instruction that the next fetch of the warp begins with.
+    pub(super) fn next_index(&self, warp: usize) -> Option<u32> {
+        let mut cursor = self.cursor[warp];
+        self.streams[warp].next(&mut cursor).map(|inst| inst.index)
+    }
+
+    /// Decodes up to `count` instructions into the empty buffer of a warp and returns how many there were.
+    #[inline]
+    pub(super) fn decode(&mut self, warp: usize, count: u32) -> u32 {
+        let count = count.min(self.undecoded[warp]);
+        for _ in 0..count {
+            let Some(inst) = self.streams[warp].next(&mut self.cursor[warp]) else {
+                panic!("warp {warp}: the stream ends {} instructions early", self.undecoded[warp]);
+            };
+            self.buffer[warp].push(inst);
+        }
+        self.undecoded[warp] -= count;
+        self.in_pipe[warp] += count as u16;
+        self.valid |= 1 << warp;
+        count
+    }
+
+    /// The front instruction of a warp.
+    #[inline]
+    pub(super) fn front(&self, warp: usize) -> &DynInst {
+        self.buffer[warp].front()
+    }
+
+    /// Takes the front instruction; afterwards the warp has another one, wants a fetch, or is finished.
+    #[inline]
+    pub(super) fn take_front(&mut self, warp: usize) -> DynInst {
+        let inst = self.buffer[warp].pop();
+        let bit = 1u64 << warp;
+        self.of_kind[self.kind[warp] as usize] &= !bit;
+        if self.buffer[warp].len == 0 {
+            self.valid &= !bit;
+            if self.undecoded[warp] > 0 {
+                self.fetchable |= bit;
+            } else {
+                self.finished |= bit;
+            }
+        }
+        inst
+    }
+
+    /// Notes which kind of unit the front instruction needs.
+    #[inline]
+    pub(super) fn set_kind(&mut self, warp: usize, kind: UnitKind) {
+        self.of_kind[self.kind[warp] as usize] &= !(1 << warp);
+        self.kind[warp] = kind;
+        self.of_kind[kind as usize] |= 1 << warp;
+    }
+
+    /// The kind of unit that the front instruction needs.
+    #[inline]
+    pub(super) fn kind(&self, warp: usize) -> UnitKind {
+        self.kind[warp]
+    }
+
+    /// Notes whether the front instruction meets a reserved register, and whether memory reserved it.
+    #[inline]
+    pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
+        let bit = 1u64 << warp;
+        self.hazard = self.hazard & !bit | u64::from(hazard) << warp;
+        self.hazard_memory = self.hazard_memory & !bit | u64::from(hazard && memory) << warp;
+    }
+
+    /// Warps that wait for something other than a register or a unit.
+    #[inline]
+    pub(super) fn waiting(&self) -> u64 {
+        self.at_barrier | self.at_fence | self.at_atomic
+    }
+
+    /// The stream of a warp, for the addresses of its accesses.
+    #[inline]
+    pub(super) fn stream(&self, warp: usize) -> &WarpStream {
+        &self.streams[warp]
+    }
+
+    /// The `limit` oldest resident warps.
+    pub(super) fn oldest(&self, limit: u32) -> u64 {
+        let mut left = self.live & !self.finished;
+        let mut chosen = 0;
+        for _ in 0..limit {
+            let Some(warp) = oldest_of(left, &self.age) else { break };
+            left &= !(1 << warp);
+            chosen |= 1u64 << warp;
+        }
+        chosen
+    }
+}
+
+/// The warp of `mask` that was launched first.
+#[inline]
+pub(super) fn oldest_of(mask: u64, age: &[u32; MAX_WARPS]) -> Option<usize> {
+    bits(mask).min_by_key(|warp| age[*warp])
+}
+
+/// The slots in `mask`, ascending.
+#[inline]
+pub(super) fn bits(mask: u64) -> impl Iterator<Item = usize> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        (bit < 64).then_some(bit as usize)
+    })
+}

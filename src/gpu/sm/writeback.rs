@@ -1,0 +1,157 @@
+//! The wheel of completions of fixed-latency units, and the writeback stage that empties it.
+//!
+//! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
+//! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
+
+use crate::base::Cycle;
+use crate::frontend::NO_REGISTER;
+
+use super::Sm;
+
+const NONE: u16 = u16::MAX;
+
+/// An instruction that leaves a fixed-latency unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Completion {
+    pub(super) warp: u8,
+    /// Bank of the destination.
+    pub(super) bank: u8,
+    /// Destination, or `NO_REGISTER`.
+    pub(super) dst: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    what: Completion,
+    next: u16,
+}
+
+/// Completions by cycle: a ring of lists, longer than the longest latency.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    heads: Box<[u16]>,
+    occupied: Box<[u64]>,
+    nodes: Vec<Node>,
+    free: u16,
+    waiting: u32,
+}
+
+impl Wheel {
+    /// A wheel for events at most `longest` cycles ahead.
+    pub(super) fn new(longest: usize) -> Self {
+        let slots = (longest + 1).next_power_of_two().max(64);
+        Self {
+            heads: vec![NONE; slots].into(),
+            occupied: vec![0; slots / 64].into(),
+            nodes: Vec::with_capacity(64),
+            free: NONE,
+            waiting: 0,
+        }
+    }
+
+    /// Enters a completion `ahead` cycles from now.
+    #[inline]
+    pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
+        debug_assert!(ahead > 0 && (ahead as usize) < self.heads.len(), "{ahead} cycles ahead do not fit the wheel");
+        let slot = (now.0 + ahead) as usize & (self.heads.len() - 1);
+        let node = Node { what, next: self.heads[slot] };
+        let at = self.free;
+        if at == NONE {
+            self.heads[slot] = self.nodes.len() as u16;
+            self.nodes.push(node);
+        } else {
+            self.free = self.nodes[usize::from(at)].next;
+            self.nodes[usize::from(at)] = node;
+            self.heads[slot] = at;
+        }
+        self.occupied[slot >> 6] |= 1 << (slot & 63);
+        self.waiting += 1;
+    }
+
+    /// Takes one completion of this cycle.
+    #[inline]
+    pub(super) fn take(&mut self, now: Cycle) -> Option<Completion> {
+        let slot = now.0 as usize & (self.heads.len() - 1);
+        let at = self.heads[slot];
+        if at == NONE {
+            return None;
+        }
+        let node = &mut self.nodes[usize::from(at)];
+        self.heads[slot] = node.next;
+        node.next = self.free;
+        let what = node.what;
+        self.free = at;
+        self.waiting -= 1;
+        if self.heads[slot] == NONE {
+            self.occupied[slot >> 6] &= !(1 << (slot & 63));
+        }
+        Some(what)
+    }
+
+    /// The first cycle at or after `now` with a completion.
+    pub(super) fn next(&self, now: Cycle) -> Cycle {
+        if self.waiting == 0 {
+            return Cycle::NEVER;
+        }
+        let slots = self.heads.len();
+        let start = now.0 as usize & (slots - 1);
+        let words = self.occupied.len();
+        for step in 0..=words {
+            let index = ((start >> 6) + step) % words;
+            let mut word = self.occupied[index];
+            if step == 0 {
+                word &= u64::MAX << (start & 63);
+            }
+            if word != 0 {
+                let slot = index * 64 + word.trailing_zeros() as usize;
+                return now.after((slot.wrapping_sub(start) & (slots - 1)) as u64);
+            }
+        }
+        unreachable!("a completion is waiting")
+    }
+}
+
+impl Sm {
+    /// Ends the instructions that left their units.
+    #[inline]
+    pub(super) fn writeback(&mut self) {
+        while let Some(done) = self.wheel.take(self.now) {
+            let warp = usize::from(done.warp);
+            if done.dst != NO_REGISTER {
+                self.operands.write(done.bank);
+                self.release_register(warp, done.dst);
+            }
+            self.leave_pipeline(warp);
+        }
+    }
+
+    /// Frees a register, and the front instruction and fence of its warp if that was what they waited for.
+    #[inline]
+    pub(super) fn release_register(&mut self, warp: usize, register: u16) {
+        self.scoreboard.release(warp, register);
+        if self.warps.hazard >> warp & 1 != 0 {
+            self.check_hazard(warp);
+        }
+        if self.scoreboard.is_clear(warp) {
+            self.fence_over |= self.warps.at_fence & 1 << warp;
+            self.check_release(warp);
+        }
+    }
+
+    /// An instruction of the warp left its pipeline.
+    #[inline]
+    pub(super) fn leave_pipeline(&mut self, warp: usize) {
+        debug_assert!(self.warps.in_pipe[warp] > 0, "{}, warp {warp}, {}: no instruction is under way", self.id, self.now);
+        self.warps.in_pipe[warp] -= 1;
+        self.check_release(warp);
+    }
+
+    /// Notes whether nothing of a finished warp is under way any more.
+    #[inline]
+    pub(super) fn check_release(&mut self, warp: usize) {
+        let warps = &mut self.warps;
+        if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && warps.stores[warp] == 0 && self.scoreboard.is_clear(warp) {
+            warps.releasable |= 1 << warp;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Shows that the steady state of an epoch allocates nothing.
+#![cfg(not(loom))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox, progress_cell};
+
+/// The system's allocator, counting the calls of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain thread-local cell that needs neither
+// an allocation nor a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_state() {
+    let (to_second, from_first) = mailbox();
+    let (to_first, from_second) = mailbox();
+    let locals = vec![(to_second, from_second), (to_first, from_first)];
+    // Falling asleep must not allocate either.
+    let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy { spins: 10, yields: 1 });
+    let warm_up = 8;
+    let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = parties
+            .into_iter()
+            .map(|mut party| {
+                scope.spawn(move || {
+                    let (mut progress, _reader) = progress_cell::<2>();
+                    let (mut batch, mut warm, mut received) = (Vec::new(), 0, 0);
+                    for epoch in 0..1000 {
+                        if epoch == warm_up {
+                            warm = ALLOCATIONS.get();
+                        }
+                        let (sender, receiver) = party.local();
+                        receiver.receive(epoch, |number: u64| received += number);
+                        batch.extend(0..50);
+                        sender.send(epoch, &mut batch);
+                        progress.publish([epoch, received]);
+                        party.wait(|epochs, _| *epochs += 1).expect("nobody breaks off");
+                    }
+                    let steady = ALLOCATIONS.get() - warm;
+                    party.finish();
+                    (warm, steady)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    for (warm, steady) in counts {
+        assert!(warm > 0, "the counter counts");
+        assert_eq!(steady, 0);
+    }
+}

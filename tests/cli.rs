@@ -1,0 +1,339 @@
+//! The command as users call it: usage, exit codes, what it writes and what it leaves behind.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use warpshard::cli::exit;
+
+fn warpshard(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpshard"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+    for (arguments, expected) in [
+        (&[][..], "Usage: warpshard"),
+        (&["simulate"], "unrecognized subcommand 'simulate'"),
+        (&["run", "--thread", "3"], "'--threads'"),
+        (&["run", "--threads", "0"], "'0'"),
+        (&["run", "--epoch", "long"], "\"auto\" or a whole number"),
+        (&["run", "--set", "gpu.sms"], "KEY=VALUE"),
+        (&["run", "--trace", "a", "--workload", "b"], "cannot be used with"),
+        (&["run", "--force"], "--out"),
+        (&["check"], "<FILE>"),
+        (&["show", "engine", "x"], "[possible values: machine, workload]"),
+    ] {
+        let output = warpshard(arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    for arguments in [&["--help"][..], &["help"], &["help", "run"], &["run", "-h"], &["--version"]] {
+        let output = warpshard(arguments);
+        assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{arguments:?}");
+        assert!(stdout(&output).contains("warpshard"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_exit_codes_are_documented_by_the_program_itself() {
+    for arguments in [&["exit-codes"][..], &["help", "exit-codes"]] {
+        let text = stdout(&warpshard(arguments));
+        for (exit, meaning) in exit::TABLE {
+            assert!(text.contains(&format!("{:>3}  {}", exit as u8, &meaning[..20])), "{exit:?} is missing in {text}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_ends_with_6() {
+    for arguments in [&["exit-codes"][..], &["--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command(arguments).stdout(full).output().unwrap();
+        assert_eq!(code(&output), 6, "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command(&["exit-codes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
+}
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn every_built_in_machine_and_model_is_listed_can_be_shown_and_is_valid() {
+    let list = stdout(&warpshard(&["list"]));
+    for (kind, names) in
+        [("machine", &["v100", "m2090", "tiny"][..]), ("workload", &["gemm_tiled", "vecadd", "stream", "reduce", "gather"])]
+    {
+        for name in names {
+            assert!(list.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))), "{name} is not in {list}");
+            let output = warpshard(&["show", kind, name]);
+            assert_eq!(code(&output), 0, "{}", stderr(&output));
+            assert!(stdout(&output).contains(name), "{}", stdout(&output));
+        }
+    }
+}
+
+#[test]
+fn what_show_prints_of_a_machine_is_a_machine() {
+    let folder = scratch();
+    let file = folder.path().join("m.toml");
+    let shown = warpshard(&["show", "machine", "tiny", "--set", "gpu.sms=3"]);
+    std::fs::write(&file, &shown.stdout).unwrap();
+    let output = warpshard(&["check", file.to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("tiny, 3 SMs"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_model_written_as_a_trace_is_a_valid_trace_with_the_same_ctas() {
+    let folder = scratch();
+    let out = folder.path().join("t");
+    let out = out.to_str().unwrap();
+    let written = warpshard(&["trace", "vecadd", "--set", "workload.n=1000", "--out", out]);
+    assert_eq!(code(&written), 0, "{}", stderr(&written));
+    let checked = warpshard(&["check", &format!("{out}/kernelslist.g")]);
+    assert!(stdout(&checked).contains("1 kernel, 4 CTAs"), "{}", stdout(&checked));
+    let again = warpshard(&["trace", "vecadd", "--out", out]);
+    assert_eq!(code(&again), 6, "{}", stderr(&again));
+}
+
+#[test]
+fn check_goes_on_after_a_bad_file_and_ends_with_its_code() {
+    let folder = scratch();
+    let bad = folder.path().join("bad.toml");
+    std::fs::write(&bad, "extends = \"tiny\"\n[gpu]\nsmms = 4\n").unwrap();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/workloads/vecadd.toml");
+    let output = warpshard(&["check", bad.to_str().unwrap(), "missing/kernelslist.g", model]);
+    assert_eq!(code(&output), 3);
+    assert!(stdout(&output).contains("ok, a kernel model: vecadd"), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("smms") && said.contains("sms") && said.contains("missing/kernelslist.g"), "{said}");
+}
+
+#[test]
+fn the_users_mistakes_have_their_own_codes_and_sentences() {
+    for (arguments, expected, says) in [
+        (&["run", "--machine", "v1000"][..], 3, "v100"),
+        (&["run", "--set", "gpu.sm=56"], 3, "gpu.sm"),
+        (&["run", "--workload", "gem_tiled"], 4, "gemm_tiled"),
+        (&["run", "--set", "workload.m=3"], 4, "no such parameter"),
+        (&["run", "--trace", "nowhere/kernelslist.g"], 4, "no such file"),
+        (&["run", "--kernels", "7-9"], 2, "selects none of the 1 kernels"),
+        (&["run", "--out", "/dev/null/x"], 6, "/dev/null"),
+        (&["show", "machine", "v1000"], 3, "v100"),
+        (&["show", "workload", "nothing.toml"], 4, "nothing.toml"),
+        (&["trace", "vecadd", "--out", "/dev/null/x"], 6, "/dev/null"),
+        (&["trace", "vecadd", "--set", "gpu.sms=3", "--out", "x"], 2, "workload.KEY"),
+    ] {
+        let output = warpshard(arguments);
+        assert_eq!(code(&output), expected, "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).starts_with("error: "), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+/// The shortest run there is, into `out`, with further arguments.
+fn small_run(out: &Path, more: &[&str]) -> Output {
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=4096", "--out", out.to_str().unwrap()];
+    warpshard(&[&run[..], more].concat())
+}
+
+/// A run of many minutes, into `out`.
+fn endless_run(out: &Path) -> Child {
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000", "--out"];
+    command(&[&run[..], &[out.to_str().unwrap(), "--threads", "2"]].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn stats(folder: &Path) -> Value {
+    serde_json::from_str(&read(folder, "stats.json")).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let output = small_run(&out, &["--interval", "500"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(names(&out), ["host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+    assert!(stdout(&output).starts_with(&read(&out, "summary.txt")), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "", "a run in a pipe is quiet");
+
+    let stats = stats(&out);
+    let total = &stats["total"];
+    assert_eq!((&stats["ended_by"], &stats["machine"], &stats["workload"]), (&"completed".into(), &"tiny".into(), &"vecadd".into()));
+    let cycles = total["cycles"].as_u64().unwrap();
+    assert!(cycles > 0);
+    let launches: u64 = stats["kernels"].as_array().unwrap().iter().map(|k| k["launch_latency_cycles"].as_u64().unwrap()).sum();
+    assert_eq!(total["net_cycles"].as_u64().unwrap(), cycles - launches);
+    let ipc = total["thread_instructions"].as_f64().unwrap() / cycles as f64;
+    assert_eq!(total["ipc"].as_f64().unwrap(), ipc);
+    let reasons = stats["scheduler_cycles"]["reasons"].as_object().unwrap();
+    assert!(reasons.contains_key("issued") && reasons.len() > 5, "{reasons:?}");
+
+    let intervals = read(&out, "intervals.csv");
+    assert!(intervals.starts_with("cycle,") && intervals.lines().count() > 1, "{intervals}");
+    let host: Value = serde_json::from_str(&read(&out, "host.json")).unwrap();
+    for key in ["startup_seconds", "decode_seconds", "simulate_seconds", "warp_instructions_per_second", "lookahead_cycles"] {
+        assert!(host[key].is_number(), "{key} in {host}");
+    }
+}
+
+#[test]
+fn neither_threads_nor_epoch_change_what_is_simulated() {
+    let folder = scratch();
+    let first = folder.path().join("first");
+    assert_eq!(code(&small_run(&first, &["--threads", "1", "--interval", "300"])), 0);
+    for (i, options) in [&["--threads", "3"][..], &["--threads", "2", "--epoch", "1"], &["--epoch", "2"]].iter().enumerate() {
+        let out = folder.path().join(i.to_string());
+        let output = small_run(&out, &[options, &["--interval", "300"][..]].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        for name in ["stats.json", "intervals.csv"] {
+            assert_eq!(read(&out, name), read(&first, name), "{name} with {options:?}");
+        }
+    }
+}
+
+#[test]
+fn the_resolved_run_file_gives_the_same_machine_again() {
+    let folder = scratch();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    assert_eq!(code(&small_run(&first, &["--set", "gpu.sms=3"])), 0);
+    let run = read(&first, "run.toml");
+    for expected in ["# --set gpu.sms=3", "# default", "[run]", "seed = 1", "[run.workload.parameters]", "n = 4096"] {
+        assert!(run.contains(expected), "{expected} is missing in {run}");
+    }
+    let file = first.join("run.toml");
+    let again = ["run", "--machine", file.to_str().unwrap(), "--workload", "vecadd", "--set", "workload.n=4096", "--out"];
+    let output = warpshard(&[&again[..], &[second.to_str().unwrap()]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(read(&second, "stats.json"), read(&first, "stats.json"));
+}
+
+#[test]
+fn an_epoch_beyond_the_lookahead_needs_the_users_word() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let output = small_run(&out, &["--epoch", "100000"]);
+    assert_eq!(code(&output), 3);
+    assert!(stderr(&output).contains("lookahead"), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn without_a_folder_results_are_numbered() {
+    let folder = scratch();
+    for _ in 0..2 {
+        let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512"];
+        assert_eq!(code(&command(&run).current_dir(folder.path()).output().unwrap()), 0);
+    }
+    assert_eq!(names(&folder.path().join("results")), ["tiny-vecadd-1", "tiny-vecadd-2"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_ends_with_6_and_leaves_no_result() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    // Files may not grow beyond 512 bytes; ignoring the signal turns the limit into an error of writing.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    let output =
+        Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpshard")]).args(run).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_printed_is_an_error_but_the_results_are_there() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    assert_eq!(command(&run).stdout(full).status().unwrap().code(), Some(6));
+    assert_eq!(stats(&out)["ended_by"], "completed");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_leaves_nothing_that_looks_complete() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let mut child = endless_run(&out);
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(child.try_wait().unwrap(), None, "the run must still be under way");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!out.exists());
+    for name in names(folder.path()) {
+        assert!(!folder.path().join(&name).join("stats.json").exists(), "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_complete_up_to_its_cycle_and_can_be_repeated() {
+    let folder = scratch();
+    let out = folder.path().join("out");
+    let mut child = endless_run(&out);
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(child.try_wait().unwrap(), None, "the run must still be under way");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", stderr(&output));
+    let interrupted = stats(&out);
+    assert_eq!(interrupted["ended_by"], "interrupted");
+    assert!(read(&out, "summary.txt").contains("interrupted"));
+
+    let cycles = interrupted["total"]["cycles"].to_string();
+    let again = folder.path().join("again");
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000"];
+    let output = warpshard(&[&run[..], &["--max-cycles", &cycles, "--out", again.to_str().unwrap()]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let expected = read(&out, "stats.json").replace("\"ended_by\": \"interrupted\"", "\"ended_by\": \"max_cycles\"");
+    assert_eq!(read(&again, "stats.json"), expected);
+}
