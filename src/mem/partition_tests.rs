@@ -170,12 +170,12 @@ fn a_stream_of_reads_saturates_the_channel() {
     let mut credits = [arrival_capacity(&machine); 2];
     while got < sectors {
         for s in 0..2 {
-            if credits[s] > 0 {
-                if let Some(addr) = queue[s].pop() {
-                    credits[s] -= 1;
-                    sent[s] += 1;
-                    deliver(&mut unit, now, read(map, addr, addr as u32));
-                }
+            if credits[s] > 0
+                && let Some(addr) = queue[s].pop()
+            {
+                credits[s] -= 1;
+                sent[s] += 1;
+                deliver(&mut unit, now, read(map, addr, addr as u32));
             }
         }
         unit.run(Cycle(now + 1), true, &mut out);
@@ -276,6 +276,7 @@ proptest! {
         spans in prop::collection::vec(1u64..60, 1..12),
         tiny in any::<bool>(),
         line_cache in any::<bool>(),
+        scheduler in prop::sample::select(vec![DramScheduler::FrFcfs, DramScheduler::Fcfs]),
         write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite]),
     ) {
         let mut machine = machine();
@@ -289,6 +290,8 @@ proptest! {
             machine.mem.queues = PartitionQueues { in_queue: 8, to_dram: 2, from_dram: 2, out_queue: 2 };
             machine.mem.dram.queue = 3;
             machine.mem.dram.return_queue = 2;
+            machine.mem.dram.dual_command_bus = false;
+            machine.mem.dram.scheduler = scheduler;
             machine.noc.input_queue = 4;
         }
         let map = machine.mem.map.clone();

@@ -128,6 +128,40 @@ impl AddressMap {
     }
 }
 
+/// Primitive polynomials by degree, without their leading terms, and how many bits above the index take part.
+const POLYNOMIALS: [(u64, u32); 11] =
+    [(0, 0), (0b1, 4), (0b11, 7), (0b11, 10), (0b11, 13), (0b101, 15), (0b11, 19), (0b11, 22), (0b11101, 25), (0b10001, 28), (0b1001, 31)];
+
+/// What each value of each nibble above the index contributes, by degree.
+static NIBBLES: [[[u16; 16]; 8]; 11] = nibbles();
+
+const fn nibbles() -> [[[u16; 16]; 8]; 11] {
+    let mut tables = [[[0; 16]; 8]; 11];
+    let mut degree = 1;
+    while degree < 11 {
+        let (taps, inputs) = POLYNOMIALS[degree];
+        // The remainder of x^degree, x^(degree + 1), ... by the polynomial.
+        let mut remainder = taps;
+        let mut bit = 0;
+        while bit < inputs as usize {
+            let mut value = 0;
+            while value < 16 {
+                if value >> (bit % 4) & 1 != 0 {
+                    tables[degree][bit / 4][value] ^= remainder as u16;
+                }
+                value += 1;
+            }
+            remainder <<= 1;
+            if remainder >> degree != 0 {
+                remainder = remainder & ((1 << degree) - 1) ^ taps;
+            }
+            bit += 1;
+        }
+        degree += 1;
+    }
+    tables
+}
+
 /// Mixes `above` into a number `index` of `bits` bits: the remainder of `above * x^bits + index`, seen as a polynomial over
 /// GF(2), by a primitive polynomial of degree `bits` (Rau, ISCA 1991).
 ///
@@ -137,33 +171,10 @@ impl AddressMap {
 /// For more than 10 bits.
 #[inline]
 pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
-    // The polynomial without its leading term, and how many bits above take part.
-    let (taps, inputs) = match bits {
-        0 => return 0,
-        1 => (0b1u64, 4),
-        2 => (0b11, 7),
-        3 => (0b11, 10),
-        4 => (0b11, 13),
-        5 => (0b101, 15),
-        6 => (0b11, 19),
-        7 => (0b11, 22),
-        8 => (0b11101, 25),
-        9 => (0b10001, 28),
-        10 => (0b1001, 31),
-        _ => panic!("no hashing polynomial of degree {bits}"),
-    };
-    let mut value = (above & ((1 << inputs) - 1)) << bits | index;
-    // Each round replaces x^bits by the taps; the value shrinks by at least `bits - 4` bits a round.
-    while value >> bits != 0 {
-        let high = value >> bits;
-        value &= (1 << bits) - 1;
-        let mut left = taps;
-        while left != 0 {
-            value ^= high << left.trailing_zeros();
-            left &= left - 1;
-        }
-    }
-    value
+    let tables = &NIBBLES[bits as usize];
+    let part = |i: usize| tables[i][(above >> (4 * i)) as usize & 15];
+    let mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3)) ^ (part(4) ^ part(5)) ^ (part(6) ^ part(7));
+    index ^ u64::from(mixed)
 }
 
 /// The bits of `value` under `mask`, moved together. Costs one step per run of ones in the mask.

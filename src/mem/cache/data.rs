@@ -115,12 +115,14 @@ impl DataCache {
     /// An empty cache for `spec` with room for `max_ways` ways; `write_ratio` as in [`TagArray::new`].
     ///
     /// # Panics
-    /// When the policies do not go together: writes that allocate need lines reserved at the miss.
+    /// When the policies do not go together (writes that allocate need lines reserved at the miss), or the miss queue is
+    /// too short for a fetch and the write-back that it may cause.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
         assert!(
             spec.write_miss == WriteMiss::NoAllocate || spec.allocate == Allocate::OnMiss,
             "a cache that allocates on fill cannot allocate for writes"
         );
+        assert!(spec.miss_queue >= 2, "a miss queue of {} takes no fetch together with a write-back", spec.miss_queue);
         Self {
             spec: *spec,
             tags: TagArray::new(spec, max_ways, write_ratio),

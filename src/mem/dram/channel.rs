@@ -207,6 +207,9 @@ impl Channel {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
             next = next.min(self.command_from(bank));
+            if next <= from {
+                return from;
+            }
         }
         next.max(from)
     }
