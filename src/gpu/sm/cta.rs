@@ -182,7 +182,7 @@ impl Sm {
         let mut running = 0;
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
-            self.warps.start(warp, slot, self.ctas.launched, stream.clone());
+            self.warps.start(warp, slot, self.ctas.launched, self.now, stream.clone());
             self.ctas.launched += 1;
             running |= u64::from(!stream.is_empty()) << warp;
         }
@@ -309,7 +309,7 @@ impl Sm {
             } else {
                 "for instructions".to_owned()
             };
-            lines.push(format!("warp {warp} waits {what} since {}", self.last_progress));
+            lines.push(format!("warp {warp} waits {what} since {}", warps.last_issue[warp]));
         }
     }
 }

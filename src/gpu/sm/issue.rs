@@ -73,6 +73,7 @@ impl Sm {
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
     fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
         let inst = self.warps.take_front(warp);
+        self.warps.last_issue[warp] = self.now;
         let cta = self.warps.cta[warp];
         let code = self.ctas.code(cta)[inst.index as usize];
         let route = self.routes[code.class as usize];
