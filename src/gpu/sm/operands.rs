@@ -8,9 +8,9 @@
 
 use crate::config::machine::{CoreStyle, Sm as Spec};
 
-use super::units::{ALL_KINDS, Flight, Flights, KINDS, StageRegisters, UnitKind, places};
+use super::units::{ALL_KINDS, Flight, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
 
-/// In which order an input port of the collectors looks at the kinds, as bits of kind numbers to ranks.
+/// In which order an input port of the collectors looks at the kinds.
 const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Sp,
     UnitKind::Sfu,
@@ -23,10 +23,49 @@ const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Uniform,
 ];
 
+/// The place of each kind in [`PORT_ORDER`].
+const RANK: [u8; KINDS] = {
+    let mut rank = [0; KINDS];
+    let mut i = 0;
+    while i < KINDS {
+        rank[PORT_ORDER[i] as usize] = i as u8;
+        i += 1;
+    }
+    rank
+};
+
+/// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Issued {
+    slots: [(u8, u8); MAX_PLACES],
+    head: u8,
+    len: u8,
+}
+
+impl Issued {
+    #[inline]
+    fn push(&mut self, slot: u8, group: u8) {
+        self.slots[usize::from(self.head + self.len) % MAX_PLACES] = (slot, group);
+        self.len += 1;
+    }
+
+    #[inline]
+    fn front(&self) -> (u8, u8) {
+        self.slots[usize::from(self.head) % MAX_PLACES]
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.head = (self.head + 1) % MAX_PLACES as u8;
+        self.len -= 1;
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Collector {
     flight: u8,
     missing: u8,
+    kind: UnitKind,
 }
 
 /// Reads that wait at a bank, oldest first, by the number of the collector.
@@ -47,13 +86,18 @@ pub(super) struct Operands {
     ports: usize,
     steps: u32,
     places: [usize; KINDS],
-    /// Issued instructions that wait for a collector.
-    pub(super) issued: StageRegisters,
+    /// Issued instructions that wait for a collector, by rank of their kind, and the ranks that have any.
+    issued: [Issued; KINDS],
+    issued_ranks: u16,
     /// Instructions that wait for their unit.
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
     full: [u16; 8],
     collectors: Box<[Collector]>,
+    /// The collectors of one sub-core, shifted to the lowest bits.
+    group_mask: u64,
+    /// Something was issued or a collector became free since instructions last entered collectors.
+    may_collect: bool,
     free: u64,
     complete: u64,
     banks: Box<[BankQueue]>,
@@ -84,10 +128,13 @@ impl Operands {
             ports,
             steps: spec.operands.bank_ports.max(1),
             places: places(spec),
-            issued: StageRegisters::new(),
+            issued: [Issued::default(); KINDS],
+            issued_ranks: 0,
             ready: StageRegisters::new(),
             full: [0; 8],
             collectors: vec![Collector::default(); collectors].into(),
+            group_mask: u64::MAX >> (64 - per_group),
+            may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
             banks: (0..banks).map(|_| BankQueue { slots: vec![0; depth].into(), head: 0, len: 0 }).collect(),
@@ -119,11 +166,13 @@ impl Operands {
     /// Takes an issued instruction; its kind is not [`Operands::full`].
     #[inline]
     pub(super) fn issue(&mut self, slot: u8, flight: &Flight) {
-        let group = usize::from(flight.group);
-        let place = if self.shared { (!self.issued.taken(flight.kind)).trailing_zeros() as usize } else { group };
-        self.issued.put(flight.kind, place, slot);
-        if !self.shared || self.issued.taken(flight.kind).count_ones() as usize == self.places[flight.kind as usize] {
-            self.full[group] |= 1 << flight.kind as u8;
+        let rank = RANK[flight.kind as usize];
+        let issued = &mut self.issued[usize::from(rank)];
+        issued.push(slot, flight.group);
+        self.issued_ranks |= 1 << rank;
+        self.may_collect = true;
+        if !self.shared || usize::from(issued.len) == self.places[flight.kind as usize] {
+            self.full[usize::from(flight.group)] |= 1 << flight.kind as u8;
         }
     }
 
@@ -138,7 +187,7 @@ impl Operands {
     /// Whether the next cycle has nothing to do here, results written to banks aside.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.issued.any == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
+        self.issued_ranks == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
     }
 
     /// One core cycle of the register file.
@@ -151,49 +200,61 @@ impl Operands {
             if self.reading != 0 {
                 self.read();
             }
-            if self.issued.any != 0 {
+            if self.may_collect {
                 self.collect(flights);
             }
             self.written = 0;
         }
     }
 
-    /// Sends complete instructions to the registers before their units, one per output port.
-    fn dispatch(&mut self, flights: &Flights) {
-        for port in 0..self.ports {
-            let Some(chosen) = self.find_complete(port, flights) else { break };
-            let slot = self.collectors[chosen].flight;
-            let flight = flights.get(slot);
-            let place = if self.shared { (!self.ready.taken(flight.kind)).trailing_zeros() as usize } else { usize::from(flight.group) };
-            self.ready.put(flight.kind, place, slot);
-            self.complete &= !(1 << chosen);
-            self.free |= 1 << chosen;
-        }
+    /// Whether the register before the unit of a complete collector has room.
+    #[inline]
+    fn has_room(&self, kind: UnitKind, group: usize) -> bool {
+        let taken = self.ready.taken(kind);
+        if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 }
     }
 
-    fn find_complete(&mut self, port: usize, flights: &Flights) -> Option<usize> {
-        for group in 0..self.groups {
-            let first = group * self.per_group;
-            let mask = if self.per_group == 64 { u64::MAX } else { (1 << self.per_group) - 1 };
-            if self.complete >> first & mask == 0 {
-                continue;
+    /// Sends complete instructions to the registers before their units, one per output port.
+    ///
+    /// A port serves the first sub-core with an instruction that can leave; within it, the collectors take turns.
+    fn dispatch(&mut self, flights: &Flights) {
+        let mut can_leave = 0;
+        let mut left = self.complete;
+        while left != 0 {
+            let collector = left.trailing_zeros() as usize;
+            left &= left - 1;
+            can_leave |= u64::from(self.has_room(self.collectors[collector].kind, collector / self.per_group)) << collector;
+        }
+        for port in 0..self.ports {
+            if can_leave == 0 {
+                break;
             }
-            let last = usize::from(self.last[port * self.groups + group]);
-            for step in 0..self.per_group {
-                let chosen = first + (last + first + step + 1) % self.per_group;
-                if self.complete >> chosen & 1 == 0 {
-                    continue;
-                }
-                let kind = flights.get(self.collectors[chosen].flight).kind;
-                let taken = self.ready.taken(kind);
-                let room = if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 };
-                if room {
-                    self.last[port * self.groups + group] = chosen as u8;
-                    return Some(chosen);
+            let group = can_leave.trailing_zeros() as usize / self.per_group;
+            let first = group * self.per_group;
+            let own = self.group_mask << first;
+            let last = &mut self.last[port * self.groups + group];
+            // The collector behind the last one of this port, counted as in the reference, from the sub-core's first.
+            let mut start = usize::from(*last) + first + 1;
+            start = if self.per_group.is_power_of_two() { start & (self.per_group - 1) } else { start % self.per_group };
+            let behind = can_leave & own & u64::MAX << (first + start);
+            let chosen = if behind != 0 { behind } else { can_leave & own }.trailing_zeros() as usize;
+            *last = chosen as u8;
+            let Collector { flight: slot, kind, .. } = self.collectors[chosen];
+            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
+            self.ready.put(kind, place, slot, flights.get(slot).order);
+            self.complete &= !(1 << chosen);
+            self.free |= 1 << chosen;
+            self.may_collect |= self.issued_ranks != 0;
+            can_leave &= !(1 << chosen);
+            if !self.has_room(kind, group) {
+                let mut others = can_leave & own;
+                while others != 0 {
+                    let other = others.trailing_zeros() as usize;
+                    others &= others - 1;
+                    can_leave &= !(u64::from(self.collectors[other].kind == kind) << other);
                 }
             }
         }
-        None
     }
 
     /// Every bank that is not written reads the first operand of its queue.
@@ -222,36 +283,42 @@ impl Operands {
 
     /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
     fn collect(&mut self, flights: &Flights) {
+        self.may_collect = false;
+        // A kind whose oldest instruction finds no collector finds none in this step.
+        let mut ranks = self.issued_ranks;
         for _ in 0..self.ports {
-            let mut moved = false;
-            for kind in PORT_ORDER {
-                if self.issued.any >> kind as u8 & 1 == 0 {
+            let mut round = ranks;
+            while round != 0 {
+                let rank = round.trailing_zeros() as usize;
+                round &= round - 1;
+                let (slot, group) = self.issued[rank].front();
+                let first = usize::from(group) * self.per_group;
+                let free = self.free & self.group_mask << first;
+                if free == 0 {
+                    ranks &= !(1 << rank);
                     continue;
                 }
-                let Some(place) = self.issued.oldest(kind, flights) else { continue };
-                let flight = flights.get(self.issued.slot(kind, place));
-                let group = usize::from(flight.group);
-                let first = group * self.per_group;
-                let mask = if self.per_group == 64 { u64::MAX } else { (1 << self.per_group) - 1 };
-                let free = self.free >> first & mask;
-                if free != 0 {
-                    let chosen = first + free.trailing_zeros() as usize;
-                    self.enter(kind, place, chosen, flights);
-                    moved = true;
+                self.issued[rank].pop();
+                if self.issued[rank].len == 0 {
+                    self.issued_ranks &= !(1 << rank);
+                    ranks &= !(1 << rank);
                 }
+                self.enter(slot, free.trailing_zeros() as usize, flights);
             }
-            if !moved || self.issued.any == 0 {
-                break;
+            if ranks == 0 {
+                return;
             }
         }
+        // Ports ran out: there may be room left in the next step.
+        self.may_collect = true;
     }
 
-    fn enter(&mut self, kind: UnitKind, place: usize, chosen: usize, flights: &Flights) {
-        let slot = self.issued.take(kind, place);
+    #[inline]
+    fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
         let flight = flights.get(slot);
-        self.full[usize::from(flight.group)] &= !(1 << kind as u8);
+        self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
         self.free &= !(1 << chosen);
-        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources };
+        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources, kind: flight.kind };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
         }
@@ -268,7 +335,7 @@ impl Operands {
     pub(super) fn describe(&self) -> String {
         let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.collectors.len());
         for kind in ALL_KINDS {
-            let (before, after) = (self.issued.taken(kind).count_ones(), self.ready.taken(kind).count_ones());
+            let (before, after) = (u32::from(self.issued[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
             if before + after > 0 {
                 text.push_str(&format!(", {kind:?}: {before} wait for a collector, {after} for the unit"));
             }

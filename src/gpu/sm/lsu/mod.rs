@@ -187,7 +187,7 @@ impl Sm {
             self.work_on_entry(out);
         }
         if self.lsu.entry.is_none()
-            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem, &self.flights)
+            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem)
         {
             let slot = self.operands.ready.take(UnitKind::Mem, place);
             let flight = self.flights.remove(slot);

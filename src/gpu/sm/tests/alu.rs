@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::machine::WarpOrder;
-use crate::gpu::sm::StallReason;
 use crate::gpu::test_machine::test_machine;
 
 /// Gaps between consecutive issues.
