@@ -1,2 +1,7 @@
 //! The warpshard command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warpshard::cli::main()
+}

@@ -1,5 +1,28 @@
-//! Text to checked, resolved machines, workloads and runs.
+//! Text to checked, resolved machines and runs.
+//!
+//! Input: TOML files, the machines that are built in, settings of the command line. Output: [`Machine`] and [`run::RunConfig`]
+//! with every value checked, or [`ConfigErrors`] that name every problem with its place. The stages, in order: [`source`] (as
+//! typed, with places), [`resolve`] (as meant), [`check`] (as a whole), [`load`] (files and layers).
 
+mod blank;
+pub mod check;
+pub mod error;
+pub mod keys;
+pub mod layout;
+pub mod load;
 pub mod machine;
+mod nearest;
+pub mod provenance;
+pub mod quantity;
+pub mod reference;
+pub mod resolve;
+pub mod run;
+pub mod source;
+pub mod value;
 
+pub use error::{ConfigErrors, Problem};
+pub use load::{Builtin, Loaded, builtin_machines};
 pub use machine::Machine;
+pub use provenance::Provenance;
+pub use run::{RunConfig, RunFile};
+pub use source::Override;

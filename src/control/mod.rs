@@ -1,1 +1,18 @@
-//! To be filled.
+//! The seam between the machine and whoever watches it: what a controller sees, when it is asked, what it may decide.
+//!
+//! In: numbers that the engine took from the units at a cut. Out: decisions that the engine carries to the units. This room
+//! is plain data and one trait; it knows neither threads nor models, and the models do not know it.
+
+mod controller;
+mod decision;
+mod knob;
+mod observation;
+mod trigger;
+
+pub use controller::{ControlError, Controller, check};
+pub use decision::{Decision, DecisionSet};
+pub use knob::{Knob, KnobSet};
+pub use observation::{Observation, Seen, Table};
+pub use trigger::{EventSelector, Trigger};
+
+pub use crate::protocol::EventKind;

@@ -1,5 +1,29 @@
 //! Steps shards on threads: epochs, exchange, cuts, control.
+//!
+//! The generic part ([`Plan`], [`run`]) knows units and links but no GPU: a toy machine runs on it in the tests.
 
+mod build;
+mod control;
+mod director;
+mod gpu;
+mod observe;
+mod placement;
+mod plan;
+mod retime;
+mod run;
+mod sim;
 mod unit;
+mod worker;
 
-pub use unit::Unit;
+pub use build::{Built, GpuLayout, ShardCut, build, occupancies};
+pub use control::StopReason;
+pub use director::{Cut, Director, SeenEvent};
+pub use gpu::{GpuDecision, GpuUnit};
+pub use observe::Observer;
+pub use placement::{ShardCost, place};
+pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
+pub use retime::{Timing, retime};
+pub use run::{Progress, RunError, RunOptions, RunResult, simulate};
+pub use sim::{EngineError, EngineFacts, Finished, Settings, run};
+pub use unit::{Unit, Work};
+pub use worker::{LateMessages, Logged, MessageLog};

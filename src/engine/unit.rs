@@ -8,8 +8,8 @@ use crate::protocol::Outbox;
 /// A piece of the machine that one worker steps alone.
 ///
 /// A unit owns its state and sees nothing else: what reaches it comes through [`Unit::deliver`], what leaves it goes
-/// through the [`Outbox`]. All cycles are edges of the unit's own clock in its
-/// own local time: the engine may simulate units skewed against each other, and no unit can tell.
+/// through the [`Outbox`]. All cycles are edges of the unit's own clock in its own local time: the engine may simulate
+/// units skewed against each other, and no unit can tell.
 pub trait Unit: Send + 'static {
     /// What crosses links.
     type Payload: Copy + Send + fmt::Debug + 'static;
@@ -46,6 +46,20 @@ pub trait Unit: Send + 'static {
     /// Carries out a decision that takes effect at cycle `at`, the unit's present.
     fn apply(&mut self, at: Cycle, decision: &Self::Decision);
 
+    /// Work done so far, for a progress display alone.
+    fn progress(&self) -> Work {
+        Work::default()
+    }
+
     /// What the unit waits for, in the words of the machine and with cycles, when it has work left and cannot go on.
     fn waiting(&self) -> Vec<String>;
+}
+
+/// Work that a unit did, for a progress display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Instructions issued.
+    pub instructions: u64,
+    /// Pieces of the workload completed (CTAs).
+    pub tasks: u64,
 }

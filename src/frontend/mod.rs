@@ -4,6 +4,9 @@
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
 
 mod inst;
+pub mod isa;
+pub mod model;
+pub mod sass;
 mod stream;
 mod workload;
 

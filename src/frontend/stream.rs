@@ -5,7 +5,10 @@
 //! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
 //! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::base::LaneMask;
 
@@ -49,6 +52,18 @@ impl WarpStream {
     /// Bytes that the stream occupies.
     pub fn bytes(&self) -> usize {
         self.words.len() * 4
+    }
+
+    /// Whether both streams are the same allocation, as equal warps of a trace are.
+    pub fn shares_memory_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.words, &other.words)
+    }
+
+    /// A hash of the contents, equal for equal streams and the same on every machine run.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.words.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The instruction at `cursor`, which moves behind it; `None` at the end.
@@ -185,6 +200,29 @@ impl StreamBuilder {
         self.head(index, mask, AddressForm::Affine);
         self.wide(base);
         self.words.push(stride as u32);
+    }
+
+    /// Appends instructions without addresses, all lanes active, by their indices, each below 2^24.
+    #[inline]
+    pub fn ops(&mut self, indices: &[u32]) {
+        debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
+        self.words.extend_from_slice(indices);
+        self.len += indices.len() as u32;
+    }
+
+    /// Appends an access of all lanes whose form is known: `tail` is the stride of an affine access, or the 31 differences
+    /// of one in deltas.
+    #[inline]
+    pub fn prepared(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
+        debug_assert!(matches!((form, tail.len()), (AddressForm::Affine, 1) | (AddressForm::Deltas, 31)));
+        self.head(index, LaneMask::FULL, form);
+        self.wide(base);
+        self.words.extend_from_slice(tail);
+    }
+
+    /// Instructions appended so far.
+    pub fn instructions(&self) -> u32 {
+        self.len
     }
 
     /// The finished stream; the builder is empty again and keeps its allocation.

@@ -93,6 +93,10 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     fn failure(&self) -> Option<String> {
         None
     }
+    /// Things accepted though unusual in what was decoded after loading, each with how often it occurred.
+    fn notes(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
 }
 
 /// A kernel launch: what it needs, and its instructions.
@@ -135,5 +139,17 @@ impl Workload {
     /// The kernel of a launch.
     pub fn kernel(&self, index: KernelIndex) -> &Kernel {
         &self.kernels[index.index()]
+    }
+
+    /// The notes of loading and of what was decoded since, equal ones added up.
+    pub fn all_notes(&self) -> Vec<(String, u64)> {
+        let mut all = self.notes.clone();
+        for (text, times) in self.kernels.iter().flat_map(|kernel| kernel.source.notes()) {
+            match all.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, sum)) => *sum += times,
+                None => all.push((text, times)),
+            }
+        }
+        all
     }
 }

@@ -1,5 +1,6 @@
 //! The GPU: grid scheduler and SMs.
 
+pub mod cta;
 pub mod occupancy;
 pub mod sm;
 #[cfg(test)]

@@ -1,3 +1,10 @@
 //! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that joins them into one unit.
 
 pub mod cache;
+pub mod dram;
+pub mod llc;
+mod partition;
+#[cfg(test)]
+mod partition_tests;
+
+pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, arrival_capacity};

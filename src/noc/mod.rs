@@ -1,1 +1,11 @@
-//! To be filled.
+//! The network between SMs and memory partitions: one unit per subnet.
+//!
+//! `crossbar` is the unit; `queues` its input queues in one slab; `calendar` tells it when something becomes visible.
+
+mod calendar;
+mod crossbar;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+pub use crossbar::{Direction, NetCounters, NetDecision, NetSample, Subnet, SubnetPorts};

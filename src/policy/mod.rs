@@ -1,1 +1,6 @@
-//! To be filled.
+//! Policies: what decides limits from observations. One folder per source of policies, and the registry of all.
+//!
+//! A policy knows `base`, `control` and `stats` and nothing of the models: it turns knobs and reads numbers.
+
+pub mod common;
+pub mod registry;

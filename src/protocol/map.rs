@@ -81,13 +81,11 @@ impl AddressMap {
     pub fn within_slice(&self, addr: Addr) -> u64 {
         let mut rest = self.split(addr).rest;
         let mut banks = self.bank_mask;
-        let mut removed = 0;
-        for _ in 0..self.slices_per_partition.trailing_zeros() {
+        for removed in 0..self.slices_per_partition.trailing_zeros() {
             let bit = banks.trailing_zeros() - removed;
             let below = (1 << bit) - 1;
             rest = (rest >> (bit + 1)) << bit | rest & below;
             banks &= banks - 1;
-            removed += 1;
         }
         rest
     }

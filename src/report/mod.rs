@@ -1,1 +1,21 @@
-//! To be filled.
+//! Results as people and programs read them: JSON, CSV, plain text, plots, and the folder that holds them.
+//!
+//! Everything but [`Destination`] is a pure function from an [`Outcome`](crate::stats::Outcome) and
+//! [`HostFacts`](crate::stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
+//! all division happens in [`metrics`].
+
+pub mod csv;
+mod facts;
+mod folder;
+pub mod json;
+pub mod metrics;
+pub mod plot;
+mod summary;
+pub mod text;
+
+pub use facts::{RunFacts, SCHEMA_VERSION};
+pub use folder::{Destination, FolderError, ResultFile};
+pub use summary::summary;
+
+#[cfg(test)]
+mod sample;

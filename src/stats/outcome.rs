@@ -69,8 +69,8 @@ pub struct KernelStats {
 pub struct IntervalRow {
     /// Core cycle at which the interval ended.
     pub cycle: u64,
-    /// The columns, the same in every row.
-    pub counters: Vec<Counted>,
+    /// The columns, the same in every row: kind of component, and the counter summed over all of the kind.
+    pub counters: Vec<(&'static str, Counted)>,
 }
 
 /// A decision of a controller, for the timeline.

@@ -1,1 +1,28 @@
-//! To be filled.
+//! Reproducible experiments over many runs, compared with references. The only room that reads reference results.
+
+pub mod accel_sim;
+pub mod bench;
+mod bench_set;
+mod compare;
+pub mod dispatch;
+mod output;
+mod reference;
+mod traces;
+
+pub use output::{StudyError, StudyOutput};
+pub use traces::{TraceRun, Traces};
+
+/// A study as the command line lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StudyInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub summary: &'static str,
+}
+
+/// All studies.
+pub const STUDIES: &[StudyInfo] = &[
+    StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
+    StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
+];

@@ -1,1 +1,98 @@
-//! The concurrency primitives of warpshard.
+//! The concurrency primitives of warpshard: everything in the project that knows an atomic or says `unsafe`.
+//!
+//! # The problem
+//! A simulated machine is cut into shards, and worker threads step them side by side. Two things must hold at once: the
+//! threads may hardly ever wait for each other, and the result must be the same bytes for any number of threads. Locks
+//! around shared queues give neither.
+//!
+//! # The idea
+//! Time is cut into *epochs* so short that nothing sent inside one can matter to another shard before the next. Inside an
+//! epoch a worker touches only what is its own; all exchange happens at one meeting point between two epochs, and whatever
+//! is handed over carries a number that says from when it may be seen. Then *when a thread happens to run* can change
+//! nothing, and almost all memory needs no synchronisation, because the meeting point supplies it.
+//!
+//! # The terms
+//! * [`EpochBarrier`]: the meeting point. Each worker holds a [`Party`] with a *local state* of its own and reads a
+//!   *shared state*. The last to arrive runs the *control step*, alone, on all of them; then everybody goes on.
+//! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is seen in epoch e+1. It has one
+//!   *slot* per parity of the epoch, so sender and receiver are never in the same one.
+//! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
+//! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
+//!   nothing simulated may depend on it.
+//! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
+//! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
+//!   waits, now or later, is told [`Poisoned`] with who and why, and nobody hangs.
+//!
+//! # An example
+//! Two workers send each other their numbers; the control step counts the epochs and sees all states.
+//!
+//! ```
+//! use warpshard_sync::{EpochBarrier, Party, Receiver, Sender, WaitPolicy, mailbox};
+//!
+//! let (to_second, from_first) = mailbox();
+//! let (to_first, from_second) = mailbox();
+//! // Local state: the two ends of the mailboxes and a sum. Shared state: the present epoch.
+//! let locals = vec![(to_second, from_second, 0), (to_first, from_first, 0)];
+//! let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy::for_threads(2, 2));
+//! let ends = std::thread::scope(|scope| {
+//!     let run = |mut party: Party<(Sender<u64>, Receiver<u64>, u64), u64>| {
+//!         let mut batch = Vec::new();
+//!         while *party.shared() < 10 {
+//!             let worker = party.index() as u64;
+//!             let ((sender, receiver, sum), &epoch) = party.both();
+//!             receiver.receive(epoch, |number| *sum += number);
+//!             batch.push(100 * worker + epoch);
+//!             sender.send(epoch, &mut batch);
+//!             // Last in the epoch or not: afterwards all see the next one.
+//!             party.wait(|epoch, _all| *epoch += 1).expect("nobody breaks off");
+//!         }
+//!         party.finish()
+//!     };
+//!     let threads: Vec<_> = parties.into_iter().map(|party| scope.spawn(move || run(party))).collect();
+//!     threads.into_iter().filter_map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+//! });
+//! let (locals, epochs) = &ends[0];
+//! assert_eq!(*epochs, 10);
+//! // Epochs 0 to 8 were received; what was sent in epoch 9 would be seen in epoch 10.
+//! assert_eq!((locals[0].2, locals[1].2), (900 + 36, 36));
+//! ```
+//!
+//! # How it is checked
+//! All atomics, locks and cells come from one module, which is the standard library's or, under `--cfg loom`, loom's. loom
+//! runs a small model under every interleaving, up to a number of preemptions, and every result that the memory orders
+//! permit; it finds deadlocks, data races on cells and failed assertions. `tests/loom_*.rs` hold one file per primitive and
+//! one test per property:
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p warpshard-sync --release --test 'loom_*'
+//! ```
+//!
+//! `LOOM_MAX_PREEMPTIONS=3` searches further than the default of two. A model that cannot fail proves nothing, so each
+//! property has a deliberate fault (a feature `mutant_*`, effective only under loom) that its test must catch:
+//! `sync/tests/mutants.sh` runs them all.
+//!
+//! # What loom does not see
+//! * arc-swap and crossbeam: under loom the board's pointer is a locked model with the same two atomic operations, so what
+//!   is proved is the stamp protocol. The real pointer is exercised by `tests/stress.rs`, also fit for miri and the thread
+//!   sanitizer.
+//! * More threads, epochs and preemptions than the models have: three parties and three epochs at most.
+//! * The time after an access has begun: a reference that a [`Party`] hands out is checked where it is made. That it ends
+//!   before the next `wait` is the borrow checker's part.
+//! * A conflict of a store with another thread's earlier load, if the storing thread has itself loaded the word in
+//!   between; the `primitive` module makes every access to a 64-bit word visible to loom's search for that reason.
+//! * Spurious wake-ups, which the barrier tolerates because a sleeper looks again; and unwinding on a real thread, which
+//!   `tests/poison.rs` covers.
+
+mod barrier;
+mod board;
+mod mailbox;
+mod mutant;
+mod primitive;
+mod progress;
+mod stop;
+
+pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
+pub use board::{Board, Stamped};
+pub use mailbox::{Receiver, Sender, mailbox};
+pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
+pub use stop::StopFlag;

@@ -153,6 +153,11 @@ impl Sm {
         }
     }
 
+    /// Which SM this is.
+    pub fn id(&self) -> SmId {
+        self.id
+    }
+
     /// Takes a message that becomes visible at cycle `at`; see [`engine::Unit`](crate::engine).
     ///
     /// # Panics

@@ -1,0 +1,88 @@
+//! How fast trace text is decoded on one thread, per kind of line.
+//!
+//! The measure is [`check`], which reads, decodes and walks all streams of an uncompressed file in the page cache.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpshard::frontend::sass::{TraceOptions, check};
+
+const CTAS: u64 = 256;
+const WARPS: u64 = 8;
+
+/// A kernel whose warps all list `lines`, with addresses that depend on the warp.
+fn trace(lines: impl Fn(u64, &mut String) -> u64) -> String {
+    let mut text = format!(
+        "-kernel name = bench\n-kernel id = 1\n-grid dim = ({CTAS},1,1)\n-block dim = ({},1,1)\n-shmem = 0\n-nregs = 32\n\
+         -binary version = 70\n-cuda stream id = 0\n-accelsim tracer version = 4\n-enable lineinfo = 0\n\n#traces format\n\n",
+        WARPS * 32
+    );
+    for cta in 0..CTAS {
+        write!(text, "#BEGIN_TB\n\nthread block = {cta},0,0\n\n").unwrap();
+        for warp in 0..WARPS {
+            let mut body = String::new();
+            let count = lines(cta * WARPS + warp, &mut body);
+            write!(text, "warp = {warp}\ninsts = {count}\n{body}\n").unwrap();
+        }
+        text.push_str("#END_TB\n\n");
+    }
+    text
+}
+
+/// Arithmetic only: the shortest lines, so the most of them per byte.
+fn arithmetic(_: u64, out: &mut String) -> u64 {
+    for i in 0..256u64 {
+        writeln!(out, "{:04x} ffffffff 1 R{} FFMA 3 R{} R4 R5 0 ", 16 * (i % 64), 16 + i % 8, 16 + i % 8).unwrap();
+    }
+    256
+}
+
+/// One access with base and stride among seven other instructions, as streaming kernels have.
+fn strided(warp: u64, out: &mut String) -> u64 {
+    for i in 0..256u64 {
+        if i % 8 == 0 {
+            let address = 0x7f00_0000_0000 + warp * 128 + i * 65536;
+            writeln!(out, "{:04x} ffffffff 1 R2 LDG.E.SYS 1 R4 4 1 {address:#018x} 4 ", 16 * (i % 64)).unwrap();
+        } else {
+            writeln!(out, "{:04x} ffffffff 1 R6 IMAD.WIDE 2 R6 R7 0 ", 16 * (i % 64)).unwrap();
+        }
+    }
+    256
+}
+
+/// Gathers with one address per lane.
+fn lists(warp: u64, out: &mut String) -> u64 {
+    for i in 0..32u64 {
+        write!(out, "{:04x} ffffffff 1 R2 LDG.E.SYS 1 R4 4 0 ", 16 * i).unwrap();
+        for lane in 0..32 {
+            let address = 0x7f00_0000_0000 + (warp * 977 + i * 31 + lane * lane * 7919) % (1 << 24) * 4;
+            write!(out, "{address:#018x} ").unwrap();
+        }
+        out.push('\n');
+    }
+    32
+}
+
+fn decode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decode");
+    group.sample_size(10);
+    for (name, text) in [("arithmetic", trace(arithmetic)), ("strided", trace(strided)), ("lists", trace(lists))] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel-1.traceg");
+        std::fs::write(&path, &text).unwrap();
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(check(&path, &TraceOptions::default()).unwrap().warp_instructions()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    // The plots' text backend has no font to draw with.
+    config = Criterion::default().without_plots();
+    targets = decode
+}
+criterion_main!(benches);

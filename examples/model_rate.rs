@@ -1,0 +1,27 @@
+//! How fast the built-in kernel models generate instructions, on one thread.
+#![expect(clippy::print_stdout, reason = "the numbers are what the example is for")]
+
+use std::time::Instant;
+
+use warpshard::base::CtaIndex;
+use warpshard::frontend::model::{ModelError, builtin, builtin_names};
+
+fn main() -> Result<(), ModelError> {
+    for (name, _) in builtin_names() {
+        let workload = builtin(name, 1, &[])?;
+        let (mut instructions, mut bytes) = (0u64, 0u64);
+        let start = Instant::now();
+        for kernel in &workload.kernels {
+            for cta in 0..kernel.info.ctas() {
+                for warp in &kernel.source.cta(CtaIndex(cta)).warps {
+                    instructions += u64::from(warp.len());
+                    bytes += warp.bytes() as u64;
+                }
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = instructions as f64 / seconds / 1e6;
+        println!("{name:12} {instructions:9} warp instructions {bytes:10} bytes {rate:8.1} M/s");
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! The command line: every command and option with its help.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  warpshard run                                        the default: kernel model gemm_tiled on a V100
+  warpshard run --machine m2090 --workload vecadd      another machine, another model
+  warpshard run --trace traces/bfs/kernelslist.g       a recorded Accel-Sim trace
+  warpshard run --set gpu.sms=56 --out results/p56     a changed machine, a folder of one's own
+  warpshard check my.toml traces/bfs/kernelslist.g     is that valid? nothing is simulated
+  warpshard show machine v100                          every value of a machine, with its source
+
+`warpshard help COMMAND` tells more, `warpshard help exit-codes` lists the exit codes.";
+
+/// A parallel, deterministic simulator of GPUs: cycles, stall reasons and memory traffic of real SASS traces or kernel
+/// models, the same bytes for every number of threads.
+#[derive(Debug, Parser)]
+#[command(name = "warpshard", version = super::VERSION, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate a workload on a machine and write a result folder.
+    Run(Box<RunArgs>),
+    /// Check machines, kernel models and traces without simulating.
+    Check(CheckArgs),
+    /// List what is built in.
+    List(ListArgs),
+    /// Show a machine or a kernel model with all its values.
+    Show(ShowArgs),
+    /// Write a kernel model as an Accel-Sim trace.
+    Trace(TraceArgs),
+    /// List the exit codes.
+    #[command(long_about = exit::table())]
+    ExitCodes,
+}
+
+const RUN_HELP: &str = "\
+The result folder holds stats.json (everything simulated), host.json (what the host did), run.toml (every value of the
+run, resolved), intervals.csv with --interval, timeline.csv with controllers, and summary.txt. It appears when it is
+complete and not before. Ctrl-C ends the run at the next cut with complete results; a second Ctrl-C aborts.
+
+Examples:
+  warpshard run
+  warpshard run --trace traces/bfs/kernelslist.g --threads 8 --kernels 3-10
+  warpshard run --workload gemm_tiled --set gpu.sms=40 --set mem.dram.scheduler=fcfs
+  warpshard run --trace t/kernelslist.g --max-cycles 1000000 --interval 1000 --out results/t";
+
+/// Options of `run`.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_HELP)]
+pub struct RunArgs {
+    /// A built-in machine, or a file that describes one.
+    #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "What")]
+    pub machine: String,
+    /// A recorded trace: its kernelslist.g, whose paths are relative to it.
+    #[arg(long, value_name = "KERNELSLIST", conflicts_with = "workload", help_heading = "What")]
+    pub trace: Option<PathBuf>,
+    /// A built-in kernel model, or a file that describes one [default: gemm_tiled].
+    #[arg(long, value_name = "NAME|FILE", help_heading = "What")]
+    pub workload: Option<String>,
+    /// Only these kernels: their numbers in the trace ("1-4,7", "3-") or a regular expression on their names.
+    #[arg(long, value_name = "RANGE|REGEX", help_heading = "What")]
+    pub kernels: Option<String>,
+    /// Change a value of the machine, or with workload.KEY a parameter of the kernel model; may be given several times.
+    /// `warpshard show` lists the keys.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What")]
+    pub set: Vec<(String, String)>,
+    /// Seed of all random choices of kernel models.
+    #[arg(long, value_name = "S", default_value_t = 1, help_heading = "What")]
+    pub seed: u64,
+    /// Guess where a trace is slightly broken, with a counted note, instead of refusing it.
+    #[arg(long, help_heading = "What")]
+    pub lenient: bool,
+
+    /// Stop after this many core cycles.
+    #[arg(long, value_name = "N", help_heading = "How long and what to record")]
+    pub max_cycles: Option<NonZeroU64>,
+    /// Record a row of counters every N core cycles in intervals.csv.
+    #[arg(long, value_name = "N", help_heading = "How long and what to record")]
+    pub interval: Option<NonZeroU64>,
+
+    /// Worker threads [default: all cores]. Results do not depend on it.
+    #[arg(long, value_name = "N", help_heading = "How")]
+    pub threads: Option<NonZeroU32>,
+    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "How")]
+    pub epoch: Epoch,
+    /// Allow epochs longer than the lookahead, which makes results approximate; they say so.
+    #[arg(long, help_heading = "How")]
+    pub relaxed: bool,
+    /// Bind each worker thread to a core.
+    #[arg(long, help_heading = "How")]
+    pub pin: bool,
+
+    /// The result folder [default: results/MACHINE-WORKLOAD-N with the first N that is free].
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub out: Option<PathBuf>,
+    /// Write into --out even when it holds files that are no results; they stay.
+    #[arg(long, requires = "out", help_heading = "Results")]
+    pub force: bool,
+}
+
+/// Options of `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Machines and kernel models (.toml), traces (kernelslist.g).
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Accept what `run --lenient` accepts.
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+/// Options of `list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// Only this; all of it when left out.
+    pub what: Option<ListWhat>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListWhat {
+    /// Built-in machines.
+    Machines,
+    /// Built-in kernel models.
+    Workloads,
+    /// Counters of the results, with units and meanings.
+    Counters,
+}
+
+/// Options of `show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// A machine or a kernel model.
+    pub what: ShowWhat,
+    /// Its built-in name, or a file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Change a value of the machine, or with workload.KEY a parameter of the model, first; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+}
+
+/// What can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ShowWhat {
+    /// A machine, resolved.
+    Machine,
+    /// A kernel model.
+    Workload,
+}
+
+/// Options of `trace`.
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// A built-in kernel model, or a file that describes one.
+    #[arg(value_name = "NAME|FILE")]
+    pub workload: String,
+    /// The folder for kernelslist.g and the kernels' traces; must not exist yet, or be empty.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Seed of all random choices.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Change a parameter of the model; may be given several times.
+    #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
+    pub set: Vec<(String, String)>,
+}
+
+/// How long an epoch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epoch {
+    /// As long as the machine's lookahead.
+    Auto,
+    /// This many core cycles.
+    Cycles(NonZeroU64),
+}
+
+fn epoch(text: &str) -> Result<Epoch, String> {
+    if text == "auto" {
+        return Ok(Epoch::Auto);
+    }
+    text.parse().map(Epoch::Cycles).map_err(|_| "\"auto\" or a whole number of cycles, at least 1".to_owned())
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE, as in gpu.sms=56".to_owned()),
+    }
+}
+
+fn model_key_value(text: &str) -> Result<(String, String), String> {
+    key_value(text).and_then(|pair| match pair.0.starts_with("workload.") {
+        true => Ok(pair),
+        false => Err("a trace knows no machine; expected workload.KEY=VALUE".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn run(arguments: &[&str]) -> Result<RunArgs, clap::Error> {
+        let cli = Cli::try_parse_from(["warpshard", "run"].iter().chain(arguments))?;
+        match cli.command {
+            Command::Run(args) => Ok(*args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn without_options_run_means_the_embedded_default() {
+        let args = run(&[]).unwrap();
+        assert_eq!((args.machine.as_str(), args.trace, args.workload, args.epoch), ("v100", None, None, Epoch::Auto));
+    }
+
+    #[test]
+    fn a_value_to_set_may_contain_an_equals_sign() {
+        let args = run(&["--set", "a.b=c=d", "--set", "x= 1"]).unwrap();
+        assert_eq!(args.set, [("a.b".to_owned(), "c=d".to_owned()), ("x".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn zero_is_no_epoch_no_interval_and_no_number_of_threads() {
+        for option in ["--epoch", "--interval", "--threads", "--max-cycles"] {
+            assert!(run(&[option, "0"]).is_err(), "{option}");
+            assert!(run(&[option, "7"]).is_ok(), "{option}");
+        }
+    }
+
+    #[test]
+    fn a_trace_and_a_model_contradict_each_other() {
+        assert!(run(&["--trace", "a", "--workload", "b"]).is_err());
+    }
+}

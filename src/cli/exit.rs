@@ -1,0 +1,85 @@
+//! Exit codes: the one table that the program, its help and its documentation share.
+
+use std::fmt::Write as _;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Everything asked for was done; a run that `--max-cycles` stopped, too.
+    Ok = 0,
+    /// The command line is wrong.
+    Usage = 2,
+    /// A machine, run or `--set` value is wrong.
+    Config = 3,
+    /// A trace or kernel model is wrong.
+    Workload = 4,
+    /// The simulated machine stands still with work left.
+    Deadlock = 5,
+    /// Results cannot be written.
+    Output = 6,
+    /// The input asks for something that this version does not simulate.
+    Unsupported = 7,
+    /// The program is at fault.
+    Internal = 70,
+    /// The user interrupted a run, whose results are complete up to that cycle.
+    Interrupted = 130,
+    /// The user interrupted a second time; there are no results.
+    Aborted = 131,
+}
+
+/// Every code with its meaning, ascending.
+pub const TABLE: [(Exit, &str); 10] = [
+    (Exit::Ok, "success; also a run that ended at --max-cycles"),
+    (Exit::Usage, "wrong usage: unknown option, missing value, contradicting options"),
+    (Exit::Config, "bad configuration: machine, run file or --set"),
+    (Exit::Workload, "bad trace or kernel model, or one that cannot be read"),
+    (Exit::Deadlock, "deadlock in the simulated machine; the report on stderr says who waits for what"),
+    (Exit::Output, "results cannot be written (no permission, full disk, folder in use); nothing is left behind"),
+    (Exit::Unsupported, "the input is well-formed but asks for something this version does not simulate"),
+    (Exit::Internal, "internal error, please report it with the message on stderr"),
+    (Exit::Interrupted, "interrupted by Ctrl-C; the results are complete up to the cycle at which the run stopped"),
+    (Exit::Aborted, "interrupted a second time; no results were written"),
+];
+
+/// The table as text, one code per line.
+pub fn table() -> String {
+    let mut text = String::from("Exit codes:\n");
+    for (exit, meaning) in TABLE {
+        let _ = writeln!(text, "  {:>3}  {meaning}", exit as u8);
+    }
+    text
+}
+
+/// Why a command failed: what to tell the user, and with which code to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// How the program ends.
+    pub exit: Exit,
+    /// A sentence for the user, in lower case; may have several lines.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure that ends the program with `exit`.
+    pub fn new(exit: Exit, message: impl ToString) -> Self {
+        Self { exit, message: message.to_string() }
+    }
+}
+
+impl From<crate::report::FolderError> for Failure {
+    fn from(error: crate::report::FolderError) -> Self {
+        Self::new(Exit::Output, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_ascend_and_each_has_a_line() {
+        assert!(TABLE.windows(2).all(|pair| (pair[0].0 as u8) < pair[1].0 as u8));
+        assert_eq!(table().lines().count(), TABLE.len() + 1);
+    }
+}

@@ -1,0 +1,104 @@
+//! From options to a machine and a workload, and what to say when they are wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::{Loaded, Machine, Override};
+use crate::frontend::model::{self, Model};
+use crate::frontend::sass::{self, DecodeClock, TraceOptions};
+use crate::frontend::{Command, Workload};
+
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// The model that runs when nothing is named.
+pub(super) const DEFAULT_MODEL: &str = "gemm_tiled";
+
+/// Settings of this table go to the parameters of the kernel model.
+const MODEL_PREFIX: &str = "workload.";
+
+/// The settings of `--set`, by whom they concern.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// Those of the machine.
+    pub(super) machine: Vec<Override>,
+    /// Parameters of the model and their values.
+    pub(super) model: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Sorts the pairs of `--set`.
+    pub(super) fn of(set: &[(String, String)]) -> Self {
+        let mut settings = Self::default();
+        for (key, value) in set {
+            match key.strip_prefix(MODEL_PREFIX) {
+                Some(parameter) => settings.model.push((parameter.to_owned(), value.clone())),
+                None => settings.machine.push(Override::new(key, value)),
+            }
+        }
+        settings
+    }
+}
+
+/// Loads a machine; what is odd about it goes to standard error.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn machine(name: &str, settings: &[Override]) -> Result<Loaded, Failure> {
+    let loaded = Machine::load(name, settings).map_err(|errors| Failure::new(Exit::Config, errors))?;
+    for warning in &loaded.warnings {
+        output::warn(&format!("warning: {}", warning.to_string().trim_end()));
+    }
+    Ok(loaded)
+}
+
+/// Where a workload came from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// A recorded trace.
+    Trace {
+        /// As the user named it.
+        path: PathBuf,
+    },
+    /// A kernel model.
+    Model {
+        /// Its built-in name, or its file.
+        name: String,
+        /// Its parameters as they are.
+        parameters: Vec<(String, i64)>,
+    },
+}
+
+/// Loads a trace; the time that reading and decoding take is added to `clock`.
+///
+/// # Errors
+/// Everything that is wrong with it, as far as loading looks.
+pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
+    let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
+    let workload = sass::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
+    Ok((workload, Origin::Trace { path: path.to_owned() }))
+}
+
+/// Loads a kernel model by its built-in name, or from a path when `name` contains a `/` or ends in `.toml`.
+///
+/// # Errors
+/// Everything that is wrong with it or with the parameters set.
+pub(super) fn model(name: &str, seed: u64, parameters: &[(String, String)]) -> Result<Model, Failure> {
+    let loaded = if name.contains('/') || name.ends_with(".toml") {
+        Model::load(Path::new(name), seed, parameters)
+    } else {
+        model::builtin_model(name, seed, parameters)
+    };
+    loaded.map_err(|error| Failure::new(Exit::Workload, error))
+}
+
+/// A model as what a run executes.
+pub(super) fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
+    (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
+}
+
+/// Bytes that the host copies to the device.
+pub(super) fn copied_bytes(commands: &[Command]) -> u64 {
+    let bytes = |command: &Command| if let Command::CopyToDevice { bytes, .. } = command { *bytes } else { 0 };
+    commands.iter().map(bytes).sum()
+}

@@ -1,0 +1,178 @@
+//! The progress bar: simulated cycles, finished CTAs, speed and remaining time, on a terminal only.
+//!
+//! A thread of its own draws what the engine sends; the engine never waits for it. Rates come from an exponential mean over
+//! a few seconds, so that the estimate follows a run whose speed changes.
+
+use std::io::IsTerminal as _;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::engine::Progress;
+use crate::report::text::{count, seconds, si};
+
+/// Seconds over which the speed is averaged.
+const MEMORY: f64 = 3.0;
+
+/// A bar on standard error, drawn until it is dropped.
+pub(super) struct ProgressView {
+    sender: Option<Sender<Progress>>,
+    painter: Option<JoinHandle<()>>,
+}
+
+impl ProgressView {
+    /// A bar when standard error is a terminal, and nothing otherwise.
+    pub(super) fn start() -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { sender: None, painter: None };
+        }
+        // A full channel is news that nobody has looked at yet: the engine drops what does not fit.
+        let (sender, receiver) = crossbeam_channel::bounded(64);
+        let painter = std::thread::Builder::new().name("progress".into()).spawn(move || paint(&receiver)).ok();
+        Self { sender: painter.is_some().then_some(sender), painter }
+    }
+
+    /// Where the engine sends its news; `None` when nobody looks.
+    pub(super) fn sender(&self) -> Option<Sender<Progress>> {
+        self.sender.clone()
+    }
+}
+
+impl Drop for ProgressView {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(painter) = self.painter.take() {
+            // A painter that panicked has said so; the run does not depend on it.
+            let _ = painter.join();
+        }
+    }
+}
+
+fn paint(news: &Receiver<Progress>) {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
+    let spinner = ProgressStyle::with_template("{spinner} {msg}");
+    let full = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
+    let (Ok(spinner), Ok(full)) = (spinner, full) else { return };
+    bar.set_style(spinner);
+    let mut speed = Speed::new(Instant::now());
+    let mut latest: Option<Progress> = None;
+    loop {
+        match news.recv_timeout(Duration::from_millis(250)) {
+            Ok(progress) => {
+                // Only the newest of a burst is drawn.
+                let progress = news.try_iter().last().unwrap_or(progress);
+                speed.update(Instant::now(), &progress);
+                if progress.ctas > 0 && bar.length().is_none() {
+                    bar.set_style(full.clone());
+                }
+                if progress.ctas > 0 {
+                    bar.set_length(progress.ctas);
+                    bar.set_position(progress.ctas_done);
+                }
+                bar.set_message(message(&progress, &speed));
+                latest = Some(progress);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(progress) = &latest {
+                    bar.set_message(message(progress, &speed));
+                }
+                bar.tick();
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    bar.finish_and_clear();
+}
+
+fn message(progress: &Progress, speed: &Speed) -> String {
+    let eta = speed.remaining(progress).map_or_else(String::new, |left| format!("  {} left", seconds(left)));
+    format!(
+        "cycle {}  {}/{} CTAs  {}instr/s{eta}",
+        count(progress.cycles),
+        count(progress.ctas_done),
+        count(progress.ctas),
+        si(speed.instructions),
+    )
+}
+
+/// Averaged rates.
+struct Speed {
+    /// When the last news came.
+    at: Instant,
+    /// Warp instructions until then.
+    seen_instructions: u64,
+    /// CTAs until then.
+    seen_ctas: u64,
+    /// Warp instructions per second.
+    instructions: f64,
+    /// CTAs per second.
+    ctas: f64,
+    /// Whether anything was averaged yet.
+    started: bool,
+}
+
+impl Speed {
+    fn new(at: Instant) -> Self {
+        Self { at, seen_instructions: 0, seen_ctas: 0, instructions: 0.0, ctas: 0.0, started: false }
+    }
+
+    fn update(&mut self, now: Instant, progress: &Progress) {
+        let elapsed = now.duration_since(self.at).as_secs_f64();
+        // Shorter spans are mostly noise of the scheduler of the host.
+        if elapsed < 0.05 {
+            return;
+        }
+        let weight = if self.started { 1.0 - (-elapsed / MEMORY).exp() } else { 1.0 };
+        let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / elapsed;
+        self.instructions += weight * (rate(progress.warp_instructions, self.seen_instructions) - self.instructions);
+        self.ctas += weight * (rate(progress.ctas_done, self.seen_ctas) - self.ctas);
+        (self.seen_instructions, self.seen_ctas) = (progress.warp_instructions, progress.ctas_done);
+        (self.at, self.started) = (now, true);
+    }
+
+    /// Seconds until the last CTA ends, if CTAs end at all.
+    fn remaining(&self, progress: &Progress) -> Option<f64> {
+        let left = progress.ctas.saturating_sub(progress.ctas_done) as f64;
+        (self.ctas > 0.0).then(|| left / self.ctas)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(warp_instructions: u64, ctas_done: u64) -> Progress {
+        Progress { cycles: 1000, warp_instructions, ctas_done, ctas: 100 }
+    }
+
+    #[test]
+    fn a_steady_run_has_its_own_speed_and_the_right_end() {
+        let start = Instant::now();
+        let mut speed = Speed::new(start);
+        for second in 1..=5 {
+            speed.update(start + Duration::from_secs(second), &progress(1000 * second, 10 * second));
+        }
+        assert!((speed.instructions - 1000.0).abs() < 1e-6);
+        assert!((speed.remaining(&progress(5000, 50)).unwrap() - 5.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_speed_follows_a_run_that_slows_down() {
+        let start = Instant::now();
+        let mut speed = Speed::new(start);
+        speed.update(start + Duration::from_secs(1), &progress(1000, 10));
+        speed.update(start + Duration::from_secs(11), &progress(2000, 20));
+        assert!(speed.instructions < 150.0 && speed.instructions > 99.0, "{}", speed.instructions);
+    }
+
+    #[test]
+    fn before_the_first_cta_ends_nothing_is_promised() {
+        let start = Instant::now();
+        let mut speed = Speed::new(start);
+        speed.update(start + Duration::from_secs(1), &progress(1000, 0));
+        assert_eq!(speed.remaining(&progress(1000, 0)), None);
+        assert!(!message(&progress(1000, 0), &speed).contains("left"));
+    }
+}

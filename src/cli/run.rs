@@ -1,0 +1,175 @@
+//! `warpshard run`: from options to a result folder and a report.
+
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use warpshard_sync::StopFlag;
+
+use crate::config::Machine;
+use crate::engine::{self, RunError, RunOptions};
+use crate::frontend::Workload;
+use crate::frontend::sass::DecodeClock;
+use crate::report::text::Style;
+use crate::report::{Destination, ResultFile, RunFacts, csv, json, summary};
+use crate::stats::{EndedBy, HostFacts, Outcome};
+
+use super::args::{Epoch, RunArgs};
+use super::exit::{Exit, Failure};
+use super::inputs::{self, Origin, Settings};
+use super::progress::ProgressView;
+use super::{interrupt, output, runfile, select};
+
+/// Where results go when nothing is said.
+const RESULTS: &str = "results";
+
+/// Simulates, writes the results, prints the report.
+///
+/// # Errors
+/// When the machine or the workload is wrong, the simulated machine stands still, or results cannot be written.
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let settings = Settings::of(&args.set);
+    let loaded = inputs::machine(&args.machine, &settings.machine)?;
+    let threads = threads(args);
+    // A folder that cannot be written is found before a long trace is read.
+    let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
+    let clock = Arc::new(DecodeClock::default());
+    let (workload, origin) = workload(args, &settings, threads, &clock)?;
+    let destination = match named {
+        Some(folder) => folder,
+        None => Destination::numbered(Path::new(RESULTS), &file_name(&format!("{}-{}", loaded.machine.name, workload.name)))?,
+    };
+
+    let facts = RunFacts::of(&loaded.machine, &workload.name, args.seed);
+    let kernels = workload.kernels.len();
+    let stop = StopFlag::new();
+    let asked = stop.clone();
+    interrupt::install(move || {
+        let before = asked.requested();
+        asked.request();
+        before
+    });
+
+    let decoded_before = clock.seconds();
+    let prepared = started.elapsed().as_secs_f64() - decoded_before;
+    let (outcome, mut host) = simulate(&loaded.machine, Arc::new(workload), args, threads, stop)?;
+    let decoded_meanwhile = clock.seconds() - decoded_before;
+    host.startup_seconds += prepared;
+    host.decode_seconds = clock.seconds();
+    // Workers wait for decoding side by side, so their waiting shortens the simulation by its mean.
+    host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / threads as f64).max(0.0);
+    host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
+
+    let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
+    let folder = destination.write(&files(&facts, &outcome, &host, run_toml))?;
+    output::print(&summary(&facts, &outcome, &host, output::stdout_style()))?;
+    output::print(&format!("\nResults in {}\n", folder.display()))?;
+    Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+fn threads(args: &RunArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    args.threads.map_or_else(cores, |threads| threads.get() as usize)
+}
+
+fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
+    let (workload, origin) = match &args.trace {
+        Some(_) if !settings.model.is_empty() => {
+            let key = &settings.model[0].0;
+            return Err(Failure::new(Exit::Usage, format!("--set workload.{key}: a trace has no parameters, only kernel models have")));
+        }
+        Some(path) => inputs::trace(path, threads, args.lenient, clock)?,
+        None => {
+            let name = args.workload.as_deref().unwrap_or(inputs::DEFAULT_MODEL);
+            inputs::model_workload(name, &inputs::model(name, args.seed, &settings.model)?)
+        }
+    };
+    let workload = match &args.kernels {
+        Some(wanted) => select::select(workload, wanted)?,
+        None => workload,
+    };
+    Ok((workload, origin))
+}
+
+/// `text` as the name of a file: what could mean something to a file system or shell becomes an underscore.
+fn file_name(text: &str) -> String {
+    let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.chars().map(|c| if safe(c) { c } else { '_' }).take(120).collect()
+}
+
+fn simulate(
+    machine: &Machine,
+    workload: Arc<Workload>,
+    args: &RunArgs,
+    threads: usize,
+    stop: StopFlag,
+) -> Result<(Outcome, HostFacts), Failure> {
+    let view = ProgressView::start();
+    let epoch = match args.epoch {
+        Epoch::Auto => None,
+        Epoch::Cycles(cycles) => Some(cycles.get()),
+    };
+    let options = RunOptions {
+        threads,
+        epoch,
+        relaxed: args.relaxed,
+        max_cycles: args.max_cycles.map(NonZeroU64::get),
+        interval: args.interval.map(NonZeroU64::get),
+        pin: args.pin,
+        stop,
+        progress: view.sender(),
+        ..RunOptions::default()
+    };
+    match engine::simulate(machine, &workload, options) {
+        Ok(result) => Ok((result.outcome, result.host)),
+        Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
+    }
+}
+
+fn exit_of(error: &RunError) -> Exit {
+    match error {
+        RunError::Config(_) => Exit::Config,
+        RunError::Trace(_) => Exit::Workload,
+        RunError::Deadlock(_) => Exit::Deadlock,
+        RunError::Panic(_) => Exit::Internal,
+    }
+}
+
+fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Vec<ResultFile> {
+    let mut files = vec![
+        ResultFile::new("stats.json", json::stats(facts, outcome)),
+        ResultFile::new("host.json", json::host(facts, outcome, host)),
+        ResultFile::new("run.toml", run_toml),
+        ResultFile::new("intervals.csv", csv::intervals(&outcome.intervals)),
+        ResultFile::new("summary.txt", summary(facts, outcome, host, Style::Plain)),
+    ];
+    if !outcome.timeline.is_empty() {
+        files.push(ResultFile::new("timeline.csv", csv::timeline(&outcome.timeline)));
+    }
+    files
+}
+
+/// The most memory that this process held at once, where the host tells.
+fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_with_a_strange_name_gets_a_harmless_folder() {
+        assert_eq!(file_name("v100-../a b<int>"), "v100-.._a_b_int_");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_peak_memory_of_this_process_is_at_least_a_megabyte() {
+        assert!(peak_memory_bytes().unwrap() > 1 << 20);
+    }
+}

@@ -1,0 +1,69 @@
+//! `run.toml`: every value of a run with its origin. The file loads as a machine, because machines pass over `[run]`.
+
+use std::fmt::Write as _;
+
+use super::args::{Epoch, RunArgs};
+use super::inputs::Origin;
+
+/// The settings of a run, as text to be put behind the machine's.
+pub(super) fn run_table(args: &RunArgs, origin: &Origin, threads: usize, kernels: usize, facts: &crate::report::RunFacts) -> String {
+    let mut lines = Lines(String::new());
+    let given = |given: bool| if given { "command line" } else { "default" };
+    lines.head("run");
+    lines.text("version", &facts.version, "this program");
+    lines.text("commit", &facts.commit, "this program");
+    lines.value("seed", args.seed, given(args.seed != 1));
+    lines.value("threads", threads, if args.threads.is_some() { "command line" } else { "default: all cores" });
+    match args.epoch {
+        Epoch::Auto => lines.text("epoch", "auto", "default: the lookahead"),
+        Epoch::Cycles(cycles) => lines.value("epoch", cycles, "command line"),
+    }
+    lines.value("relaxed", args.relaxed, given(args.relaxed));
+    lines.value("pin", args.pin, given(args.pin));
+    lines.value("lenient", args.lenient, given(args.lenient));
+    if let Some(cycles) = args.max_cycles {
+        lines.value("max_cycles", cycles, "command line");
+    }
+    if let Some(cycles) = args.interval {
+        lines.value("interval", cycles, "command line");
+    }
+    if let Some(wanted) = &args.kernels {
+        lines.text("select_kernels", wanted, "command line");
+    }
+    lines.head("run.workload");
+    lines.text("name", &facts.workload, "the workload");
+    lines.value("kernels", kernels, "the workload");
+    match origin {
+        Origin::Trace { path } => {
+            lines.text("trace", &path.display().to_string(), "command line");
+            if let Ok(absolute) = path.canonicalize() {
+                lines.text("trace_path", &absolute.display().to_string(), "where it was found");
+            }
+        }
+        Origin::Model { name, parameters } => {
+            lines.text("model", name, given(args.workload.is_some()));
+            lines.head("run.workload.parameters");
+            for (key, value) in parameters {
+                let set = args.set.iter().any(|(set, _)| set.strip_prefix("workload.") == Some(key));
+                lines.value(key, value, if set { "command line" } else { "the model" });
+            }
+        }
+    }
+    lines.0
+}
+
+struct Lines(String);
+
+impl Lines {
+    fn head(&mut self, table: &str) {
+        let _ = write!(self.0, "\n[{table}]\n");
+    }
+
+    fn text(&mut self, key: &str, text: &str, origin: &str) {
+        self.value(key, toml::Value::from(text), origin);
+    }
+
+    fn value(&mut self, key: &str, value: impl std::fmt::Display, origin: &str) {
+        let _ = writeln!(self.0, "{:<40} # {origin}", format!("{key} = {value}"));
+    }
+}

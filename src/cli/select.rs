@@ -1,0 +1,166 @@
+//! `--kernels`: keeps some launches of a workload.
+//!
+//! Copies stay, because they say what lies in memory; the launches that stay are counted anew and keep their numbers and
+//! names.
+
+use regex::Regex;
+
+use crate::base::KernelIndex;
+use crate::frontend::{Command, KernelInfo, Workload};
+
+use super::exit::{Exit, Failure};
+
+/// Which kernels are meant.
+#[derive(Debug)]
+enum Selection {
+    /// Those whose number lies in one of these inclusive ranges.
+    Numbers(Vec<(u64, u64)>),
+    /// Those whose name matches somewhere.
+    Name(Regex),
+}
+
+impl Selection {
+    /// Reads "3", "1-4,7", "3-" or a regular expression.
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let usage = |message: String| Failure::new(Exit::Usage, format!("--kernels {text}: {message}"));
+        if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',') {
+            let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+            return ranges.map(Self::Numbers).ok_or_else(|| usage("expected numbers and ascending ranges, as in 1-4,7 or 3- or -9".into()));
+        }
+        Regex::new(text).map(Self::Name).map_err(|error| usage(format!("neither a range nor a regular expression: {error}")))
+    }
+
+    fn includes(&self, kernel: &KernelInfo) -> bool {
+        match self {
+            Self::Numbers(ranges) => ranges.iter().any(|&(first, last)| (first..=last).contains(&kernel.id)),
+            Self::Name(pattern) => pattern.is_match(&kernel.name),
+        }
+    }
+}
+
+/// "7", "1-4", "3-" and "-9" as inclusive ranges.
+fn range(text: &str) -> Option<(u64, u64)> {
+    let Some((first, last)) = text.split_once('-') else {
+        let number = text.parse().ok()?;
+        return Some((number, number));
+    };
+    if first.is_empty() && last.is_empty() {
+        return None;
+    }
+    let first = if first.is_empty() { 0 } else { first.parse().ok()? };
+    let last = if last.is_empty() { u64::MAX } else { last.parse().ok()? };
+    (first <= last).then_some((first, last))
+}
+
+/// The workload with the selected kernels only.
+///
+/// # Errors
+/// When `wanted` is no selection, or selects nothing.
+pub(super) fn select(workload: Workload, wanted: &str) -> Result<Workload, Failure> {
+    let selection = Selection::parse(wanted)?;
+    let mut new_index = Vec::with_capacity(workload.kernels.len());
+    let mut kept = Vec::new();
+    for kernel in &workload.kernels {
+        let keep = selection.includes(&kernel.info);
+        new_index.push(keep.then_some(KernelIndex(kept.len() as u16)));
+        if keep {
+            kept.push(kernel.clone());
+        }
+    }
+    if kept.is_empty() {
+        return Err(Failure::new(Exit::Usage, nothing_selected(&workload, wanted)));
+    }
+    let commands = workload.commands.into_iter().filter_map(|command| match command {
+        Command::Launch(kernel) => new_index[kernel.index()].map(Command::Launch),
+        copy @ Command::CopyToDevice { .. } => Some(copy),
+    });
+    Ok(Workload { commands: commands.collect(), kernels: kept, ..workload })
+}
+
+fn nothing_selected(workload: &Workload, wanted: &str) -> String {
+    const SHOWN: usize = 8;
+    let mut text = format!("--kernels {wanted} selects none of the {} kernels of {}", workload.kernels.len(), workload.name);
+    for kernel in workload.kernels.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {:>4}  {}", kernel.info.id, kernel.info.name));
+    }
+    if workload.kernels.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", workload.kernels.len() - SHOWN));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::{Addr, CtaIndex, StreamId};
+    use crate::frontend::{CtaProgram, CtaSource, Dim3, Kernel};
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl CtaSource for Nothing {
+        fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
+            Arc::default()
+        }
+    }
+
+    fn workload() -> Workload {
+        let one = Dim3 { x: 1, y: 1, z: 1 };
+        let kernel = |id: u64, name: &str| Kernel {
+            info: KernelInfo {
+                name: name.into(),
+                id,
+                grid: one,
+                block: one,
+                shared_bytes: 0,
+                registers: 1,
+                stream: StreamId(0),
+                shared_base: Addr(0),
+                local_base: Addr(0),
+            },
+            source: Arc::new(Nothing),
+        };
+        let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 4 };
+        let launch = |index| Command::Launch(KernelIndex(index));
+        Workload {
+            name: "w".into(),
+            commands: vec![copy(0), launch(0), launch(1), copy(8), launch(2), launch(3)],
+            kernels: vec![kernel(1, "saxpy"), kernel(2, "gemm_nn"), kernel(5, "gemm_nt"), kernel(9, "saxpy")],
+            notes: Vec::new(),
+        }
+    }
+
+    fn ids(wanted: &str) -> Vec<u64> {
+        select(workload(), wanted).unwrap().kernels.iter().map(|k| k.info.id).collect()
+    }
+
+    #[test]
+    fn ranges_and_expressions_select_by_number_and_name() {
+        assert_eq!(ids("2"), [2]);
+        assert_eq!(ids("1-2,9"), [1, 2, 9]);
+        assert_eq!(ids("3-"), [5, 9]);
+        assert_eq!(ids("-2"), [1, 2]);
+        assert_eq!(ids("^gemm"), [2, 5]);
+        assert_eq!(ids("nt$"), [5]);
+    }
+
+    #[test]
+    fn copies_stay_in_their_places_and_launches_are_counted_anew() {
+        let selected = select(workload(), "gemm").unwrap();
+        let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 4 };
+        let launch = |index| Command::Launch(KernelIndex(index));
+        assert_eq!(selected.commands, [copy(0), launch(0), copy(8), launch(1)]);
+    }
+
+    #[test]
+    fn what_selects_nothing_is_wrong_usage_and_shows_what_there_is() {
+        let failure = select(workload(), "7-8").unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.message.contains("none of the 4 kernels") && failure.message.contains("5  gemm_nt"), "{}", failure.message);
+        for wrong in ["4-2", "-", "1,,2", "(", "99999999999999999999"] {
+            assert_eq!(select(workload(), wrong).unwrap_err().exit, Exit::Usage, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `warpshard show`: a machine or a kernel model with all its values.
+
+use crate::report::text::{Align, Style, Table, count};
+
+use super::args::{ShowArgs, ShowWhat};
+use super::exit::{Exit, Failure};
+use super::inputs::{self, Settings};
+use super::output;
+
+/// Shows what was asked for.
+///
+/// # Errors
+/// When it does not exist or is wrong, or standard output cannot be written.
+pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    let settings = Settings::of(&args.set);
+    let text = match args.what {
+        ShowWhat::Machine => inputs::machine(&args.name, &settings.machine)?.provenance.to_toml(),
+        ShowWhat::Workload => workload(&args.name, &settings.model)?,
+    };
+    output::print(&text).map(|()| Exit::Ok)
+}
+
+fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failure> {
+    const SHOWN: usize = 40;
+    let model = inputs::model(name, 1, parameters)?;
+    let mut text = format!("{}: {}\n\nParameters (--set workload.KEY=VALUE changes them)\n", model.name, model.summary);
+    let mut table = Table::new(&[("key", Align::Left), ("value", Align::Right)]);
+    for (key, value) in &model.parameters {
+        table.row(vec![key.clone(), value.to_string()]);
+    }
+    text.push_str(&table.render(Style::Plain));
+    text.push_str(&format!("\nKernels ({} bytes are copied to the device first)\n", count(inputs::copied_bytes(&model.commands))));
+    let columns = ["grid", "block", "registers", "shared", "instructions"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[("id", Align::Right), ("name", Align::Left)][..], &columns].concat());
+    for kernel in model.kernels.iter().take(SHOWN) {
+        let info = &kernel.kernel.info;
+        table.row(vec![
+            info.id.to_string(),
+            info.name.clone(),
+            info.grid.to_string(),
+            info.block.to_string(),
+            info.registers.to_string(),
+            info.shared_bytes.to_string(),
+            count(kernel.mnemonics.len() as u64),
+        ]);
+    }
+    text.push_str(&table.render(Style::Plain));
+    if model.kernels.len() > SHOWN {
+        text.push_str(&format!("  and {} more\n", model.kernels.len() - SHOWN));
+    }
+    Ok(text)
+}

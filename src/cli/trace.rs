@@ -1,0 +1,73 @@
+//! `warpshard trace`: writes a kernel model as an Accel-Sim trace that this and other simulators read.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use crate::base::CtaIndex;
+use crate::frontend::Command;
+use crate::frontend::model::ModelKernel;
+use crate::frontend::sass::write_kernel;
+use crate::report::text::counted;
+
+use super::args::TraceArgs;
+use super::exit::{Exit, Failure};
+use super::inputs::{self, Settings};
+use super::output;
+
+/// Models use the instructions of Volta, whose binary version is its compute capability.
+const BINARY_VERSION: u32 = 70;
+
+/// Writes the trace. It appears when it is complete and not before.
+///
+/// # Errors
+/// When the model is wrong, or the folder holds something or cannot be written.
+pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
+    let model = inputs::model(&args.workload, args.seed, &Settings::of(&args.set).model)?;
+    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write the trace to {}: {error}", args.out.display()));
+    let parent = args.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(failure)?;
+    // Renaming replaces an empty folder and fails on any other, but only after all the work.
+    if fs::read_dir(&args.out).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", args.out.display())));
+    }
+    let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(failure)?;
+    let permissions = fs::metadata(parent).map_err(failure)?.permissions();
+    fs::set_permissions(folder.path(), permissions).map_err(failure)?;
+    for (index, kernel) in model.kernels.iter().enumerate() {
+        write(&folder.path().join(file_name(index)), kernel).map_err(failure)?;
+    }
+    fs::write(folder.path().join("kernelslist.g"), list(&model.commands)).map_err(failure)?;
+    fs::rename(folder.path(), &args.out).map_err(failure)?;
+    let _renamed = folder.keep();
+    let list = args.out.join("kernelslist.g");
+    output::print(&format!("{} written; warpshard run --trace {}\n", counted(model.kernels.len() as u64, "kernel"), list.display()))
+        .map(|()| Exit::Ok)
+}
+
+fn file_name(index: usize) -> String {
+    format!("kernel-{}.traceg", index + 1)
+}
+
+/// Copies and launches in program order.
+fn list(commands: &[Command]) -> String {
+    let mut text = String::new();
+    for command in commands {
+        let _ = match command {
+            Command::CopyToDevice { addr, bytes } => writeln!(text, "MemcpyHtoD,{:#018x},{bytes}", addr.0),
+            Command::Launch(kernel) => writeln!(text, "{}", file_name(kernel.index())),
+        };
+    }
+    text
+}
+
+fn write(path: &Path, kernel: &ModelKernel) -> io::Result<()> {
+    let kernel_info = &kernel.kernel.info;
+    let mut ctas = (0..kernel_info.ctas()).map(|cta| kernel.kernel.source.cta(CtaIndex(cta)));
+    let code = kernel.kernel.source.cta(CtaIndex(0)).code.clone();
+    let mut out = BufWriter::new(File::create_new(path)?);
+    write_kernel(&mut out, kernel_info, BINARY_VERSION, &code, &kernel.mnemonics, &mut ctas)?;
+    out.flush()?;
+    out.get_ref().sync_all()
+}

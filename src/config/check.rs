@@ -1,0 +1,120 @@
+//! What must hold between the values of a machine, beyond what each key checks alone.
+
+mod caches;
+mod memory;
+mod network;
+mod sm;
+
+use super::error::{Place, Problem};
+use super::machine::Machine;
+use super::resolve::{Origin, Setting};
+use super::value::Value;
+use crate::base::{Frequency, TimeBase};
+
+/// Collects what is wrong, with the place of the key that is most likely to be mended.
+struct Checker<'a> {
+    settings: &'a [Setting],
+    problems: &'a mut Vec<Problem>,
+    warnings: &'a mut Vec<Problem>,
+}
+
+/// Checks a machine whose keys all have values of their kinds.
+pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
+    let mut checker = Checker { settings, problems, warnings };
+    clocks(machine, &mut checker);
+    dispatch(machine, &mut checker);
+    sm::check(&machine.gpu.sm, &mut checker);
+    caches::check(machine, &mut checker);
+    network::check(machine, &mut checker);
+    memory::check(&machine.mem, &mut checker);
+}
+
+impl Checker<'_> {
+    /// Reports `message` at `key` unless `holds`.
+    fn require(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+        if !holds {
+            let problem = self.problem(key, message()).help(help());
+            self.problems.push(problem);
+        }
+    }
+
+    /// Warns of `message` at `key` unless `holds`.
+    fn advise(&mut self, holds: bool, key: &str, message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
+        if !holds {
+            let warning = self.problem(key, message()).help(help());
+            self.warnings.push(warning);
+        }
+    }
+
+    fn power_of_two(&mut self, key: &str, value: u64, why: &str) {
+        let below = if value == 0 { 1 } else { 1 << value.ilog2() };
+        self.require(
+            value.is_power_of_two(),
+            key,
+            || format!("`{key}` is {value}, expected a power of two"),
+            || format!("{why}; the nearest are {below} and {}", 2 * below),
+        );
+    }
+
+    fn problem(&self, key: &str, message: String) -> Problem {
+        match self.place(key) {
+            Some(place) => Problem::at(place, message),
+            None => Problem::nowhere(message).help(format!("`{key}` has its default value here")),
+        }
+    }
+
+    fn setting(&self, key: &str) -> &Setting {
+        let setting = self.settings.iter().find(|setting| setting.key.path == key);
+        setting.unwrap_or_else(|| panic!("a check names the key {key}, which was not read"))
+    }
+
+    fn value(&self, key: &str) -> &Value {
+        &self.setting(key).value
+    }
+
+    fn place(&self, key: &str) -> Option<&Place> {
+        match &self.setting(key).origin {
+            Origin::Given(place) => Some(place),
+            Origin::Default => None,
+        }
+    }
+}
+
+fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
+    let clocks = &machine.clocks;
+    let named = [("clocks.core", clocks.core), ("clocks.noc", clocks.noc), ("clocks.llc", clocks.llc), ("clocks.dram", clocks.dram)];
+    let zero = |f: Frequency| f.0 == 0;
+    for (key, frequency) in named {
+        checker.require(
+            !zero(frequency),
+            key,
+            || format!("`{key}` is 0 MHz, expected a clock that runs"),
+            || "leave the unit idle rather than stop its clock".to_owned(),
+        );
+    }
+    if named.iter().all(|(_, frequency)| !zero(*frequency)) {
+        let list: Vec<String> = named.iter().map(|(_, frequency)| frequency.to_string()).collect();
+        checker.require(
+            TimeBase::of(&named.map(|(_, frequency)| frequency)).is_some(),
+            "clocks.core",
+            || format!("the clocks {} have no common base tick of a femtosecond or more", list.join(", ")),
+            || "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor, such as whole MHz".to_owned(),
+        );
+    }
+}
+
+fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
+    let dispatch = &machine.gpu.dispatch;
+    let round_trip = 2 * dispatch.latency;
+    checker.advise(
+        dispatch.launch_latency >= round_trip,
+        "gpu.dispatch.launch_latency",
+        || {
+            format!(
+                "`gpu.dispatch.launch_latency` is {} cycles, less than {round_trip}: twice `gpu.dispatch.latency`; kernels start as early as messages allow",
+                dispatch.launch_latency
+            )
+        },
+        || "word of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency".to_owned(),
+    );
+}

@@ -1,0 +1,91 @@
+//! Checks of the L1 and the LLC.
+
+use super::super::machine::{Cache, Machine, SetIndex, Sm};
+use super::super::quantity::Bytes;
+use super::Checker;
+use crate::base::{LINE_BYTES, SECTOR_BYTES};
+
+pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
+    if let Some(cache) = &machine.gpu.sm.l1.cache {
+        geometry("gpu.sm.l1.cache", cache, checker);
+    }
+    geometry("mem.llc", &machine.mem.llc, checker);
+    checker.power_of_two("gpu.sm.l1.banks", machine.gpu.sm.l1.banks.into(), "an address picks its bank by its sector bits");
+    unified(&machine.gpu.sm, checker);
+}
+
+fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
+    let sets = format!("{table}.sets");
+    checker.power_of_two(&sets, cache.sets.into(), "an address picks its set by its bits");
+    let hashable = match cache.index {
+        SetIndex::Linear => None,
+        SetIndex::Ipoly => Some(("ipoly", 2..=1024)),
+        SetIndex::Fermi => Some(("fermi", 32..=64)),
+    };
+    if let Some((name, range)) = hashable {
+        checker.require(
+            range.contains(&cache.sets),
+            &format!("{table}.index"),
+            || format!("`{table}.index` is \"{name}\" with {} sets, expected {} to {} sets", cache.sets, range.start(), range.end()),
+            || format!("the hash is defined for these; set `{sets}` so, or index = \"linear\""),
+        );
+    }
+    let port = format!("{table}.port_bytes");
+    checker.power_of_two(&port, cache.port_bytes.into(), "a sector takes a whole number of transfers, or one transfer moves whole sectors");
+    let at_most = if cache.sectored { "a sectored cache" } else { "a line" };
+    checker.require(
+        u64::from(cache.port_bytes) <= LINE_BYTES,
+        &port,
+        || format!("`{port}` is {}, expected at most {LINE_BYTES} B", Bytes(cache.port_bytes.into())),
+        || format!("{at_most} never moves more than {LINE_BYTES} B at once; a sector is {SECTOR_BYTES} B"),
+    );
+}
+
+/// The split of a unified memory must leave a whole number of ways at every choice.
+fn unified(sm: &Sm, checker: &mut Checker<'_>) {
+    let (Some(unified), Some(cache)) = (&sm.l1.unified, &sm.l1.cache) else {
+        return;
+    };
+    let options = "gpu.sm.l1.unified.shared_options";
+    let list: Vec<String> = unified.shared_options.iter().map(|size| Bytes(u64::from(*size)).to_string()).collect();
+    let list = list.join(", ");
+    checker.require(
+        unified.shared_options.is_sorted_by(|a, b| a < b) && !unified.shared_options.is_empty(),
+        options,
+        || format!("`{options}` is [{list}], expected at least one size, in ascending order"),
+        || "a kernel gets the first that is enough for it".to_owned(),
+    );
+    let Some(&largest) = unified.shared_options.iter().max() else {
+        return;
+    };
+    checker.require(
+        largest >= sm.shared_bytes,
+        options,
+        || {
+            format!(
+                "`{options}` ends at {}, expected at least `gpu.sm.shared_bytes`, {}",
+                Bytes(largest.into()),
+                Bytes(sm.shared_bytes.into())
+            )
+        },
+        || "else no choice fits CTAs that fill the shared memory".to_owned(),
+    );
+    checker.require(
+        largest < unified.total_bytes,
+        "gpu.sm.l1.unified.total_bytes",
+        || {
+            let total = Bytes(unified.total_bytes.into());
+            format!("`gpu.sm.l1.unified.total_bytes` is {total}, expected more than the largest shared memory, {}", Bytes(largest.into()))
+        },
+        || "what shared memory leaves is the L1".to_owned(),
+    );
+    let way = u64::from(cache.sets) * LINE_BYTES;
+    for size in unified.shared_options.iter().chain([&unified.total_bytes]) {
+        checker.require(
+            u64::from(*size).is_multiple_of(way),
+            if *size == unified.total_bytes { "gpu.sm.l1.unified.total_bytes" } else { options },
+            || format!("{} of the unified memory is not a whole number of ways", Bytes(u64::from(*size))),
+            || format!("a way of the L1 is {} sets of {LINE_BYTES} B, {}", cache.sets, Bytes(way)),
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Checks of an SM.
+
+use super::super::machine::{CoreStyle, Sm};
+use super::Checker;
+use crate::base::WARP_SIZE;
+
+pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
+    let slots = sm.warps * WARP_SIZE;
+    checker.require(
+        sm.max_threads <= slots,
+        "gpu.sm.max_threads",
+        || format!("`gpu.sm.max_threads` is {}, expected at most {slots}: {} warps of {WARP_SIZE} threads", sm.max_threads, sm.warps),
+        || format!("raise `gpu.sm.warps` to {} or lower the threads", sm.max_threads.div_ceil(WARP_SIZE)),
+    );
+    checker.require(
+        sm.registers.is_multiple_of(sm.register_granularity),
+        "gpu.sm.registers",
+        || {
+            format!(
+                "`gpu.sm.registers` is {}, expected a multiple of `gpu.sm.register_granularity`, {}",
+                sm.registers, sm.register_granularity
+            )
+        },
+        || "the rest could never be allocated".to_owned(),
+    );
+    checker.require(
+        sm.shared_bytes.is_multiple_of(sm.shared_granularity),
+        "gpu.sm.shared_bytes",
+        || {
+            format!(
+                "`gpu.sm.shared_bytes` is {} B, expected a multiple of `gpu.sm.shared_granularity`, {} B",
+                sm.shared_bytes, sm.shared_granularity
+            )
+        },
+        || "the rest could never be allocated".to_owned(),
+    );
+    checker.power_of_two("gpu.sm.shared.banks", sm.shared.banks.into(), "an address picks its bank by its low bits");
+    checker.power_of_two("gpu.sm.operands.banks", sm.operands.banks.into(), "a register picks its bank by its low bits");
+    for (key, cache) in [("gpu.sm.fetch.icache", sm.fetch.icache), ("gpu.sm.fetch.ccache", sm.fetch.ccache)] {
+        if let Some(cache) = cache {
+            checker.power_of_two(&format!("{key}.sets"), cache.sets.into(), "an address picks its set by its low bits");
+            checker.power_of_two(&format!("{key}.line_bytes"), cache.line_bytes.into(), "an address picks its line by its high bits");
+        }
+    }
+    if sm.style == CoreStyle::SubCores {
+        sub_cores(sm, checker);
+    }
+}
+
+/// With sub-cores every scheduler has the same share of everything.
+fn sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
+    let units = &sm.units;
+    let shares = [
+        ("gpu.sm.warps", sm.warps),
+        ("gpu.sm.operands.collectors", sm.operands.collectors),
+        ("gpu.sm.operands.banks", sm.operands.banks),
+        ("gpu.sm.units.sp", units.sp),
+        ("gpu.sm.units.int", units.int),
+        ("gpu.sm.units.sfu", units.sfu),
+        ("gpu.sm.units.dp", units.dp),
+        ("gpu.sm.units.tensor", units.tensor),
+        ("gpu.sm.units.branch", units.branch),
+        ("gpu.sm.units.texture", units.texture),
+        ("gpu.sm.units.uniform", units.uniform),
+    ];
+    for (key, count) in shares {
+        checker.require(
+            count.is_multiple_of(sm.schedulers),
+            key,
+            || format!("`{key}` is {count}, expected a multiple of `gpu.sm.schedulers`, {}", sm.schedulers),
+            || "with style = \"sub-cores\" every scheduler owns the same share; style = \"shared\" shares them all".to_owned(),
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Keys that every cache has.
+
+use super::super::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
+
+/// A cache none of whose keys has been read yet.
+pub(super) const NO_CACHE: Cache = Cache {
+    sets: 0,
+    ways: 0,
+    sectored: false,
+    write: WritePolicy::Back,
+    write_miss: WriteMiss::NoAllocate,
+    allocate: Allocate::OnMiss,
+    index: SetIndex::Linear,
+    mshrs: 0,
+    mshr_merge: 0,
+    miss_queue: 0,
+    port_bytes: 0,
+};
+
+/// `cache_keys!(NAME, "table.", "-option, ", |m| cache of m, .when(..))`: the keys of one cache as a constant list.
+macro_rules! cache_keys {
+    ($list:ident, $table:literal, $option:literal, |$machine:ident| $cache:expr $(, .when($flag:literal, $value:literal))?) => {
+        pub(super) const $list: &[$crate::config::keys::Key] = {
+            use $crate::config::keys::{Field, Key, choices::Words};
+            use $crate::config::machine::{Allocate, SetIndex, WriteMiss, WritePolicy};
+            use $crate::config::value::Kind;
+            macro_rules! member {
+                ($name:ident, $kind:expr, $doc:literal, $part:literal) => {
+                    Key::new(concat!($table, stringify!($name)), $kind, $doc, |$machine, value| $cache.$name = Field::of(value))
+                        .option(concat!($option, $part))
+                        $(.when($flag, $value))?
+                };
+            }
+            &[
+                member!(sets, Kind::Count(1, 65536), "Sets.", "nsets"),
+                member!(ways, Kind::Count(1, 1024), "Ways.", "assoc"),
+                member!(sectored, Kind::Flag, "Whether lines are filled sector by sector.", "S or N"),
+                member!(write, WritePolicy::KIND, "When written data reaches the next level.", "wr"),
+                member!(write_miss, WriteMiss::KIND, "What a write miss does.", "wr_alloc"),
+                member!(allocate, Allocate::KIND, "Whether a miss reserves its line when sent or when filled.", "alloc"),
+                member!(index, SetIndex::KIND, "Set index function.", "set_index_fn"),
+                member!(mshrs, Kind::Count(1, 65536), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
+                member!(mshr_merge, Kind::Count(1, 65536), "Requests merged into one outstanding miss.", "mshr merge"),
+                member!(miss_queue, Kind::Count(1, 65536), "Misses waiting to leave for the next level.", "mq"),
+                member!(port_bytes, Kind::Bytes(1), "What the data port moves in a cycle.", "data_port_width"),
+            ]
+        };
+    };
+}
+pub(super) use cache_keys;

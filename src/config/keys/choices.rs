@@ -1,0 +1,78 @@
+//! The words for the machine's enumerations.
+
+use super::super::machine::{Allocate, Arbiter, CoreStyle, DramScheduler, SetIndex, WarpOrder, WriteMiss, WritePolicy};
+use super::super::value::{Choice, Kind, Value};
+use super::Field;
+use crate::protocol::PartitionHash;
+
+/// An enumeration with a word for each variant.
+pub(super) trait Words: Sized {
+    /// What its keys take.
+    const KIND: Kind;
+}
+
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal: $doc:literal,)+ }) => {
+        impl Words for $name {
+            const KIND: Kind = Kind::Choice(&[$(Choice { name: $word, doc: $doc }),+]);
+        }
+
+        impl Field for $name {
+            fn of(value: &Value) -> Self {
+                match value {
+                    Value::Choice(position) => [$(Self::$variant),+][*position],
+                    other => panic!("{other:?} for a choice"),
+                }
+            }
+        }
+    };
+}
+
+words!(CoreStyle {
+    SubCores = "sub-cores": "each scheduler has its own collectors, register banks and units (Volta and later)",
+    Shared = "shared": "all schedulers share them (Fermi to Pascal)",
+});
+
+words!(WarpOrder {
+    Lrr = "lrr": "loose round robin",
+    Gto = "gto": "greedy, then oldest",
+});
+
+words!(WritePolicy {
+    Back = "back": "at eviction",
+    Through = "through": "at once",
+    LocalBackGlobalThrough = "local-back-global-through": "local memory at eviction, global memory at once, evicting the line (Fermi)",
+});
+
+words!(WriteMiss {
+    NoAllocate = "no-allocate": "goes past the cache",
+    FetchOnWrite = "fetch-on-write": "reads the sector, then writes",
+    LazyFetchOnRead = "lazy-fetch-on-read": "writes with byte masks; a later read of a partly written sector fetches it",
+});
+
+words!(Allocate {
+    OnMiss = "on-miss": "when the miss is sent",
+    OnFill = "on-fill": "when the data comes",
+});
+
+words!(SetIndex {
+    Linear = "linear": "low bits of the line address",
+    Ipoly = "ipoly": "irreducible-polynomial hash (Rau, ISCA 1991)",
+    Fermi = "fermi": "the hash of Fermi's L1 (Nugteren et al., HPCA 2014)",
+});
+
+words!(Arbiter {
+    RoundRobin = "round-robin": "one pointer for the switch",
+    Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+});
+
+words!(DramScheduler {
+    Fcfs = "fcfs": "first come, first served",
+    FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+});
+
+words!(PartitionHash {
+    Linear = "linear": "the address bits as they are",
+    Xor = "xor": "exclusive or with the next bits up",
+    Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
+});

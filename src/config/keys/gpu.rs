@@ -1,0 +1,31 @@
+//! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
+
+use super::super::value::Kind;
+use super::{Field, Key, key};
+
+pub(super) const KEYS: &[Key] = &[
+    key!("name", Kind::Text, "The machine's name, as reports print it; the file's name without `.toml` if not given.", |m| m.name),
+    key!("decision_latency", Kind::Cycles("core", 0), "From a controller's decision to its effect.", |m| m.decision_latency).default("0"),
+    key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
+    key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
+    key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
+    key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
+    key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms).option("-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster"),
+    key!("gpu.dispatch.latency", Kind::Cycles("core", 1), "Latency of the links between the grid scheduler and the SMs, each way.", |m| m
+        .gpu
+        .dispatch
+        .latency),
+    key!("gpu.dispatch.ahead", Kind::Count(0, 64), "CTAs bound to an SM beyond those resident.", |m| m.gpu.dispatch.ahead).default("1"),
+    key!(
+        "gpu.dispatch.launch_latency",
+        Kind::Cycles("core", 0),
+        "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",
+        |m| m.gpu.dispatch.launch_latency
+    )
+    .option("-gpgpu_kernel_launch_latency"),
+    key!("gpu.dispatch.max_kernels", Kind::Count(1, 1024), "Kernels that may run at once on the chip.", |m| m.gpu.dispatch.max_kernels)
+        .option("-gpgpu_max_concurrent_kernel"),
+    key!("gpu.dispatch.share_sm", Kind::Flag, "Whether CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
+        .default("false")
+        .option("-gpgpu_concurrent_kernel_sm"),
+];

@@ -1,0 +1,75 @@
+//! Keys of the memory side of an SM: shared memory, the load/store unit and the L1 data cache.
+
+use super::super::machine::{Machine, UnifiedL1};
+use super::super::value::Kind;
+use super::cache::{NO_CACHE, cache_keys};
+use super::{Field, Key, key};
+
+pub(super) const KEYS: &[Key] = &[
+    key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Banks of four bytes.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),
+    key!("gpu.sm.shared.latency", Kind::Cycles("core", 1), "From access to data, without conflicts.", |m| m.gpu.sm.shared.latency)
+        .option("-gpgpu_smem_latency"),
+    key!(
+        "gpu.sm.lsu.sector_requests",
+        Kind::Flag,
+        "Whether the coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).",
+        |m| m.gpu.sm.lsu.sector_requests
+    )
+    .option("-gpgpu_coalesce_arch, 40 and above"),
+    key!("gpu.sm.lsu.response_queue", Kind::Count(1, 65536), "Replies that wait between the network and the L1.", |m| m
+        .gpu
+        .sm
+        .lsu
+        .response_queue)
+    .option("-gpgpu_n_ldst_response_buffer_size"),
+    key!("gpu.sm.lsu.ejection_queue", Kind::Count(1, 65536), "Packets that wait between the network and the SM.", |m| m
+        .gpu
+        .sm
+        .lsu
+        .ejection_queue)
+    .option("-gpgpu_n_cluster_ejection_buffer_size"),
+    key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
+    key!("gpu.sm.l1.latency", Kind::Cycles("core", 1), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
+        .option("-gpgpu_l1_latency"),
+    key!(
+        "gpu.sm.l1.write_ratio",
+        Kind::Percent,
+        "Lines that may be dirty or partially written before writes evict rather than allocate.",
+        |m| m.gpu.sm.l1.write_ratio
+    )
+    .default("\"0 %\"")
+    .option("-gpgpu_l1_cache_write_ratio"),
+    key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
+        .option("-gpgpu_flush_l1_cache"),
+    Key::new(
+        "gpu.sm.l1.cache.present",
+        Kind::Flag,
+        "Whether the SM has an L1; without one the other keys of the table are not read.",
+        |m, value| m.gpu.sm.l1.cache = bool::of(value).then_some(NO_CACHE),
+    )
+    .default("true")
+    .option("-gpgpu_gmem_skip_L1D"),
+];
+
+cache_keys!(L1_CACHE_KEYS, "gpu.sm.l1.cache.", "-gpgpu_cache:dl1, ", |m| m.gpu.sm.l1.cache.get_or_insert(NO_CACHE), .when("gpu.sm.l1.cache.present", true));
+
+pub(super) const UNIFIED_KEYS: &[Key] = &[
+    Key::new(
+        "gpu.sm.l1.unified.adaptive",
+        Kind::Flag,
+        "Whether L1 and shared memory divide one memory by what a kernel needs; else the L1's geometry stays as written.",
+        |m, value| m.gpu.sm.l1.unified = bool::of(value).then(|| UnifiedL1 { total_bytes: 0, shared_options: Vec::new() }),
+    )
+    .default("false")
+    .option("-gpgpu_adaptive_cache_config"),
+    key!("gpu.sm.l1.unified.total_bytes", Kind::Bytes(1), "Size of the unified memory.", |m| unified(m).total_bytes)
+        .when("gpu.sm.l1.unified.adaptive", true)
+        .option("-gpgpu_unified_l1d_size"),
+    key!("gpu.sm.l1.unified.shared_options", Kind::Sizes, "Shared memory sizes to choose from, ascending.", |m| unified(m).shared_options)
+        .when("gpu.sm.l1.unified.adaptive", true)
+        .option("-gpgpu_shmem_option"),
+];
+
+fn unified(machine: &mut Machine) -> &mut UnifiedL1 {
+    machine.gpu.sm.l1.unified.get_or_insert_with(|| UnifiedL1 { total_bytes: 0, shared_options: Vec::new() })
+}

@@ -1,0 +1,176 @@
+//! Every key of a machine, declared once: its name, what it takes, what it means, where its value comes from in
+//! Accel-Sim's configurations, its default, and the field of [`Machine`] that it sets.
+//!
+//! The reader, the writer, the checks for unknown and missing keys and the reference in `docs/machines.md` all walk this list.
+
+mod cache;
+mod choices;
+mod gpu;
+mod l1;
+mod memory;
+mod sm;
+mod units;
+
+pub use units::CLASSES;
+
+use super::machine::Machine;
+use super::value::{Kind, Value};
+
+/// The declaration of a key.
+#[derive(Debug)]
+pub struct Key {
+    /// The whole dotted name.
+    pub path: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it means.
+    pub doc: &'static str,
+    /// The value when none is given, as TOML; `None` makes the key required.
+    pub default: Option<&'static str>,
+    /// The corresponding option of Accel-Sim, where there is one.
+    pub option: Option<&'static str>,
+    /// The key is read only when this flag has this value.
+    pub when: Option<(&'static str, bool)>,
+    /// Sets the field.
+    pub set: fn(&mut Machine, &Value),
+}
+
+impl Key {
+    const fn new(path: &'static str, kind: Kind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
+        Self { path, kind, doc, default: None, option: None, when: None, set }
+    }
+
+    const fn default(mut self, toml: &'static str) -> Self {
+        self.default = Some(toml);
+        self
+    }
+
+    const fn option(mut self, option: &'static str) -> Self {
+        self.option = Some(option);
+        self
+    }
+
+    const fn when(mut self, flag: &'static str, value: bool) -> Self {
+        self.when = Some((flag, value));
+        self
+    }
+
+    /// The table that the key stands in.
+    pub fn table(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// The key without its table.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+}
+
+/// All keys, in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
+pub fn all() -> impl Iterator<Item = &'static Key> {
+    let sm = sm::KEYS.iter().chain(units::KEYS).chain(units::TIMING_KEYS);
+    let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
+    let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(memory::DRAM_KEYS);
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(memory)
+}
+
+/// The key of that name.
+pub fn find(path: &str) -> Option<&'static Key> {
+    all().find(|key| key.path == path)
+}
+
+/// Conversion from a value that its key's kind has checked.
+trait Field {
+    fn of(value: &Value) -> Self;
+}
+
+impl Field for u32 {
+    fn of(value: &Value) -> Self {
+        let number = u64::of(value);
+        number.try_into().unwrap_or_else(|_| panic!("a kind let {number} through for a field of 32 bits"))
+    }
+}
+
+impl Field for u64 {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Number(number) => *number,
+            other => panic!("{other:?} for a number"),
+        }
+    }
+}
+
+impl Field for bool {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Flag(flag) => *flag,
+            other => panic!("{other:?} for a flag"),
+        }
+    }
+}
+
+impl Field for String {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Text(text) => text.clone(),
+            other => panic!("{other:?} for a text"),
+        }
+    }
+}
+
+impl Field for crate::base::Frequency {
+    fn of(value: &Value) -> Self {
+        Self(u64::of(value))
+    }
+}
+
+impl Field for Vec<u32> {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Sizes(sizes) => sizes.iter().map(|size| u32::of(&Value::Number(*size))).collect(),
+            other => panic!("{other:?} for a list of sizes"),
+        }
+    }
+}
+
+/// `key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms)`: a key that sets one field.
+macro_rules! key {
+    ($path:literal, $kind:expr, $doc:literal, |$machine:ident| $field:expr) => {
+        Key::new($path, $kind, $doc, |$machine, value| $field = Field::of(value))
+    };
+}
+use key;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_grouped_by_table_and_after_their_flags() {
+        let mut seen: Vec<&str> = Vec::new();
+        let mut tables: Vec<&str> = Vec::new();
+        for key in all() {
+            assert!(!seen.contains(&key.path), "{} is declared twice", key.path);
+            if tables.last() != Some(&key.table()) {
+                assert!(!tables.contains(&key.table()), "{} stands apart from its table", key.path);
+                tables.push(key.table());
+            }
+            if let Some((flag, _)) = key.when {
+                assert!(seen.contains(&flag), "{} comes before its flag {flag}", key.path);
+                assert_eq!(find(flag).unwrap().kind, Kind::Flag);
+            }
+            if let Some(default) = key.default {
+                let raw = super::super::source::raw_of_text(&format!("x = {default}"));
+                key.kind.read(&raw).unwrap_or_else(|e| panic!("default of {}: {e:?}", key.path));
+            }
+            seen.push(key.path);
+        }
+    }
+
+    #[test]
+    fn every_key_says_what_it_means_in_a_sentence() {
+        for key in all() {
+            assert!(key.doc.ends_with('.') && key.doc.starts_with(char::is_uppercase), "{}: {:?}", key.path, key.doc);
+        }
+    }
+}

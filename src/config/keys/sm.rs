@@ -1,0 +1,124 @@
+//! Keys of an SM: its slots and storage, schedulers, fetch and operand collection.
+
+use super::super::machine::{CoreStyle, Machine, SimpleCache, WarpOrder};
+use super::super::value::Kind;
+use super::choices::Words;
+use super::{Field, Key, key};
+
+const CORE: Kind = Kind::Cycles("core", 1);
+
+pub(super) const KEYS: &[Key] = &[
+    key!("gpu.sm.warps", Kind::Count(1, 64), "Warp slots.", |m| m.gpu.sm.warps).option("-gpgpu_shader_core_pipeline, threads / 32"),
+    key!("gpu.sm.max_ctas", Kind::Count(1, 64), "CTA slots.", |m| m.gpu.sm.max_ctas).option("-gpgpu_shader_cta"),
+    key!("gpu.sm.max_threads", Kind::Count(32, 2048), "Threads, at most `warps` times 32.", |m| m.gpu.sm.max_threads)
+        .option("-gpgpu_shader_core_pipeline"),
+    key!("gpu.sm.registers", Kind::Count(32, 1 << 24), "Registers of 32 bits in the register file.", |m| m.gpu.sm.registers)
+        .option("-gpgpu_shader_registers"),
+    key!("gpu.sm.register_granularity", Kind::Count(1, 65536), "Registers are allocated to a warp in multiples of this many.", |m| m
+        .gpu
+        .sm
+        .register_granularity),
+    key!("gpu.sm.shared_bytes", Kind::Bytes(0), "Shared memory that CTAs can use.", |m| m.gpu.sm.shared_bytes).option("-gpgpu_shmem_size"),
+    key!("gpu.sm.shared_granularity", Kind::Bytes(1), "Shared memory is allocated to a CTA in multiples of this size.", |m| m
+        .gpu
+        .sm
+        .shared_granularity),
+    key!("gpu.sm.style", CoreStyle::KIND, "Whether schedulers own their register banks and execution units.", |m| m.gpu.sm.style)
+        .option("-gpgpu_sub_core_model"),
+    key!("gpu.sm.schedulers", Kind::Count(1, 8), "Warp schedulers; warp slot w belongs to scheduler w modulo this number.", |m| m
+        .gpu
+        .sm
+        .schedulers)
+    .option("-gpgpu_num_sched_per_core"),
+    key!("gpu.sm.order", WarpOrder::KIND, "The order in which a scheduler considers its warps.", |m| m.gpu.sm.order)
+        .option("-gpgpu_scheduler"),
+    key!("gpu.sm.issue_width", Kind::Count(1, 2), "Instructions that a scheduler may issue in a cycle, from one warp.", |m| m
+        .gpu
+        .sm
+        .issue_width)
+    .default("1")
+    .option("-gpgpu_max_insn_issue_per_warp"),
+    key!(
+        "gpu.sm.dual_issue_distinct",
+        Kind::Flag,
+        "Whether two instructions issued in one cycle must go to different kinds of unit.",
+        |m| m.gpu.sm.dual_issue_distinct
+    )
+    .default("true")
+    .option("-gpgpu_dual_issue_diff_exec_units"),
+    key!("gpu.sm.result_buses", Kind::Count(1, 64), "Writes into the register file per cycle from fixed-latency units.", |m| m
+        .gpu
+        .sm
+        .result_buses)
+    .option("-gpgpu_pipeline_widths, EX_WB"),
+    key!("gpu.sm.fetch.buffer", Kind::Count(1, 8), "Decoded instructions that a warp's buffer holds.", |m| m.gpu.sm.fetch.buffer)
+        .option("IBUFFER_SIZE, a constant of its sources"),
+    key!("gpu.sm.fetch.warps_per_cycle", Kind::Count(1, 64), "Warps fetched for per cycle, over the SM.", |m| m
+        .gpu
+        .sm
+        .fetch
+        .warps_per_cycle)
+    .option("-gpgpu_inst_fetch_throughput"),
+    Key::new(
+        "gpu.sm.fetch.icache.perfect",
+        Kind::Flag,
+        "Whether every instruction fetch hits; else the other keys of the table describe the instruction cache.",
+        |m, value| m.gpu.sm.fetch.icache = (!bool::of(value)).then_some(NO_CACHE),
+    )
+    .default("true")
+    .option("-gpgpu_perfect_inst_const_cache"),
+    key!("gpu.sm.fetch.icache.sets", Kind::Count(1, 65536), "Sets.", |m| icache(m).sets)
+        .when("gpu.sm.fetch.icache.perfect", false)
+        .option("-gpgpu_cache:il1, nsets"),
+    key!("gpu.sm.fetch.icache.ways", Kind::Count(1, 1024), "Ways.", |m| icache(m).ways)
+        .when("gpu.sm.fetch.icache.perfect", false)
+        .option("-gpgpu_cache:il1, assoc"),
+    key!("gpu.sm.fetch.icache.line_bytes", Kind::Bytes(16), "Bytes of a line.", |m| icache(m).line_bytes)
+        .when("gpu.sm.fetch.icache.perfect", false)
+        .option("-gpgpu_cache:il1, bsize"),
+    key!("gpu.sm.fetch.icache.miss_latency", CORE, "What a miss takes.", |m| icache(m).miss_latency)
+        .when("gpu.sm.fetch.icache.perfect", false),
+    Key::new(
+        "gpu.sm.fetch.ccache.perfect",
+        Kind::Flag,
+        "Whether every constant access hits; else the other keys of the table describe the constant cache.",
+        |m, value| m.gpu.sm.fetch.ccache = (!bool::of(value)).then_some(NO_CACHE),
+    )
+    .default("true")
+    .option("-gpgpu_perfect_inst_const_cache"),
+    key!("gpu.sm.fetch.ccache.sets", Kind::Count(1, 65536), "Sets.", |m| ccache(m).sets)
+        .when("gpu.sm.fetch.ccache.perfect", false)
+        .option("-gpgpu_const_cache:l1, nsets"),
+    key!("gpu.sm.fetch.ccache.ways", Kind::Count(1, 1024), "Ways.", |m| ccache(m).ways)
+        .when("gpu.sm.fetch.ccache.perfect", false)
+        .option("-gpgpu_const_cache:l1, assoc"),
+    key!("gpu.sm.fetch.ccache.line_bytes", Kind::Bytes(16), "Bytes of a line.", |m| ccache(m).line_bytes)
+        .when("gpu.sm.fetch.ccache.perfect", false)
+        .option("-gpgpu_const_cache:l1, bsize"),
+    key!("gpu.sm.fetch.ccache.miss_latency", CORE, "What a miss takes.", |m| ccache(m).miss_latency)
+        .when("gpu.sm.fetch.ccache.perfect", false),
+    key!("gpu.sm.operands.collectors", Kind::Count(1, 64), "Collector units of the SM.", |m| m.gpu.sm.operands.collectors)
+        .option("-gpgpu_operand_collector_num_units_gen"),
+    key!("gpu.sm.operands.banks", Kind::Count(1, 64), "Register banks of the SM.", |m| m.gpu.sm.operands.banks)
+        .option("-gpgpu_num_reg_banks"),
+    key!("gpu.sm.operands.bank_ports", Kind::Count(1, 8), "Reads that a bank serves in a cycle.", |m| m.gpu.sm.operands.bank_ports)
+        .option("-gpgpu_reg_file_port_throughput"),
+    key!(
+        "gpu.sm.operands.ports",
+        Kind::Count(1, 64),
+        "Instructions that may enter and leave the collectors per cycle, over the SM.",
+        |m| m.gpu.sm.operands.ports
+    )
+    .option("-gpgpu_operand_collector_num_in_ports_gen"),
+];
+
+/// A cache none of whose keys has been read yet.
+const NO_CACHE: SimpleCache = SimpleCache { sets: 0, ways: 0, line_bytes: 0, miss_latency: 0 };
+
+fn icache(machine: &mut Machine) -> &mut SimpleCache {
+    machine.gpu.sm.fetch.icache.get_or_insert(NO_CACHE)
+}
+
+fn ccache(machine: &mut Machine) -> &mut SimpleCache {
+    machine.gpu.sm.fetch.ccache.get_or_insert(NO_CACHE)
+}

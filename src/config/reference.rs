@@ -1,0 +1,45 @@
+//! The key reference of `docs/machines.md`, made from the declarations of the keys.
+
+use super::keys::{self, Key};
+use super::resolve::FILE_KEYS;
+use super::value::Kind;
+
+/// All keys as Markdown tables, one per table of a machine file.
+pub fn key_reference() -> String {
+    let mut text = String::from("### At the top of the file\n\n");
+    text += HEAD;
+    for (name, doc) in FILE_KEYS {
+        text += &format!("| `{name}` | a text | none | {doc} | |\n");
+    }
+    let mut table = "";
+    for key in keys::all() {
+        if key.table() != table {
+            table = key.table();
+            text += &format!("\n### `[{table}]`\n\n{HEAD}");
+        }
+        text += &row(key);
+    }
+    text
+}
+
+const HEAD: &str = "| key | takes | default | meaning | in Accel-Sim |\n|---|---|---|---|---|\n";
+
+fn row(key: &Key) -> String {
+    let default = match (key.default, key.when) {
+        (Some(default), _) => format!("`{default}`"),
+        (None, Some((flag, value))) => {
+            let flag = flag.rsplit('.').next().unwrap_or(flag);
+            format!("required if `{flag} = {value}`")
+        }
+        (None, None) => "required".to_owned(),
+    };
+    let takes = match key.kind {
+        Kind::Choice(choices) => {
+            let words: Vec<String> = choices.iter().map(|choice| format!("`\"{}\"` ({})", choice.name, choice.doc)).collect();
+            words.join(", ")
+        }
+        kind => kind.describe(),
+    };
+    let option = key.option.map(|option| format!("`{option}`")).unwrap_or_default();
+    format!("| `{}` | {takes} | {default} | {} | {option} |\n", key.name(), key.doc)
+}

@@ -1,0 +1,116 @@
+//! The second stage: entries of all layers become one machine, and every value keeps where it came from.
+//!
+//! A later layer wins over an earlier one: the bottom of the `extends` chain, then what extends it, then the command line.
+
+use rustc_hash::FxHashMap;
+
+use super::blank::blank;
+use super::error::{Place, Problem};
+use super::keys::{self, Key};
+use super::machine::Machine;
+use super::source::{Entry, Schema, raw_of_text};
+use super::value::Value;
+
+/// Keys of a machine file that describe the file and not the machine.
+pub const FILE_KEYS: [(&str, &str); 2] =
+    [("extends", "The machine whose values hold where this file gives none."), ("summary", "One line on what the machine is.")];
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The text at this place.
+    Given(Place),
+    /// The key's default.
+    Default,
+}
+
+/// A value of the resolved machine.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its key.
+    pub key: &'static Key,
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// The keys that a machine file may have.
+pub fn schema() -> Schema {
+    let keys = FILE_KEYS.iter().map(|(key, _)| *key).chain(keys::all().map(|key| key.path)).collect();
+    Schema { keys, foreign: vec!["run"] }
+}
+
+/// Resolves `layers`, the first the weakest. `at` is where missing keys are missed.
+pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (Machine, Vec<Setting>) {
+    let mut given: FxHashMap<String, Entry> = FxHashMap::default();
+    for entry in layers {
+        given.insert(entry.path.clone(), entry);
+    }
+    let mut machine = blank();
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut missing: Vec<&'static Key> = Vec::new();
+    let mut wrong: Vec<Problem> = Vec::new();
+    for key in keys::all() {
+        if key.when.is_some_and(|(flag, wanted)| !flag_is(&settings, flag, wanted)) {
+            continue;
+        }
+        let (value, origin) = match (given.get(key.path), key.default) {
+            (Some(entry), _) => match key.kind.read(&entry.raw) {
+                Ok(value) => (value, Origin::Given(entry.place.clone())),
+                Err(mismatch) => {
+                    let message = format!("`{}` is {}, expected {}", key.path, entry.shown, mismatch.expected);
+                    let help = format!("{}: {}", key.name(), key.doc);
+                    wrong.push(Problem::at(&entry.place, message).help_if(mismatch.hint).help(help));
+                    continue;
+                }
+            },
+            (None, Some(default)) => (read_default(key, default), Origin::Default),
+            (None, None) => {
+                missing.push(key);
+                continue;
+            }
+        };
+        (key.set)(&mut machine, &value);
+        settings.push(Setting { key, value, origin });
+    }
+    problems.extend(wrong);
+    report_missing(&missing, at, problems);
+    (machine, settings)
+}
+
+/// The value of a default, which the declaration of the key vouches for.
+fn read_default(key: &Key, default: &str) -> Value {
+    let raw = raw_of_text(&format!("default = {default}"));
+    key.kind.read(&raw).unwrap_or_else(|_| panic!("the default of {} does not fit its kind", key.path))
+}
+
+fn flag_is(settings: &[Setting], flag: &str, wanted: bool) -> bool {
+    settings.iter().any(|setting| setting.key.path == flag && setting.value == Value::Flag(wanted))
+}
+
+/// One problem per table, so that an almost empty file does not fill the screen.
+fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Problem>) {
+    for group in missing.chunk_by(|a, b| a.table() == b.table()) {
+        let problem = match group {
+            [key] => Problem::at(at, format!("missing key `{}`", key.path)).help(format!(
+                "{}: {} It takes {}",
+                key.name(),
+                key.doc,
+                key.kind.describe()
+            )),
+            keys => {
+                let names: Vec<&str> = keys.iter().map(|key| key.name()).collect();
+                let table = keys[0].table();
+                let place = if table.is_empty() { "at the top".to_owned() } else { format!("in [{table}]") };
+                Problem::at(at, format!("missing keys {place}: {}", names.join(", ")))
+            }
+        };
+        problems.push(problem);
+    }
+    if !missing.is_empty() {
+        if let Some(last) = problems.last_mut() {
+            last.help.push("extends = \"v100\" takes what is not given from another machine".to_owned());
+        }
+    }
+}

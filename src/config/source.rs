@@ -1,0 +1,222 @@
+//! The raw stage: a TOML text or a command-line override becomes a list of entries, each a dotted key with the value as
+//! typed and its place. Nothing is known about machines here; a [`Schema`] says which keys and tables exist.
+
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigErrors, Place, Problem, Source};
+use super::nearest::nearest_key;
+use super::value::Raw;
+
+/// How the message of a syntax error begins.
+pub const NOT_TOML: &str = "not valid TOML";
+
+/// A key with its value as typed.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The whole dotted key.
+    pub path: String,
+    /// The value as typed.
+    pub raw: Raw,
+    /// The value as typed, for messages.
+    pub shown: String,
+    /// Where the value is.
+    pub place: Place,
+}
+
+/// Which keys a text may have.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// The whole dotted keys, in the order of the reference.
+    pub keys: Vec<&'static str>,
+    /// Top-level keys and tables that belong to somebody else and are passed over.
+    pub foreign: Vec<&'static str>,
+}
+
+/// A setting from the command line, `gpu.sms=56`.
+#[derive(Clone, Debug)]
+pub struct Override {
+    key: String,
+    value: String,
+}
+
+impl Override {
+    /// Sets `key` to `value`; quotes around texts may be left out.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+
+    /// The dotted key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl FromStr for Override {
+    type Err = ConfigErrors;
+
+    fn from_str(text: &str) -> Result<Self, ConfigErrors> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => Ok(Self::new(key.trim(), value.trim())),
+            _ => {
+                let source = Source::command_line(format!("--set {text}"));
+                let place = Place { span: 6..source.text.len().max(7), source };
+                Err(Problem::at(&place, format!("`{text}` is not a setting")).help("write KEY=VALUE, such as --set gpu.sms=56").into())
+            }
+        }
+    }
+}
+
+impl Schema {
+    /// The keys of a table.
+    fn keys_of(&self, table: &str) -> Vec<&'static str> {
+        let of = |key: &&'static str| key.rsplit_once('.').map_or("", |(table, _)| table) == table;
+        self.keys.iter().copied().filter(of).map(|key| key.rsplit('.').next().unwrap_or(key)).collect()
+    }
+
+    fn is_table(&self, path: &str) -> bool {
+        self.keys.iter().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().filter_map(|key| key.rsplit_once('.').map(|(table, _)| table))
+    }
+
+    /// What is wrong with using `path` as a key, if anything.
+    fn unknown(&self, path: &str, place: &Place) -> Option<Problem> {
+        if self.keys.contains(&path) {
+            return None;
+        }
+        if self.is_table(path) {
+            let problem = Problem::at(place, format!("`{path}` is a table of keys, not a value"));
+            return Some(problem.help(format!("its keys: {}", self.keys_of(path).join(", "))));
+        }
+        let table = path.rsplit_once('.').map_or("", |(table, _)| table);
+        let mut help = match nearest_key(path, self.keys.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`? "),
+            None => String::new(),
+        };
+        let known = self.keys_of(table);
+        if !known.is_empty() {
+            let of = if table.is_empty() { "at the top".to_owned() } else { format!("of [{table}]") };
+            help += &format!("known keys {of}: {}", known.join(", "));
+        }
+        Some(Problem::at(place, format!("unknown key `{path}`")).help_if((!help.is_empty()).then(|| help.trim_end().to_owned())))
+    }
+}
+
+/// Reads a whole text. Entries with unknown keys are left out and reported, as is everything that is not TOML.
+pub fn parse(source: &Arc<Source>, schema: &Schema, problems: &mut Vec<Problem>) -> Vec<Entry> {
+    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    let at = |span: Range<usize>| Place { source: Arc::clone(source), span };
+    if !errors.is_empty() {
+        // What a broken text means is a guess, so that only its syntax is reported.
+        problems.extend(errors.iter().map(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Problem::at(&at(span.start..span.end.max(span.start + 1)), format!("{NOT_TOML}: {}", error.message()))
+        }));
+        return Vec::new();
+    }
+    let mut entries = Vec::new();
+    flatten("", table.get_ref(), &mut Flatten { source, schema, problems, entries: &mut entries });
+    entries
+}
+
+/// Reads one override of the command line.
+pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Problem>) -> Option<Entry> {
+    let source = Source::command_line(format!("--set {}={}", setting.key, setting.value));
+    let key_end = 6 + setting.key.len();
+    let place = Place { source: Arc::clone(&source), span: key_end + 1..source.text.len() };
+    if let Some(problem) = schema.unknown(&setting.key, &Place { source, span: 6..key_end }) {
+        problems.push(problem);
+        return None;
+    }
+    // A shell strips quotes, so that what is not a TOML value is a text.
+    let raw = DeValue::parse(&setting.value).map_or_else(|_| Raw::Text(setting.value.clone()), |value| raw(value.get_ref()));
+    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), place })
+}
+
+struct Flatten<'a> {
+    source: &'a Arc<Source>,
+    schema: &'a Schema,
+    problems: &'a mut Vec<Problem>,
+    entries: &'a mut Vec<Entry>,
+}
+
+fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
+    for (key, value) in table.iter() {
+        let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
+        let key_place = Place { source: Arc::clone(into.source), span: key.span() };
+        match value.get_ref() {
+            _ if prefix.is_empty() && into.schema.foreign.contains(&path.as_str()) => {}
+            DeValue::Table(inner) if into.schema.is_table(&path) => flatten(&path, inner, into),
+            DeValue::Table(_) if !into.schema.keys.contains(&path.as_str()) => {
+                let near = nearest_key(&path, into.schema.tables()).map(|near| format!("did you mean [{near}]?"));
+                into.problems.push(Problem::at(&key_place, format!("unknown table [{path}]")).help_if(near));
+            }
+            _ => match into.schema.unknown(&path, &key_place) {
+                Some(problem) => into.problems.push(problem),
+                None => into.entries.push(entry(path, value, into.source)),
+            },
+        }
+    }
+}
+
+fn entry(path: String, value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Entry {
+    let span = value.span();
+    let shown = source.text.get(span.clone()).unwrap_or("").to_owned();
+    Entry { path, raw: raw(value.get_ref()), shown, place: Place { source: Arc::clone(source), span } }
+}
+
+fn raw(value: &DeValue<'_>) -> Raw {
+    match value {
+        DeValue::String(text) => Raw::Text(text.to_string()),
+        DeValue::Integer(number) => match u64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Raw::Number(number.to_string()),
+            Err(_) => Raw::Number(number.to_string()),
+        },
+        DeValue::Float(number) => Raw::Number(number.to_string()),
+        DeValue::Boolean(flag) => Raw::Flag(*flag),
+        DeValue::Array(list) => Raw::List(list.iter().map(|item| raw(item.get_ref())).collect()),
+        DeValue::Table(_) => Raw::Other("a table"),
+        DeValue::Datetime(_) => Raw::Other("a date"),
+    }
+}
+
+/// The value of a text with one key, which must be valid TOML; for defaults and tests.
+pub fn raw_of_text(text: &str) -> Raw {
+    let table = DeTable::parse(text).unwrap_or_else(|error| panic!("`{text}` is not TOML: {error}"));
+    let (_, value) = table.get_ref().iter().next().unwrap_or_else(|| panic!("`{text}` has no key"));
+    raw(value.get_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema { keys: vec!["name", "gpu.sms", "gpu.sm.warps"], foreign: vec!["run"] }
+    }
+
+    #[test]
+    fn every_key_is_found_with_its_place() {
+        let source = Source::file("a.toml", "name = \"x\"\n[gpu]\nsms = 0x10\nsm = { warps = 4 }\n[run]\nthreads = 1\n");
+        let mut problems = Vec::new();
+        let entries = parse(&source, &schema(), &mut problems);
+        assert_eq!(problems, []);
+        let seen: Vec<_> = entries.iter().map(|e| (e.path.as_str(), &e.raw, e.place.line())).collect();
+        let number = |n: &str| Raw::Number(n.to_owned());
+        assert_eq!(seen, [("name", &Raw::Text("x".to_owned()), 1), ("gpu.sms", &number("16"), 3), ("gpu.sm.warps", &number("4"), 4)]);
+    }
+
+    #[test]
+    fn an_override_needs_a_key_and_a_value() {
+        assert!("gpu.sms".parse::<Override>().is_err());
+        assert!("gpu.sms=".parse::<Override>().is_err());
+        assert_eq!("gpu.sms = 56".parse::<Override>().unwrap().key(), "gpu.sms");
+    }
+}

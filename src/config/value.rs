@@ -1,0 +1,216 @@
+//! From a value as typed to a value as meant: the kinds of value that keys take, how each is read, and how it is written.
+
+use super::layout::Layout;
+use super::quantity::{self, Bytes, QuantityError};
+
+/// A value as typed, before anything is known about its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Raw {
+    /// A string, without its quotes.
+    Text(String),
+    /// A number, as written.
+    Number(String),
+    /// `true` or `false`.
+    Flag(bool),
+    /// An array.
+    List(Vec<Raw>),
+    /// Something that no key takes: "a table", "a date".
+    Other(&'static str),
+}
+
+/// One of the words that a key accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// What it stands for.
+    pub doc: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from the first to the second.
+    Count(u64, u64),
+    /// A span in cycles of the named clock, at least so many.
+    Cycles(&'static str, u64),
+    /// A size, at least so many bytes.
+    Bytes(u64),
+    /// Sizes, in a list.
+    Sizes,
+    /// A clock frequency.
+    Frequency,
+    /// A percentage.
+    Percent,
+    /// One word of these.
+    Choice(&'static [Choice]),
+    /// An address layout.
+    Layout,
+}
+
+/// A value as meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A flag.
+    Flag(bool),
+    /// A count, cycles, bytes, kilohertz or a percentage, by the key's kind.
+    Number(u64),
+    /// Sizes in bytes.
+    Sizes(Vec<u64>),
+    /// Which of the key's choices.
+    Choice(usize),
+    /// An address layout.
+    Layout(Layout),
+}
+
+/// Why a value does not fit its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What the key takes, with an example.
+    pub expected: String,
+    /// What the writer probably meant.
+    pub hint: Option<String>,
+}
+
+/// The longest span and the largest size: the fields of a machine are 32 bits wide.
+const LARGEST: u64 = u32::MAX as u64;
+
+impl Kind {
+    /// What a value of this kind looks like, for messages and the key reference.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Flag => "true or false".to_owned(),
+            Self::Count(low, high) if high >= LARGEST => format!("a whole number, at least {low}"),
+            Self::Count(low, high) => format!("a whole number from {low} to {high}"),
+            Self::Cycles(clock, low) => format!("cycles of the {clock} clock, at least {low}"),
+            Self::Bytes(_) => "a size, such as \"96 KiB\"".to_owned(),
+            Self::Sizes => "a list of sizes, such as [\"0 B\", \"64 KiB\"]".to_owned(),
+            Self::Frequency => "a frequency, such as \"1132 MHz\"".to_owned(),
+            Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
+            Self::Choice(choices) => format!("one of {}", names(choices)),
+            Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
+        }
+    }
+
+    /// Reads a value as typed.
+    pub fn read(self, raw: &Raw) -> Result<Value, Mismatch> {
+        let fail = |hint| Err(Mismatch { expected: self.describe(), hint });
+        match (self, raw) {
+            (Self::Text, Raw::Text(text)) => Ok(Value::Text(text.clone())),
+            (Self::Flag, Raw::Flag(flag)) => Ok(Value::Flag(*flag)),
+            (Self::Flag, Raw::Text(text)) => fail(unquoted(text, &["true", "false"])),
+            (Self::Count(low, high), Raw::Number(text)) => match whole(text) {
+                Some(number) if (low..=high).contains(&number) => Ok(Value::Number(number)),
+                _ => fail(None),
+            },
+            (Self::Count(..), Raw::Text(text)) => fail(whole(text).map(|n| format!("write {n} without quotes"))),
+            (Self::Cycles(_, low), Raw::Number(text) | Raw::Text(text)) => match quantity::parse_cycles(text) {
+                Ok(cycles) if (low..=LARGEST).contains(&cycles) => Ok(Value::Number(cycles)),
+                Ok(_) => fail(None),
+                Err(error) => fail(error.hint),
+            },
+            (Self::Bytes(low), Raw::Number(text) | Raw::Text(text)) => match Bytes::parse(text) {
+                Ok(bytes) if bytes.0 < low => fail(Some(format!("at least {}", Bytes(low)))),
+                Ok(bytes) if bytes.0 > LARGEST => fail(Some("less than 4 GiB".to_owned())),
+                Ok(bytes) => Ok(Value::Number(bytes.0)),
+                Err(error) => Err(error.into()),
+            },
+            (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
+            (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_frequency(text)?.0)),
+            (Self::Percent, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
+            (Self::Choice(choices), Raw::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
+                Some(position) => Ok(Value::Choice(position)),
+                None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
+            },
+            (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
+            _ => fail(None),
+        }
+    }
+
+    /// Writes a value as TOML that [`Kind::read`] reads back.
+    pub fn write(self, value: &Value) -> String {
+        match (self, value) {
+            (Self::Choice(choices), Value::Choice(position)) => format!("{:?}", choices[*position].name),
+            (Self::Bytes(_), Value::Number(bytes)) => format!("\"{}\"", Bytes(*bytes)),
+            (Self::Frequency, Value::Number(khz)) => format!("\"{}\"", crate::base::Frequency(*khz)),
+            (Self::Percent, Value::Number(percent)) => format!("\"{percent} %\""),
+            (_, Value::Number(number)) => number.to_string(),
+            (_, Value::Flag(flag)) => flag.to_string(),
+            (_, Value::Text(text)) => toml::Value::String(text.clone()).to_string(),
+            (_, Value::Layout(layout)) => format!("\"{}\"", layout.text()),
+            (_, Value::Sizes(sizes)) => {
+                let sizes: Vec<String> = sizes.iter().map(|size| format!("\"{}\"", Bytes(*size))).collect();
+                format!("[{}]", sizes.join(", "))
+            }
+            (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
+        }
+    }
+}
+
+impl From<QuantityError> for Mismatch {
+    fn from(error: QuantityError) -> Self {
+        Self { expected: error.expected.to_owned(), hint: error.hint }
+    }
+}
+
+/// The names of choices, quoted and listed.
+pub fn names(choices: &[Choice]) -> String {
+    let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect();
+    names.join(", ")
+}
+
+fn size_in_list(raw: &Raw) -> Result<u64, Mismatch> {
+    match Kind::Bytes(0).read(raw) {
+        Ok(Value::Number(bytes)) => Ok(bytes),
+        Ok(_) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: None }),
+        Err(mismatch) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: mismatch.hint }),
+    }
+}
+
+fn whole(text: &str) -> Option<u64> {
+    text.trim().replace('_', "").parse().ok()
+}
+
+fn unquoted(text: &str, words: &[&str]) -> Option<String> {
+    words.contains(&text).then(|| format!("write {text} without quotes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        const WORDS: &[Choice] = &[Choice { name: "a", doc: "" }, Choice { name: "b", doc: "" }];
+        let cases = [
+            (Kind::Text, Value::Text("a \"quoted\" text".to_owned())),
+            (Kind::Flag, Value::Flag(true)),
+            (Kind::Count(0, 9), Value::Number(9)),
+            (Kind::Cycles("core", 0), Value::Number(40)),
+            (Kind::Bytes(1), Value::Number(98304)),
+            (Kind::Sizes, Value::Sizes(vec![0, 8192])),
+            (Kind::Frequency, Value::Number(1_132_500)),
+            (Kind::Percent, Value::Number(25)),
+            (Kind::Choice(WORDS), Value::Choice(1)),
+        ];
+        for (kind, value) in cases {
+            let text = format!("x = {}", kind.write(&value));
+            let raw = super::super::source::raw_of_text(&text);
+            assert_eq!(kind.read(&raw).as_ref(), Ok(&value), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_outside_their_range_are_refused() {
+        assert!(Kind::Count(1, 64).read(&Raw::Number("65".to_owned())).is_err());
+        assert!(Kind::Cycles("core", 1).read(&Raw::Number("4294967296".to_owned())).is_err());
+        assert!(Kind::Cycles("core", 1).read(&Raw::Number("0".to_owned())).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! Who decides: the trait that policies implement, and what a set of controllers must satisfy.
+
+use thiserror::Error;
+
+use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
+
+/// A policy at work: it sees an [`Observation`] whenever one of its triggers is due and answers with decisions.
+///
+/// # Contract
+/// *When it is called.* [`Controller::triggers`] and [`Controller::knobs`] are asked once, before the run, and never change.
+/// [`Controller::observe`] is called at cuts only, on one thread at a time, once per cut however many of its
+/// triggers are due there, and the controllers of a run in their configured order.
+///
+/// *What is true then.* Every unit has simulated all cycles before the cut and none from it on, and has settled its
+/// counters. The cut's cycle follows from the simulated machine alone: not from threads, epochs or the host's speed.
+///
+/// *What it may do.* Change its own state and fill `out`, with decisions on its own knobs. It may not read a clock, a file,
+/// the environment or a global, draw random numbers that are not seeded by its parameters, or iterate over a hash map:
+/// equal observations must give equal decisions.
+///
+/// *What holds afterwards.* Decisions take effect at the cut (plus the machine's `control.decision_latency`), before the
+/// first cycle simulated after it, and hold until the next decision on the same knob. An empty `out` changes nothing.
+pub trait Controller: Send {
+    /// The name under which the policy is registered, for timelines and messages.
+    fn name(&self) -> &str;
+
+    /// When it wants to be asked.
+    fn triggers(&self) -> Vec<Trigger>;
+
+    /// The knobs that it turns. Each knob of a run belongs to one controller.
+    fn knobs(&self) -> KnobSet;
+
+    /// Looks at the machine and decides.
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet);
+}
+
+/// Why controllers cannot run, or not together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ControlError {
+    /// Two controllers would overwrite each other's decisions.
+    #[error("controllers `{first}` and `{second}` both turn `{knob}`: leave one of them out")]
+    KnobTaken {
+        /// The earlier controller.
+        first: String,
+        /// The later controller.
+        second: String,
+        /// The knob.
+        knob: Knob,
+    },
+    /// An interval without cycles never ends.
+    #[error("controller `{name}` asks for an interval of 0 cycles: 1 is the shortest")]
+    EmptyInterval {
+        /// The controller.
+        name: String,
+    },
+}
+
+/// Checks that the controllers of a run get along; all problems, in the order of the controllers.
+pub fn check(controllers: &[Box<dyn Controller>]) -> Result<(), Vec<ControlError>> {
+    let mut problems = Vec::new();
+    for (i, controller) in controllers.iter().enumerate() {
+        let name = || controller.name().to_owned();
+        if controller.triggers().contains(&Trigger::Every(0)) {
+            problems.push(ControlError::EmptyInterval { name: name() });
+        }
+        for earlier in &controllers[..i] {
+            for knob in earlier.knobs().both(controller.knobs()).iter() {
+                problems.push(ControlError::KnobTaken { first: earlier.name().to_owned(), second: name(), knob });
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(&'static str, &'static [Knob], u64);
+
+    impl Controller for Fixed {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn triggers(&self) -> Vec<Trigger> {
+            vec![Trigger::Start, Trigger::Every(self.2)]
+        }
+
+        fn knobs(&self) -> KnobSet {
+            KnobSet::of(self.1)
+        }
+
+        fn observe(&mut self, _seen: &Observation<'_>, _out: &mut DecisionSet) {}
+    }
+
+    fn messages(controllers: Vec<Box<dyn Controller>>) -> Vec<String> {
+        check(&controllers).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn two_controllers_on_one_knob_are_refused_by_name() {
+        let taken = messages(vec![
+            Box::new(Fixed("a", &[Knob::CtaLimit], 1)),
+            Box::new(Fixed("b", &[Knob::WarpLimit], 1)),
+            Box::new(Fixed("c", &[Knob::CtaLimit, Knob::WarpLimit], 0)),
+        ]);
+        assert_eq!(
+            taken,
+            [
+                "controller `c` asks for an interval of 0 cycles: 1 is the shortest",
+                "controllers `a` and `c` both turn `cta_limit`: leave one of them out",
+                "controllers `b` and `c` both turn `warp_limit`: leave one of them out",
+            ]
+        );
+    }
+
+    #[test]
+    fn controllers_on_different_knobs_get_along() {
+        assert_eq!(messages(vec![Box::new(Fixed("a", &[Knob::CtaLimit], 1)), Box::new(Fixed("b", &[Knob::WarpLimit], 9))]), [""; 0]);
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be turned, and sets of it.
+
+use std::fmt;
+
+/// Something that decisions change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Knob {
+    /// Most CTAs that an SM holds.
+    CtaLimit,
+    /// Most warps that an SM's schedulers consider.
+    WarpLimit,
+}
+
+impl Knob {
+    /// All knobs, in the order of their declaration.
+    pub const ALL: [Self; 2] = [Self::CtaLimit, Self::WarpLimit];
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CtaLimit => "cta_limit",
+            Self::WarpLimit => "warp_limit",
+        })
+    }
+}
+
+/// A set of knobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnobSet(u32);
+
+impl KnobSet {
+    /// The set of the knobs given.
+    pub fn of(knobs: &[Knob]) -> Self {
+        Self(knobs.iter().fold(0, |bits, &knob| bits | 1 << knob as u8))
+    }
+
+    /// Whether `knob` is in the set.
+    pub fn has(self, knob: Knob) -> bool {
+        self.0 >> knob as u8 & 1 != 0
+    }
+
+    /// The knobs that are in both sets.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The knobs of the set, in the order of their declaration.
+    pub fn iter(self) -> impl Iterator<Item = Knob> {
+        Knob::ALL.into_iter().filter(move |&knob| self.has(knob))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_the_knobs_put_into_it() {
+        let set = KnobSet::of(&[Knob::WarpLimit]);
+        assert!(set.has(Knob::WarpLimit) && !set.has(Knob::CtaLimit));
+        assert_eq!(set.both(KnobSet::of(&Knob::ALL)).iter().collect::<Vec<_>>(), [Knob::WarpLimit]);
+        assert_eq!(set.both(KnobSet::of(&[Knob::CtaLimit])), KnobSet::default());
+    }
+}

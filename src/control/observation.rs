@@ -1,0 +1,96 @@
+//! What a controller sees at a cut: plain numbers.
+
+use crate::base::Cycle;
+use crate::protocol::EventKind;
+use crate::stats::CounterInfo;
+
+/// Numbers of several components of one kind: a row per component, a column per counter.
+///
+/// A counter's number is what was counted since the same controller's last observation; a level's number ("CTAs resident")
+/// is what it is at the cut. Which of the two a column is stands in its help text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Table<'a> {
+    columns: &'a [&'static CounterInfo],
+    values: &'a [u64],
+}
+
+impl<'a> Table<'a> {
+    /// A table over `values`, row after row.
+    ///
+    /// # Panics
+    /// When the values do not fill whole rows.
+    pub fn new(columns: &'a [&'static CounterInfo], values: &'a [u64]) -> Self {
+        assert!(values.is_empty() || values.len().is_multiple_of(columns.len()), "a table is made of whole rows");
+        Self { columns, values }
+    }
+
+    /// What the columns are.
+    pub fn columns(&self) -> &'a [&'static CounterInfo] {
+        self.columns
+    }
+
+    /// The number of the column called `name`; a controller looks it up once.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|info| info.name == name)
+    }
+
+    /// The components' rows in the order of their identifiers.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u64]> {
+        self.values.chunks_exact(self.columns.len().max(1))
+    }
+
+    /// The sum of a column over all components.
+    pub fn sum(&self, column: usize) -> u64 {
+        self.rows().map(|row| row[column]).sum()
+    }
+}
+
+/// An event that took effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Core cycle in which the unit saw it, at most the cut's: it takes effect one lookahead later.
+    pub cycle: Cycle,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// Everything that a controller sees at a cut.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation<'a> {
+    /// The cut, in core cycles.
+    pub cycle: Cycle,
+    /// Core cycles since this controller's last observation, or since the start of the run.
+    pub interval: u64,
+    /// One row per SM.
+    pub sms: Table<'a>,
+    /// One row per memory partition.
+    pub partitions: Table<'a>,
+    /// One row for what exists once: the grid scheduler.
+    pub grid: Table<'a>,
+    /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
+    /// order of telling).
+    pub events: &'a [Seen],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: [CounterInfo; 2] =
+        [CounterInfo { name: "issued", unit: "instructions", help: "" }, CounterInfo { name: "stalled", unit: "cycles", help: "" }];
+
+    #[test]
+    fn a_table_finds_and_sums_its_columns() {
+        let table = Table::new(const { &[&INFO[0], &INFO[1]] }, &[1, 10, 2, 20, 3, 30]);
+        let stalled = table.column("stalled").unwrap();
+        assert_eq!(table.sum(stalled), 60);
+        assert_eq!(table.rows().map(|row| row[stalled]).collect::<Vec<_>>(), [10, 20, 30]);
+        assert_eq!(table.column("hits"), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "whole rows")]
+    fn half_a_row_is_refused() {
+        Table::new(const { &[&INFO[0], &INFO[1]] }, &[1, 10, 2]);
+    }
+}

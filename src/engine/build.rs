@@ -1,0 +1,238 @@
+//! Assembles a machine: its units, the links between them, and their latencies.
+
+use std::sync::Arc;
+
+use crate::base::{ClockDomain, LinkId, PartitionId, SliceId, SmId, Tick, TimeBase, UnitId};
+use crate::config::Machine;
+use crate::frontend::Workload;
+use crate::gpu::cta::{Grid, GridPorts};
+use crate::gpu::occupancy::resident_ctas;
+use crate::gpu::sm::{Sm, SmPorts};
+use crate::mem::{Partition, PartitionPorts, arrival_capacity};
+use crate::noc::{Direction, Subnet, SubnetPorts};
+
+use super::gpu::GpuUnit;
+use super::plan::{Latency, Plan, PlannedUnit};
+
+/// How units are grouped into shards. Changes nothing that is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardCut {
+    /// SMs of one shard.
+    pub sms: u32,
+    /// Memory partitions of one shard.
+    pub partitions: u32,
+}
+
+impl Default for ShardCut {
+    fn default() -> Self {
+        Self { sms: 1, partitions: 1 }
+    }
+}
+
+/// Where each kind of unit starts in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpuLayout {
+    /// SMs; their units are the first of the plan.
+    pub sms: u32,
+    /// Memory partitions; their units follow those of the SMs.
+    pub partitions: u32,
+    /// The request network.
+    pub request_net: UnitId,
+    /// The reply network.
+    pub reply_net: UnitId,
+    /// The grid scheduler.
+    pub grid: UnitId,
+}
+
+impl GpuLayout {
+    fn of(machine: &Machine) -> Self {
+        let (sms, partitions) = (machine.gpu.sms, machine.mem.map.partitions);
+        let after = (sms + partitions) as u16;
+        Self { sms, partitions, request_net: UnitId(after), reply_net: UnitId(after + 1), grid: UnitId(after + 2) }
+    }
+
+    /// The unit of an SM.
+    pub fn sm(&self, sm: SmId) -> UnitId {
+        UnitId(sm.0)
+    }
+
+    /// The unit of a memory partition.
+    pub fn partition(&self, partition: PartitionId) -> UnitId {
+        UnitId(self.sms as u16 + partition.0)
+    }
+}
+
+/// A machine ready to run, and where its units are.
+#[derive(Debug)]
+pub struct Built {
+    /// Units and links.
+    pub plan: Plan<GpuUnit>,
+    /// Where they are.
+    pub layout: GpuLayout,
+}
+
+struct Clocks {
+    core: ClockDomain,
+    noc: ClockDomain,
+    llc: ClockDomain,
+    dram: ClockDomain,
+}
+
+/// Links of one kind, one after the other in the plan, in the order in which they are made.
+struct Wiring {
+    sm_to_request: LinkId,
+    request_credit_to_sm: LinkId,
+    request_to_slice: LinkId,
+    slice_credit_to_request: LinkId,
+    slice_to_reply: LinkId,
+    reply_credit_to_slice: LinkId,
+    reply_to_sm: LinkId,
+    sm_credit_to_reply: LinkId,
+    grid_to_sm: LinkId,
+    sm_to_grid: LinkId,
+}
+
+impl Wiring {
+    fn of(sms: u32, slices: u32) -> Self {
+        let mut next = 0;
+        let mut block = |links: u32| {
+            let first = LinkId(u16::try_from(next).expect("at most 65536 links"));
+            next += links;
+            first
+        };
+        Self {
+            sm_to_request: block(sms),
+            request_credit_to_sm: block(sms),
+            request_to_slice: block(slices),
+            slice_credit_to_request: block(slices),
+            slice_to_reply: block(slices),
+            reply_credit_to_slice: block(slices),
+            reply_to_sm: block(sms),
+            sm_credit_to_reply: block(sms),
+            grid_to_sm: block(sms),
+            sm_to_grid: block(sms),
+        }
+    }
+}
+
+/// Builds the units and links of `machine` running `workload`.
+///
+/// # Errors
+/// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
+pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Result<Built, String> {
+    let clocks = clocks(machine)?;
+    let resident = occupancies(machine, workload)?;
+    let layout = GpuLayout::of(machine);
+    let slices_per_partition = machine.mem.map.slices_per_partition;
+    let slices = layout.partitions * slices_per_partition;
+    let wiring = Wiring::of(layout.sms, slices);
+    let mut plan = Plan::new(clocks.core);
+    let mut shard = 0;
+
+    let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
+    for sm in 0..layout.sms {
+        let ports = SmPorts {
+            to_request_net: nth(wiring.sm_to_request, sm),
+            to_grid: nth(wiring.sm_to_grid, sm),
+            reply_credit: nth(wiring.sm_credit_to_reply, sm),
+            from_reply_net: nth(wiring.reply_to_sm, sm),
+            request_credit: nth(wiring.request_credit_to_sm, sm),
+            from_grid: nth(wiring.grid_to_sm, sm),
+        };
+        let unit = GpuUnit::Sm(Box::new(Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports)));
+        let (name, shard) = (format!("sm{sm}"), shard + sm / cut.sms);
+        plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
+    }
+    shard += layout.sms.div_ceil(cut.sms);
+    for partition in 0..layout.partitions {
+        let first = partition * slices_per_partition;
+        let ports = PartitionPorts {
+            request_in: nth(wiring.request_to_slice, first),
+            credit_out: nth(wiring.slice_credit_to_request, first),
+            reply_out: nth(wiring.slice_to_reply, first),
+            credit_in: nth(wiring.reply_credit_to_slice, first),
+        };
+        let id = PartitionId(partition as u16);
+        let unit = Partition::new(id, machine, clocks.llc, clocks.dram, workload.kernels.len(), ports);
+        let (name, shard) = (id.to_string(), shard + partition / cut.partitions);
+        let unit = GpuUnit::Partition(Box::new(unit));
+        plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
+    }
+    shard += layout.partitions.div_ceil(cut.partitions);
+    let request = SubnetPorts {
+        data_in: wiring.sm_to_request,
+        credit_out: wiring.request_credit_to_sm,
+        data_out: wiring.request_to_slice,
+        credit_in: wiring.slice_credit_to_request,
+        output_capacity: arrival_capacity(machine),
+    };
+    let reply = SubnetPorts {
+        data_in: wiring.slice_to_reply,
+        credit_out: wiring.reply_credit_to_slice,
+        data_out: wiring.reply_to_sm,
+        credit_in: wiring.sm_credit_to_reply,
+        output_capacity: machine.noc.output_queue,
+    };
+    let (sms, slices) = (layout.sms as usize, slices as usize);
+    for (name, direction, inputs, outputs, ports, shard) in [
+        ("request network", Direction::Request, sms, slices, request, shard),
+        ("reply network", Direction::Reply, slices, sms, reply, shard + 1),
+    ] {
+        let unit = GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports)));
+        plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost: 4.0 });
+    }
+    let ports = GridPorts { first_to_sm: wiring.grid_to_sm, first_from_sm: wiring.sm_to_grid };
+    let unit = GpuUnit::Grid(Box::new(Grid::new(machine, Arc::clone(workload), resident, ports)));
+    plan.add_unit(PlannedUnit { name: "grid scheduler".into(), unit, clock: clocks.core, kind: "grid", shard: shard + 2, cost: 0.2 });
+    link(&mut plan, machine, &clocks, &layout);
+    Ok(Built { plan, layout })
+}
+
+/// Makes the links in the order that [`Wiring`] counts them.
+fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &GpuLayout) {
+    let hop = machine.noc.link_latency * clocks.noc.period;
+    let net = Latency::Fixed(Tick(hop));
+    // The raster pipe lies between the network and the slice's tags; as part of the link it gives the lookahead its length.
+    let to_slice = Latency::Fixed(Tick(hop + machine.mem.rop_latency * clocks.llc.period));
+    let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
+    let sms: Vec<UnitId> = (0..layout.sms).map(|sm| layout.sm(SmId(sm as u16))).collect();
+    let per_partition = machine.mem.map.slices_per_partition;
+    let partition_of = |slice: SliceId| layout.partition(PartitionId(slice.0 / per_partition as u16));
+    let slices: Vec<UnitId> = (0..layout.partitions * per_partition).map(|slice| partition_of(SliceId(slice as u16))).collect();
+    let mut bundle = |ends: &[UnitId], hub: UnitId, towards_hub: bool, latency| {
+        for &end in ends {
+            let (from, to) = if towards_hub { (end, hub) } else { (hub, end) };
+            plan.add_link(from, to, latency);
+        }
+    };
+    bundle(&sms, layout.request_net, true, net);
+    bundle(&sms, layout.request_net, false, Latency::Slack);
+    bundle(&slices, layout.request_net, false, to_slice);
+    bundle(&slices, layout.request_net, true, Latency::Slack);
+    bundle(&slices, layout.reply_net, true, net);
+    bundle(&slices, layout.reply_net, false, Latency::Slack);
+    bundle(&sms, layout.reply_net, false, net);
+    bundle(&sms, layout.reply_net, true, Latency::Slack);
+    bundle(&sms, layout.grid, false, dispatch);
+    bundle(&sms, layout.grid, true, dispatch);
+}
+
+fn clocks(machine: &Machine) -> Result<Clocks, String> {
+    let clocks = machine.clocks;
+    let all = [clocks.core, clocks.noc, clocks.llc, clocks.dram];
+    let base = TimeBase::of(&all).ok_or("the clocks have no common base tick; use frequencies with few digits")?;
+    let domain = |frequency| base.domain(frequency);
+    Ok(Clocks { core: domain(clocks.core), noc: domain(clocks.noc), llc: domain(clocks.llc), dram: domain(clocks.dram) })
+}
+
+/// CTAs of each kernel that fit an SM at once.
+///
+/// # Errors
+/// When a kernel does not fit at all: which, and what it lacks.
+pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, String> {
+    let one = |kernel: &crate::frontend::Kernel| {
+        resident_ctas(&machine.gpu.sm, &kernel.info)
+            .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
+    };
+    workload.kernels.iter().map(one).collect()
+}

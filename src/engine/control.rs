@@ -1,0 +1,285 @@
+//! The control step: what the last worker to arrive at the barrier does for all.
+//!
+//! It exchanges nothing that simulated time can see: it sets the bounds of the next epoch, makes cuts where the director
+//! or an event asks for them, publishes decisions, balances shards, and ends the run.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use warpshard_sync::{Board, Locals, StopFlag};
+
+use crate::base::{ClockDomain, Cycle, Tick, UnitId};
+use crate::protocol::EventKind;
+
+use super::director::{Cut, Director, SeenEvent};
+use super::placement::{ShardCost, place};
+use super::plan::PlannedLink;
+use super::worker::{TimeClass, Worker};
+use super::{Unit, Work};
+
+/// Epochs between two looks at the balance of the workers.
+const BALANCE_EVERY: u64 = 512;
+/// Host time between two reports of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// Epochs between two looks at the host's clock and at failures.
+const LOOK_EVERY: u64 = 64;
+/// Cuts in a row that set nothing going before an idle machine counts as dead.
+const PATIENCE: u32 = 1000;
+
+/// What every worker does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Step units to the bounds.
+    Run,
+    /// Take messages in, so that units can change hands.
+    Deliver,
+    /// Settle at the cut and sample.
+    Settle,
+    /// Say what units wait for: the machine is dead.
+    Explain,
+    /// Leave.
+    Stop,
+}
+
+/// Why the run ended, before the machine's own view of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// At a cut.
+    Cut(StopReason),
+    /// Nothing can happen any more, but work is left: the report.
+    Deadlock(String),
+    /// The director reported a failure.
+    Failure(String),
+}
+
+/// Why a run ended at its last cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// A unit said that nothing is left to simulate.
+    Ended,
+    /// The cycle limit was reached.
+    MaxCycles,
+    /// The user interrupted the run.
+    Interrupted,
+}
+
+/// Decisions with a number of their own.
+pub(super) type Published<U> = (u64, Vec<(UnitId, <U as Unit>::Decision)>);
+
+/// What all workers read in an epoch; written by the control step alone.
+pub(super) struct Shared<U: Unit, D> {
+    pub(super) step: Step,
+    pub(super) epoch: u64,
+    pub(super) bounds: Vec<Cycle>,
+    pub(super) classes: Vec<TimeClass>,
+    pub(super) reference: ClockDomain,
+    pub(super) last_cut: Cycle,
+    pub(super) decisions: Board<Published<U>>,
+    pub(super) skip: bool,
+    pub(super) relaxed: bool,
+    pub(super) links: Vec<PlannedLink>,
+    pub(super) names: Vec<String>,
+    /// Only the control step locks it; it has exclusive access and so never waits.
+    pub(super) control: Mutex<Control<U, D>>,
+}
+
+/// The control step's own state.
+pub(super) struct Control<U: Unit, D> {
+    pub(super) director: D,
+    pub(super) stop: StopFlag,
+    pub(super) max_cycles: Option<Cycle>,
+    /// Reference cycles of an epoch.
+    pub(super) epoch_cycles: u64,
+    /// Base ticks by which the last unit lags behind the first.
+    pub(super) skew: u64,
+    /// Base ticks from an event to its effect.
+    pub(super) event_latency: u64,
+    pub(super) decision_latency: u64,
+    /// Global ticks up to which the current epoch goes.
+    pub(super) end: Tick,
+    pub(super) events: Vec<(Cycle, SeenEvent)>,
+    pub(super) delayed: Vec<(Cycle, Vec<(UnitId, U::Decision)>)>,
+    pub(super) published: u64,
+    pub(super) stop_at: Option<Cycle>,
+    pub(super) ending: Option<Ending>,
+    pub(super) idle_cuts: u32,
+    pub(super) epochs: u64,
+    pub(super) cuts: u64,
+    pub(super) shard_of: Vec<u32>,
+    pub(super) kind_of_shard: Vec<&'static str>,
+    pub(super) looked: Instant,
+}
+
+/// Runs after every epoch, in the worker that arrived last.
+pub(super) fn control_step<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let Shared { step, control, .. } = shared;
+    let control = control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let done = *step;
+    match done {
+        Step::Run => after_run(shared, workers),
+        Step::Deliver => {
+            balance(shared, workers);
+            shared.step = Step::Run;
+            shared.epoch += 1;
+        }
+        Step::Settle => after_settle(shared, workers),
+        Step::Explain => {
+            let report = deadlock_report(&shared.names, workers);
+            control.ending = Some(Ending::Deadlock(report));
+            shared.step = Step::Stop;
+        }
+        Step::Stop => {}
+    }
+}
+
+fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let period = shared.reference.period;
+    let (mut sent, mut next) = (0, Tick::NEVER);
+    let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    control.epochs += 1;
+    for worker in workers.iter_mut() {
+        sent += worker.sent;
+        next = next.min(worker.next);
+        for event in worker.events.drain(..) {
+            if control.director.wants(event.kind) {
+                let effect = Cycle((event.at.0 + control.event_latency).div_ceil(period));
+                let at = Cycle(event.at.0 / period);
+                control.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
+            }
+        }
+    }
+    if control.epochs.is_multiple_of(LOOK_EVERY) && control.looked.elapsed() >= PROGRESS_EVERY {
+        control.looked = Instant::now();
+        let mut work = Work::default();
+        for part in workers.iter_mut().flat_map(|worker| worker.slots.iter()).map(|slot| slot.unit.progress()) {
+            work.instructions += part.instructions;
+            work.tasks += part.tasks;
+        }
+        control.director.progress(Cycle(control.end.0 / period), work);
+        if let Some(failure) = control.director.failure() {
+            control.ending = Some(Ending::Failure(failure));
+            shared.step = Step::Stop;
+            return;
+        }
+    }
+    if control.stop_at.is_none() && control.stop.requested() {
+        control.stop_at = Some(Cycle(control.end.0.div_ceil(period)));
+    }
+    let idle = sent == 0 && next == Tick::NEVER;
+    let wake = control.director.may_wake() && control.director.next_cut(shared.last_cut).is_some() && control.idle_cuts < PATIENCE;
+    if idle && control.events.is_empty() && control.delayed.is_empty() && control.stop_at.is_none() && !wake {
+        shared.step = Step::Explain;
+        return;
+    }
+    control.idle_cuts = if idle { control.idle_cuts } else { 0 };
+    let begin = if sent > 0 { control.end } else { control.end.max(next) };
+    let balance_now = workers.len() > 1 && control.epochs.is_multiple_of(BALANCE_EVERY);
+    set_bounds(shared, begin);
+    if shared.step == Step::Run && balance_now {
+        shared.step = Step::Deliver;
+    }
+}
+
+/// Makes the next epoch start at global tick `begin`, or makes the cut that everybody has reached.
+fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, begin: Tick) {
+    let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let cut = [
+        control.max_cycles,
+        control.stop_at,
+        control.director.next_cut(shared.last_cut),
+        control.events.iter().map(|(effect, _)| *effect).min(),
+        control.delayed.iter().map(|(effect, _)| *effect).min(),
+    ]
+    .into_iter()
+    .flatten()
+    .min();
+    let cut_tick = cut.map_or(Tick::NEVER, |cut| shared.reference.tick(cut));
+    let horizon = cut_tick.0.saturating_add(control.skew);
+    if begin.0 >= horizon {
+        shared.last_cut = cut.unwrap_or_default();
+        shared.step = Step::Settle;
+        return;
+    }
+    control.end = Tick((begin.0 + control.epoch_cycles * shared.reference.period).min(horizon));
+    for (bound, class) in shared.bounds.iter_mut().zip(&shared.classes) {
+        let local = control.end.0.saturating_sub(class.offset).min(cut_tick.0);
+        *bound = class.clock.edge_at_or_after(Tick(local));
+    }
+    shared.step = Step::Run;
+    shared.epoch += 1;
+}
+
+fn after_settle<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let at = shared.last_cut;
+    let mut samples: Vec<_> = workers.iter_mut().flat_map(|worker| worker.samples.drain(..)).collect();
+    samples.sort_by_key(|(unit, _)| *unit);
+    let samples: Vec<_> = samples.into_iter().map(|(_, sample)| sample).collect();
+    let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    control.cuts += 1;
+    control.idle_cuts += 1;
+    let mut events: Vec<SeenEvent> = control.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
+    events.sort_by_key(|event| (event.at, event.unit));
+    let ended = events.iter().any(|event| event.kind == EventKind::RunEnded);
+    let reason = if ended {
+        Some(StopReason::Ended)
+    } else if control.max_cycles == Some(at) {
+        Some(StopReason::MaxCycles)
+    } else if control.stop_at == Some(at) {
+        Some(StopReason::Interrupted)
+    } else {
+        None
+    };
+    let cut = Cut { at, samples: &samples, events: &events, last: reason.is_some() };
+    let decisions = control.director.at_cut(&cut);
+    if let Some(reason) = reason {
+        control.ending = Some(match control.director.failure() {
+            Some(failure) => Ending::Failure(failure),
+            None => Ending::Cut(reason),
+        });
+        shared.step = Step::Stop;
+        return;
+    }
+    if !decisions.is_empty() {
+        control.delayed.push((at.after(control.decision_latency), decisions));
+    }
+    let due: Vec<_> = control.delayed.extract_if(.., |(effect, _)| *effect <= at).flat_map(|(_, decisions)| decisions).collect();
+    if !due.is_empty() {
+        control.published += 1;
+        shared.decisions.publish(at.0, (control.published, due));
+    }
+    let begin = shared.reference.tick(at);
+    set_bounds(shared, begin);
+}
+
+/// Moves shards between workers so that measured host time evens out. All mailboxes are empty.
+fn balance<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.slots.drain(..)).collect();
+    slots.sort_by_key(|slot| slot.id);
+    let mut shards: Vec<_> = control.kind_of_shard.iter().map(|&kind| ShardCost { kind, cost: 0.0 }).collect();
+    for slot in &mut slots {
+        shards[control.shard_of[slot.id.index()] as usize].cost += slot.nanos as f64 + 1.0;
+    }
+    let worker_of_shard = place(&shards, workers.len());
+    let worker_of: Vec<u16> = control.shard_of.iter().map(|&shard| worker_of_shard[shard as usize]).collect();
+    for slot in slots {
+        let worker = usize::from(worker_of[slot.id.index()]);
+        workers.get_mut(worker).slots.push(slot);
+    }
+    for worker in workers.iter_mut() {
+        worker.index_slots();
+        worker.outbox.reassign(&worker_of);
+    }
+}
+
+fn deadlock_report<U: Unit>(names: &[String], workers: &mut Locals<'_, Worker<U>>) -> String {
+    let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
+    waiting.sort_by_key(|(unit, _)| *unit);
+    let mut report = String::from("nothing in the machine can go on, but work is left:\n");
+    for (unit, lines) in waiting {
+        for line in lines {
+            report.push_str(&format!("  {}: {line}\n", names[unit.index()]));
+        }
+    }
+    report
+}

@@ -1,0 +1,122 @@
+//! The units of a GPU, behind one type that the engine steps with a `match`.
+
+use crate::base::{Cycle, LinkId};
+use crate::gpu::cta::{Grid, GridDecision};
+use crate::gpu::sm::{Sm, SmDecision};
+use crate::mem::Partition;
+use crate::noc::{Direction, Subnet};
+use crate::protocol::{Outbox, Payload};
+use crate::stats::{ComponentStats, Counted, Counters};
+
+use super::{Unit, Work};
+
+/// A unit of a GPU.
+#[derive(Debug)]
+pub enum GpuUnit {
+    /// A streaming multiprocessor.
+    Sm(Box<Sm>),
+    /// A memory partition.
+    Partition(Box<Partition>),
+    /// The request or the reply network.
+    Subnet(Box<Subnet>),
+    /// The grid scheduler.
+    Grid(Box<Grid>),
+}
+
+/// What a unit of a GPU can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GpuDecision {
+    /// To an SM.
+    Sm(SmDecision),
+    /// To the grid scheduler.
+    Grid(GridDecision),
+}
+
+macro_rules! each {
+    ($self:expr, $unit:ident => $body:expr) => {
+        match $self {
+            GpuUnit::Sm($unit) => $body,
+            GpuUnit::Partition($unit) => $body,
+            GpuUnit::Subnet($unit) => $body,
+            GpuUnit::Grid($unit) => $body,
+        }
+    };
+}
+
+impl GpuUnit {
+    /// The components inside, with all their counters.
+    pub fn components(&self) -> Vec<ComponentStats> {
+        let one = |kind, id, counters| vec![ComponentStats { kind, id, counters }];
+        match self {
+            Self::Sm(sm) => one("sm", u32::from(sm.id().0), sm.stats().component()),
+            Self::Partition(partition) => {
+                let slices = partition.slices().iter();
+                let slices =
+                    slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
+                let id = u32::from(partition.id().0);
+                slices.chain(one("dram", id, counted(partition.channel().counters()))).collect()
+            }
+            Self::Subnet(subnet) => {
+                let kind = match subnet.direction() {
+                    Direction::Request => "request_net",
+                    Direction::Reply => "reply_net",
+                };
+                one(kind, 0, counted(subnet.counters()))
+            }
+            Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
+        }
+    }
+}
+
+/// A counter struct as the results list it.
+pub(super) fn counted<C: Counters>(counters: &C) -> Vec<Counted> {
+    let mut all = Vec::with_capacity(C::INFO.len());
+    counters.visit(&mut |info, value| all.push(Counted { info, value }));
+    all
+}
+
+impl Unit for GpuUnit {
+    type Payload = Payload;
+    type Sample = Vec<ComponentStats>;
+    type Decision = GpuDecision;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        each!(self, unit => unit.deliver(link, at, payload));
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        each!(self, unit => unit.run(until, skip, out));
+    }
+
+    fn next_event(&self) -> Cycle {
+        each!(self, unit => unit.next_event())
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        each!(self, unit => unit.settle(at));
+    }
+
+    fn sample(&self) -> Vec<ComponentStats> {
+        self.components()
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &GpuDecision) {
+        match (self, decision) {
+            (Self::Sm(sm), GpuDecision::Sm(decision)) => sm.apply(at, decision),
+            (Self::Grid(grid), GpuDecision::Grid(decision)) => grid.apply(at, decision),
+            (unit, decision) => panic!("{decision:?} was sent to the wrong unit, at {at}: {unit:?}"),
+        }
+    }
+
+    fn progress(&self) -> Work {
+        match self {
+            Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
+            Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
+            Self::Partition(_) | Self::Subnet(_) => Work::default(),
+        }
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        each!(self, unit => unit.waiting())
+    }
+}

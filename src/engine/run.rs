@@ -1,0 +1,214 @@
+//! Runs a workload on a machine and gathers what it leaves.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use warpshard_sync::StopFlag;
+
+use crate::config::Machine;
+use crate::control::Controller;
+use crate::frontend::Workload;
+use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
+
+use super::build::{Built, ShardCut, build};
+use super::control::StopReason;
+use super::gpu::{GpuUnit, counted};
+use super::observe::Observer;
+use super::sim::{EngineError, Finished, Settings, run};
+
+/// How a run is carried out.
+pub struct RunOptions {
+    /// Worker threads.
+    pub threads: usize,
+    /// Core cycles of an epoch; the machine's lookahead when not given.
+    pub epoch: Option<u64>,
+    /// Allows epochs beyond the lookahead.
+    pub relaxed: bool,
+    /// Ends the run at this core cycle.
+    pub max_cycles: Option<u64>,
+    /// Core cycles of a row of the interval series; no series when not given.
+    pub interval: Option<u64>,
+    /// Pins workers to cores.
+    pub pin: bool,
+    /// Jumps over cycles in which nothing happens.
+    pub skip: bool,
+    /// How units are grouped into shards.
+    pub cut: ShardCut,
+    /// Keeps every message, for observers that do not trust counters.
+    pub log: bool,
+    /// Controllers, in the order in which they see a cut.
+    pub controllers: Vec<Box<dyn Controller>>,
+    /// Ends the run at the next cut.
+    pub stop: StopFlag,
+    /// Where news of the run goes.
+    pub progress: Option<crossbeam_channel::Sender<Progress>>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            epoch: None,
+            relaxed: false,
+            max_cycles: None,
+            interval: None,
+            pin: false,
+            skip: true,
+            cut: ShardCut::default(),
+            log: false,
+            controllers: Vec::new(),
+            stop: StopFlag::new(),
+            progress: None,
+        }
+    }
+}
+
+/// News of a run under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Core cycles simulated.
+    pub cycles: u64,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// CTAs that ended, as of the last cut or a moment after.
+    pub ctas_done: u64,
+    /// CTAs of the workload.
+    pub ctas: u64,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The machine and the workload, or the options, do not work together.
+    #[error("{0}")]
+    Config(String),
+    /// The trace turned out to be broken while it was running.
+    #[error("{0}")]
+    Trace(String),
+    /// Nothing in the simulated machine can go on, but work is left.
+    #[error("the simulated machine is deadlocked: {0}")]
+    Deadlock(String),
+    /// A bug of the simulator.
+    #[error("the simulator failed: {0}")]
+    Panic(String),
+}
+
+/// A run's result, with the log of messages where one was asked for.
+#[derive(Debug)]
+pub struct RunResult {
+    /// Everything simulated.
+    pub outcome: Outcome,
+    /// What the host did.
+    pub host: HostFacts,
+    /// Every message, at both ends of its link; the links as names.
+    pub log: super::MessageLog<crate::protocol::Payload>,
+    /// "sm3 -> request network", by link.
+    pub link_names: Vec<String>,
+}
+
+/// Simulates `workload` on `machine` to its end, its limit or an interruption.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
+    let started = Instant::now();
+    let Built { plan, layout } = build(machine, workload, options.cut).map_err(RunError::Config)?;
+    let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
+    let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
+    let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
+    let settings = Settings {
+        threads: options.threads,
+        epoch: options.epoch,
+        relaxed: options.relaxed,
+        max_cycles: options.max_cycles,
+        decision_latency: machine.decision_latency,
+        skip: options.skip,
+        pin: options.pin,
+        log: options.log,
+        stop: options.stop,
+    };
+    let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
+        .map_err(RunError::Config)?;
+    let startup = started.elapsed().as_secs_f64();
+    let finished = run(plan, observer, &settings).map_err(|error| match error {
+        EngineError::Plan(text) => RunError::Config(text),
+        EngineError::Deadlock(text) => RunError::Deadlock(text),
+        EngineError::Failure(text) => RunError::Trace(text),
+        EngineError::Panic(text) => RunError::Panic(text),
+    })?;
+    let host = host_facts(&finished, &names, &kinds, startup, options.threads);
+    let Finished { units, at, reason, director, log, late, .. } = finished;
+    let outcome = outcome(units, at.0, reason, director, late, workload);
+    Ok(RunResult { outcome, host, log, link_names })
+}
+
+fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &[&str], startup: f64, threads: usize) -> HostFacts {
+    let host = &finished.host;
+    HostFacts {
+        startup_seconds: startup,
+        decode_seconds: 0.0,
+        simulate_seconds: host.seconds,
+        threads: threads as u32,
+        epochs: host.epochs,
+        cuts: host.cuts,
+        epoch_cycles: host.epoch_cycles,
+        lookahead_cycles: host.lookahead,
+        limiting_link: host.limit.clone(),
+        workers: host
+            .workers
+            .iter()
+            .map(|&(busy_seconds, wait_seconds, shards)| WorkerFacts { busy_seconds, wait_seconds, shards })
+            .collect(),
+        network_share: names
+            .iter()
+            .zip(kinds)
+            .zip(&host.unit_share)
+            .filter(|((_, kind), _)| **kind == "network")
+            .map(|((name, _), share)| (name.clone(), *share))
+            .collect(),
+        messages: host.messages,
+        peak_memory_bytes: None,
+    }
+}
+
+fn outcome(
+    units: Vec<GpuUnit>,
+    at: u64,
+    reason: StopReason,
+    observer: Observer,
+    late: super::LateMessages,
+    workload: &Workload,
+) -> Outcome {
+    let mut components = Vec::new();
+    let mut kernels: Vec<KernelStats> = Vec::new();
+    let mut per_kernel = vec![crate::gpu::sm::KernelCounters::default(); workload.kernels.len()];
+    let mut end = None;
+    for unit in &units {
+        components.extend(unit.components());
+        match unit {
+            GpuUnit::Sm(sm) => per_kernel.iter_mut().zip(&sm.stats().kernels).for_each(|(sum, part)| sum.add(part)),
+            GpuUnit::Grid(grid) => {
+                kernels = grid.kernel_stats();
+                end = grid.end_cycle().map(|cycle| cycle.0);
+            }
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) => {}
+        }
+    }
+    for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {
+        kernel.counters = counted(counters);
+    }
+    let ended_by = match (reason, end) {
+        (StopReason::Ended, _) | (_, Some(_)) => EndedBy::Completed,
+        (StopReason::MaxCycles, None) => EndedBy::MaxCycles,
+        (StopReason::Interrupted, None) => EndedBy::Interrupted,
+    };
+    let mut notes = workload.notes.clone();
+    if late.count > 0 {
+        notes.push((
+            format!("messages came late in this relaxed run, by {} cycles in all and {} at most", late.cycles, late.worst),
+            late.count,
+        ));
+    }
+    let (intervals, timeline) = observer.into_series();
+    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, intervals, timeline, notes }
+}

@@ -1,0 +1,342 @@
+//! Runs a plan on worker threads to its end.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use warpshard_sync::{Board, EpochBarrier, Party, StopFlag, WaitPolicy, mailbox};
+
+use crate::base::{Cycle, Tick, UnitId};
+use crate::protocol::{Outbox, Route};
+
+use super::Unit;
+use super::control::{Control, Ending, Shared, Step, StopReason, control_step};
+use super::director::Director;
+use super::placement::{ShardCost, place};
+use super::plan::Plan;
+use super::retime::{Timing, retime};
+use super::worker::{LateMessages, MessageLog, Slot, TimeClass, Worker};
+
+/// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Worker threads, at least 1.
+    pub threads: usize,
+    /// Reference cycles of an epoch; the lookahead when not given.
+    pub epoch: Option<u64>,
+    /// Allows epochs longer than the lookahead: messages may then come late, which is counted.
+    pub relaxed: bool,
+    /// Ends the run at this reference cycle.
+    pub max_cycles: Option<u64>,
+    /// Reference cycles between a decision and its effect.
+    pub decision_latency: u64,
+    /// Jumps over cycles in which nothing happens.
+    pub skip: bool,
+    /// Pins worker i to the i-th core that the process may use.
+    pub pin: bool,
+    /// Keeps every message, at both ends of its link.
+    pub log: bool,
+    /// Ends the run at the next cut.
+    pub stop: StopFlag,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            epoch: None,
+            relaxed: false,
+            max_cycles: None,
+            decision_latency: 0,
+            skip: true,
+            pin: false,
+            log: false,
+            stop: StopFlag::new(),
+        }
+    }
+}
+
+/// What a finished run leaves.
+#[derive(Debug)]
+pub struct Finished<U: Unit, D> {
+    /// The units, settled at the last cut, by identifier.
+    pub units: Vec<U>,
+    /// The last cut.
+    pub at: Cycle,
+    /// Why it was the last.
+    pub reason: StopReason,
+    /// The director as it was left.
+    pub director: D,
+    /// Every message, when asked for.
+    pub log: MessageLog<U::Payload>,
+    /// Messages that came late in a relaxed run.
+    pub late: LateMessages,
+    /// What the host did.
+    pub host: EngineFacts,
+}
+
+/// What the host did while running.
+#[derive(Clone, Debug, Default)]
+pub struct EngineFacts {
+    /// Seconds from the first epoch to the last.
+    pub seconds: f64,
+    /// Epochs stepped.
+    pub epochs: u64,
+    /// Cuts made.
+    pub cuts: u64,
+    /// Messages exchanged.
+    pub messages: u64,
+    /// Epoch length and lookahead in reference cycles.
+    pub epoch_cycles: u64,
+    /// Lookahead in reference cycles.
+    pub lookahead: u64,
+    /// Links of the loop that limits the lookahead.
+    pub limit: String,
+    /// Per worker: seconds busy, seconds at the barrier, shards held.
+    pub workers: Vec<(f64, f64, u32)>,
+    /// Share of the measured stepping time per unit.
+    pub unit_share: Vec<f64>,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineError {
+    /// The machine cannot be simulated as asked.
+    Plan(String),
+    /// Nothing can happen any more, but work is left; a report of who waits for what.
+    Deadlock(String),
+    /// The director reported a failure.
+    Failure(String),
+    /// A worker panicked: a bug of the simulator.
+    Panic(String),
+}
+
+/// Runs `plan` to its end.
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
+    let timing = retime(&plan).map_err(EngineError::Plan)?;
+    let epoch_cycles = settings.epoch.unwrap_or(timing.lookahead);
+    if epoch_cycles == 0 || settings.threads == 0 {
+        return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
+    }
+    if epoch_cycles > timing.lookahead && !settings.relaxed {
+        return Err(EngineError::Plan(format!(
+            "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
+             a relaxed run would allow it, at the price of late messages",
+            timing.lookahead, timing.limit
+        )));
+    }
+    let parties = Parties::new(plan, director, &timing, epoch_cycles, settings);
+    parties.run(&timing, epoch_cycles, settings.pin)
+}
+
+struct Parties<U: Unit, D: Send> {
+    parties: Vec<Party<Worker<U>, Shared<U, D>>>,
+}
+
+impl<U: Unit, D: Director<U>> Parties<U, D> {
+    fn new(plan: Plan<U>, director: D, timing: &Timing, epoch_cycles: u64, settings: &Settings) -> Self {
+        let threads = settings.threads;
+        let routes: Arc<[Route]> = plan
+            .links
+            .iter()
+            .zip(&timing.latencies)
+            .map(|(link, &latency)| Route {
+                to: link.to,
+                from_clock: plan.units[link.from.index()].clock,
+                to_clock: plan.units[link.to.index()].clock,
+                latency,
+            })
+            .collect();
+        let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
+        let mut costs = vec![ShardCost { kind: "", cost: 0.0 }; shards];
+        for unit in &plan.units {
+            let shard = &mut costs[unit.shard as usize];
+            *shard = ShardCost { kind: unit.kind, cost: shard.cost + unit.cost };
+        }
+        let worker_of_shard = place(&costs, threads);
+        let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
+        let worker_of: Vec<u16> = shard_of.iter().map(|&shard| worker_of_shard[shard as usize]).collect();
+
+        let mut senders: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+        let mut receivers: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
+        for sender in &mut senders {
+            for receiver in &mut receivers {
+                let (tx, rx) = mailbox();
+                sender.push(tx);
+                receiver.push(rx);
+            }
+        }
+        let mut workers: Vec<Worker<U>> = senders
+            .into_iter()
+            .zip(receivers)
+            .map(|(senders, receivers)| {
+                let outbox = Outbox::new(Arc::clone(&routes), worker_of.clone(), threads);
+                Worker::new(plan.units.len(), outbox, senders, receivers, settings.log)
+            })
+            .collect();
+
+        let skew = timing.offsets.iter().copied().max().unwrap_or(0);
+        let mut classes: Vec<TimeClass> = Vec::new();
+        let mut names = Vec::new();
+        for (index, planned) in plan.units.into_iter().enumerate() {
+            let class = TimeClass { clock: planned.clock, offset: timing.offsets[index] };
+            let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
+                classes.push(class);
+                classes.len() - 1
+            });
+            names.push(planned.name);
+            let next = planned.unit.next_event();
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, reached: Cycle(0), nanos: 0 };
+            workers[usize::from(worker_of[index])].slots.push(slot);
+        }
+        workers.iter_mut().for_each(Worker::index_slots);
+
+        let starts_with_cut = director.wants_start();
+        let control = Control {
+            director,
+            stop: settings.stop.clone(),
+            max_cycles: settings.max_cycles.map(Cycle),
+            epoch_cycles,
+            skew,
+            event_latency: skew + timing.lookahead.max(epoch_cycles) * plan.reference.period,
+            decision_latency: settings.decision_latency,
+            end: Tick(0),
+            events: Vec::new(),
+            delayed: Vec::new(),
+            published: 0,
+            stop_at: None,
+            ending: None,
+            idle_cuts: 0,
+            epochs: 0,
+            cuts: 0,
+            shard_of,
+            kind_of_shard: costs.iter().map(|shard| shard.kind).collect(),
+            looked: Instant::now(),
+        };
+        let shared = Shared {
+            step: if starts_with_cut { Step::Settle } else { Step::Run },
+            epoch: 1,
+            bounds: vec![Cycle(0); classes.len()],
+            classes,
+            reference: plan.reference,
+            last_cut: Cycle(0),
+            decisions: Board::new(),
+            skip: settings.skip,
+            relaxed: settings.relaxed,
+            links: plan.links,
+            names,
+            control: Mutex::new(control),
+        };
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() }
+    }
+
+    fn run(self, timing: &Timing, epoch_cycles: u64, pin: bool) -> Result<Finished<U, D>, EngineError> {
+        let started = Instant::now();
+        let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
+        let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
+        let results: Vec<std::thread::Result<Option<(Vec<Worker<U>>, Shared<U, D>)>>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = self
+                .parties
+                .into_iter()
+                .enumerate()
+                .map(|(index, party)| {
+                    let core = core(index);
+                    std::thread::Builder::new()
+                        .name(format!("worker {index}"))
+                        .spawn_scoped(scope, move || {
+                            if let Some(core) = core {
+                                core_affinity::set_for_current(core);
+                            }
+                            work(party)
+                        })
+                        .expect("the host gives a thread")
+                })
+                .collect();
+            handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+        });
+        let mut left = None;
+        for result in results {
+            match result {
+                Ok(Some(parts)) => left = Some(parts),
+                Ok(None) => {}
+                Err(panic) => return Err(EngineError::Panic(panic_text(panic.as_ref()))),
+            }
+        }
+        let (workers, shared) = left.ok_or_else(|| EngineError::Panic("the workers stopped without a result".into()))?;
+        finish(workers, shared, timing, epoch_cycles, started.elapsed())
+    }
+}
+
+fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, Shared<U, D>>) -> Option<(Vec<Worker<U>>, Shared<U, D>)> {
+    let mut mark = Instant::now();
+    loop {
+        let (worker, shared) = party.both();
+        match shared.step {
+            Step::Run => worker.run(shared),
+            Step::Deliver => worker.receive(shared),
+            Step::Settle => worker.settle(shared),
+            Step::Explain => worker.explain(),
+            Step::Stop => return party.finish(),
+        }
+        let arrived = Instant::now();
+        worker.busy += arrived - mark;
+        if party.wait(|shared, workers| control_step(shared, workers)).is_err() {
+            return None;
+        }
+        mark = Instant::now();
+        party.local().waited += mark - arrived;
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a worker panicked without a message").to_owned()
+}
+
+fn finish<U: Unit, D>(
+    workers: Vec<Worker<U>>,
+    shared: Shared<U, D>,
+    timing: &Timing,
+    epoch_cycles: u64,
+    elapsed: Duration,
+) -> Result<Finished<U, D>, EngineError> {
+    let control = shared.control.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let reason = match control.ending {
+        Some(Ending::Cut(reason)) => reason,
+        Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
+        Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
+        None => return Err(EngineError::Panic("the workers stopped before the end".into())),
+    };
+    let mut host = EngineFacts {
+        seconds: elapsed.as_secs_f64(),
+        epochs: control.epochs,
+        cuts: control.cuts,
+        epoch_cycles,
+        lookahead: timing.lookahead,
+        limit: timing.limit.clone(),
+        ..EngineFacts::default()
+    };
+    let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
+    let mut slots = Vec::new();
+    for worker in workers {
+        let shards: std::collections::BTreeSet<u32> = worker.slots.iter().map(|slot| control.shard_of[slot.id.index()]).collect();
+        host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32));
+        host.messages += worker.messages;
+        late.count += worker.late.count;
+        late.cycles += worker.late.cycles;
+        late.worst = late.worst.max(worker.late.worst);
+        if let Some(part) = worker.log {
+            log.sent.extend(part.sent);
+            log.delivered.extend(part.delivered);
+        }
+        slots.extend(worker.slots);
+    }
+    slots.sort_by_key(|slot| slot.id);
+    let nanos: u64 = slots.iter().map(|slot| slot.nanos).sum();
+    host.unit_share = slots.iter().map(|slot| slot.nanos as f64 / nanos.max(1) as f64).collect();
+    let units = slots.into_iter().map(|slot| slot.unit).collect();
+    Ok(Finished { units, at: shared.last_cut, reason, director: control.director, log, late, host })
+}

@@ -1,0 +1,10 @@
+//! What Ampere (binary versions 80 and 86) added to Turing.
+
+use super::{Group, OpClass};
+
+pub(super) const GROUPS: &[Group] = &[
+    Group { class: OpClass::Sp, names: &["HMNMX2"] },
+    Group { class: OpClass::Tensor, names: &["DMMA"] },
+    Group { class: OpClass::Alu, names: &["F2FP", "F2IP", "I2FP", "LDGDEPBAR", "SUQUERY"] },
+    Group { class: OpClass::Uniform, names: &["REDUX", "UF2FP"] },
+];

@@ -1,0 +1,75 @@
+//! Opcodes that every generation has, in the same class.
+
+use super::{Group, OpClass};
+
+/// Opcodes that do two half-precision operations per lane, so that their initiation interval is half that of their class.
+pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2", "HMNMX2"];
+
+pub(super) const GROUPS: &[Group] = &[
+    Group {
+        class: OpClass::Sp,
+        names: &[
+            "FADD", "FADD32I", "FCHK", "FFMA", "FFMA32I", "FMNMX", "FMUL", "FMUL32I", "FSEL", "FSET", "FSETP", "FSWZADD", "HADD2", "HFMA2",
+            "HMUL2", "HSET2", "HSETP2",
+        ],
+    },
+    Group { class: OpClass::Sfu, names: &["MUFU"] },
+    Group { class: OpClass::Dp, names: &["DADD", "DFMA", "DMUL", "DSETP"] },
+    Group {
+        class: OpClass::Int,
+        names: &[
+            "BMSK",
+            "BREV",
+            "FLO",
+            "IABS",
+            "IADD",
+            "IADD3",
+            "IADD32I",
+            "IDP",
+            "IDP4A",
+            "IMAD",
+            "IMNMX",
+            "IMUL",
+            "IMUL32I",
+            "ISCADD",
+            "ISCADD32I",
+            "ISETP",
+            "LEA",
+            "LOP",
+            "LOP3",
+            "LOP32I",
+            "POPC",
+            "SHF",
+            "SHR",
+            "VABSDIFF",
+            "VABSDIFF4",
+        ],
+    },
+    Group { class: OpClass::Alu, names: &["F2F", "F2I", "I2F", "I2I", "I2IP", "FRND"] },
+    Group { class: OpClass::Alu, names: &["MOV", "MOV32I", "PRMT", "SEL", "SGXT", "SHFL"] },
+    Group { class: OpClass::Alu, names: &["PLOP3", "PSETP", "P2R", "R2P"] },
+    // Constant loads hit a perfect constant cache, and cache control moves no data.
+    Group { class: OpClass::Alu, names: &["LDC", "MATCH", "QSPC", "CCTL", "CCTLL", "CCTLT", "ERRBAR"] },
+    Group { class: OpClass::Fence, names: &["MEMBAR"] },
+    Group { class: OpClass::Barrier, names: &["BAR"] },
+    Group { class: OpClass::Exit, names: &["EXIT"] },
+    Group {
+        class: OpClass::Alu,
+        names: &[
+            "B2R",
+            "CS2R",
+            "CSMTEST",
+            "DEPBAR",
+            "GETLMEMBASE",
+            "LEPC",
+            "NOP",
+            "PMTRIG",
+            "R2B",
+            "S2R",
+            "SETCTAID",
+            "SETLMEMBASE",
+            "VOTE",
+            "VOTE_VTG",
+        ],
+    },
+];

@@ -1,0 +1,46 @@
+//! Additions of Pascal (binary versions 60 and 61).
+//!
+//! Branches and textures are in the integer pipe's class: the shared core of Pascal has no units of their own for them,
+//! and Accel-Sim times them as integer operations.
+
+use super::{Group, OpClass};
+
+pub(super) const GROUPS: &[Group] = &[
+    Group { class: OpClass::Sp, names: &["RRO", "FCMP"] },
+    Group { class: OpClass::Dp, names: &["DMNMX", "DSET"] },
+    Group { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "IMMA", "ISET", "SHL", "VADD", "VMNMX", "XMAD"] },
+    Group { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
+    Group { class: OpClass::Alu, names: &["TEX", "TEXS", "TLD", "TLD4", "TLD4S", "TLDS", "TMML", "TXD", "TXQ"] },
+    Group {
+        class: OpClass::Alu,
+        names: &[
+            "BMOV",
+            "BPT",
+            "BRA",
+            "BREAK",
+            "BRK",
+            "BRX",
+            "BSSY",
+            "BSYNC",
+            "CAL",
+            "CALL",
+            "CONT",
+            "JCAL",
+            "JMP",
+            "JMX",
+            "KILL",
+            "NANOSLEEP",
+            "PBK",
+            "PCNT",
+            "PEXIT",
+            "PRET",
+            "RET",
+            "RPCMOV",
+            "RTT",
+            "SSY",
+            "SYNC",
+            "WARPSYNC",
+            "YIELD",
+        ],
+    },
+];

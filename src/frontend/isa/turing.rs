@@ -1,0 +1,18 @@
+//! What Turing (binary version 75) added to Volta; Ampere keeps all of it.
+
+use super::{Group, OpClass};
+
+pub(super) const SINCE_TURING: &[Group] = &[
+    Group { class: OpClass::Tensor, names: &["BMMA", "IMMA"] },
+    Group { class: OpClass::Int, names: &["SHL"] },
+    Group { class: OpClass::Alu, names: &["MOVM"] },
+    Group { class: OpClass::Alu, names: &["SUATOM", "SULD", "SURED", "SUST"] },
+    Group { class: OpClass::Branch, names: &["BRXU", "JMXU"] },
+    Group {
+        class: OpClass::Uniform,
+        names: &[
+            "R2UR", "S2UR", "UBMSK", "UBREV", "UCLEA", "UFLO", "UIADD3", "UIMAD", "UISETP", "ULDC", "ULEA", "ULOP", "ULOP3", "ULOP32I",
+            "UMOV", "UP2UR", "UPLOP3", "UPOPC", "UPRMT", "UPSETP", "UR2UP", "USEL", "USGXT", "USHF", "USHL", "USHR", "VOTEU",
+        ],
+    },
+];

@@ -1,0 +1,35 @@
+//! What Volta (binary version 70) added, and what of it all later generations keep.
+
+use super::{Group, OpClass};
+
+/// Volta and later: branch, texture and matrix units, immediate forms of half precision.
+pub(super) const SINCE_VOLTA: &[Group] = &[
+    Group { class: OpClass::Sp, names: &["HADD2_32I", "HFMA2_32I", "HMUL2_32I"] },
+    Group { class: OpClass::Tensor, names: &["HMMA"] },
+    Group { class: OpClass::Texture, names: &["TEX", "TLD", "TLD4", "TMML", "TXD", "TXQ"] },
+    Group {
+        class: OpClass::Branch,
+        names: &[
+            "BMOV",
+            "BPT",
+            "BRA",
+            "BREAK",
+            "BRX",
+            "BSSY",
+            "BSYNC",
+            "CALL",
+            "JMP",
+            "JMX",
+            "KILL",
+            "NANOSLEEP",
+            "RET",
+            "RPCMOV",
+            "RTT",
+            "WARPSYNC",
+            "YIELD",
+        ],
+    },
+];
+
+/// Volta alone: its matrix unit has no integer mode.
+pub(super) const GROUPS: &[Group] = &[Group { class: OpClass::Int, names: &["IMMA"] }];

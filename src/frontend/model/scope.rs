@@ -1,0 +1,154 @@
+//! Names in the formulas of a body: loop counters, `let`s, constants, and the place of a thread in the grid.
+
+use rustc_hash::FxHashSet;
+
+use super::compile::{Compiler, MAX_DEPTH};
+use super::error::Problem;
+use super::expr::is_name;
+use super::kernel::unknown;
+use super::program::Slot;
+use super::schema::ModelText;
+use super::step::{Step, StepKind};
+use super::text::Formula;
+use super::value::{Meaning, lanes, uniform};
+
+/// Names that every formula of a body may use, and what they mean.
+const PLACES: &[(&str, Meaning)] = &[
+    ("cta", Meaning::Uniform(uniform::CTA)),
+    ("cta_x", Meaning::Uniform(uniform::CTA_X)),
+    ("cta_y", Meaning::Uniform(uniform::CTA_Y)),
+    ("cta_z", Meaning::Uniform(uniform::CTA_Z)),
+    ("warp", Meaning::Uniform(uniform::WARP)),
+    ("lane", Meaning::Lane(lanes::LANE)),
+    ("thread", Meaning::Lane(lanes::THREAD)),
+    ("thread_x", Meaning::Lane(lanes::THREAD_X)),
+    ("thread_y", Meaning::Lane(lanes::THREAD_Y)),
+    ("thread_z", Meaning::Lane(lanes::THREAD_Z)),
+];
+
+/// Whether formulas of a body give the name a meaning of its own.
+pub(super) fn is_place(name: &str) -> bool {
+    name == "global_thread" || PLACES.iter().any(|(known, _)| *known == name)
+}
+
+impl Compiler<'_> {
+    /// Finds every `let` of the body and decides which vary by lane: those whose value does, or that stand in divergent code.
+    pub(super) fn find_lets(&mut self) {
+        let mut varying = FxHashSet::default();
+        let mut names = Vec::new();
+        loop {
+            let before = varying.len();
+            names.clear();
+            let mut scan = LetScan { model: self.launch.model, varying: &mut varying, names: &mut names };
+            scan.steps(&self.launch.kernel.body, false, 0);
+            if varying.len() == before {
+                break;
+            }
+        }
+        for name in names {
+            let varies = varying.contains(&name);
+            let slot = if varies {
+                self.lane_slots += 1;
+                Slot::Lane(self.lane_slots - 1)
+            } else {
+                self.uniform_slots += 1;
+                Slot::Uniform(self.uniform_slots - 1)
+            };
+            self.lets.push((name, varies, slot));
+        }
+    }
+
+    /// What a name means here; the error is a sentence with the names that have a meaning.
+    pub(super) fn resolve(&self, name: &str) -> Result<Meaning, String> {
+        if let Some(&(_, meaning)) = self.scope.iter().rev().find(|(known, _)| known == name) {
+            return Ok(meaning);
+        }
+        if let Some(&(_, _, slot)) = self.lets.iter().find(|(known, _, _)| known == name && self.defined.contains(name)) {
+            return Ok(match slot {
+                Slot::Uniform(slot) => Meaning::Uniform(slot),
+                Slot::Lane(slot) => Meaning::Lane(slot),
+            });
+        }
+        if let Some(&(_, value)) = self.launch.constants.iter().find(|(known, _)| known == name) {
+            return Ok(Meaning::Const(value));
+        }
+        if name == "global_thread" {
+            return Ok(Meaning::GlobalThread(i64::from(self.info.threads_per_cta())));
+        }
+        if let Some(&(_, meaning)) = PLACES.iter().find(|(known, _)| *known == name) {
+            return Ok(meaning);
+        }
+        let scope = self.scope.iter().map(|(known, _)| known.as_str());
+        let lets = self.lets.iter().map(|(known, _, _)| known.as_str()).filter(|known| self.defined.contains(*known));
+        let constants = self.launch.constants.iter().map(|(known, _)| known.as_str());
+        let places = PLACES.iter().map(|(known, _)| *known).chain(["global_thread"]);
+        Err(unknown(name, scope.chain(lets).chain(constants).chain(places)))
+    }
+
+    /// Notes a problem unless `name` may be given to a counter or a `let`.
+    pub(super) fn check_new_name(&mut self, key: &str, name: &str, line: u32, counter: bool) {
+        let constant = self.launch.constants.iter().any(|(known, _)| known == name);
+        let place = is_place(name);
+        let counted = self.scope.iter().any(|(known, _)| known == name);
+        let bound = counter && self.lets.iter().any(|(known, _, _)| known == name);
+        let problem = if !is_name(name) {
+            Problem::new(line, key, "not a name").help("names are letters, digits and _, and start with a letter")
+        } else if constant || place || counted || bound {
+            Problem::new(line, key, "the name already means something here").help("choose another name")
+        } else {
+            return;
+        };
+        self.problems.push(problem.given(format!("\"{name}\"")));
+    }
+}
+
+/// Finds `let`s and which of them vary by lane, without binding anything.
+struct LetScan<'s> {
+    model: &'s ModelText,
+    varying: &'s mut FxHashSet<String>,
+    names: &'s mut Vec<String>,
+}
+
+impl LetScan<'_> {
+    fn varies(&self, formula: &Formula) -> bool {
+        let mut found = false;
+        formula.expr.names(&mut |name| {
+            let place = PLACES.iter().any(|(known, meaning)| *known == name && matches!(meaning, Meaning::Lane(_)));
+            found |= place || matches!(name, "random" | "global_thread") || self.varying.contains(name);
+        });
+        found
+    }
+
+    fn steps(&mut self, steps: &[Step], divergent: bool, depth: u32) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        for step in steps {
+            match &step.kind {
+                StepKind::Op(_) => {}
+                StepKind::Loop { count, body, .. } => {
+                    let divergent = divergent || self.varies(count);
+                    self.steps(body, divergent, depth + 1);
+                }
+                StepKind::If { condition, then, otherwise } => {
+                    let divergent = divergent || self.varies(condition);
+                    self.steps(then, divergent, depth + 1);
+                    self.steps(otherwise, divergent, depth + 1);
+                }
+                StepKind::Let { name, value } => {
+                    if divergent || self.varies(value) {
+                        self.varying.insert(name.clone());
+                    }
+                    if !self.names.contains(name) {
+                        self.names.push(name.clone());
+                    }
+                }
+                StepKind::Use(name) => {
+                    if let Some((_, steps)) = self.model.blocks.iter().find(|(known, _)| known == name) {
+                        self.steps(steps, divergent, depth + 1);
+                    }
+                }
+            }
+        }
+    }
+}

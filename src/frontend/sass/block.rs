@@ -1,0 +1,344 @@
+//! One CTA's block of text, decoded into one stream per warp.
+//!
+//! Decoding sees a frozen table of static instructions. A block that meets others reports them as fresh; they are merged
+//! into the table in CTA order, and the block is decoded once more.
+
+use std::ops::Range;
+
+use crate::base::LaneMask;
+use crate::frontend::{StreamBuilder, WarpStream};
+
+use super::error::{Fault, ProblemKind};
+use super::table::{Dialect, Entry, StaticTable, malformed};
+use super::text::{decimal, hex, next_line, quote, skip_blanks, skip_token, token};
+
+/// The note of accesses written as base and stride though their lanes have gaps.
+pub(super) const GAPS: &str = "base and stride written for lanes with gaps: taken as one step per active lane";
+
+/// What the blocks of a kernel look like.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Tokens before the program counter: CTA coordinates and warp up to tracer version 2, the source line if recorded.
+    pub(super) lead: usize,
+    /// Warps of a CTA by the header.
+    pub(super) warps: u32,
+}
+
+/// A block to decode.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Which CTA it is.
+    pub(super) cta: u32,
+    /// Its text, without the closing line.
+    pub(super) range: Range<usize>,
+    /// The file ended before the closing line.
+    pub(super) cut: bool,
+}
+
+/// What a block holds.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    /// One stream per warp, each with its fingerprint; empty when there are fresh instructions or a fault.
+    pub(super) warps: Vec<(WarpStream, u64)>,
+    /// Instructions that the table lacks, in the order of occurrence.
+    pub(super) fresh: Vec<Entry>,
+    /// How often each note of the table occurred; place 0 counts [`GAPS`].
+    pub(super) notes: Vec<u64>,
+    /// Warps that the block does not list.
+    pub(super) unlisted: u64,
+    /// The first thing that is wrong.
+    pub(super) fault: Option<Fault>,
+}
+
+/// Decodes blocks of one text.
+pub(super) struct BlockParser<'a> {
+    text: &'a [u8],
+    table: &'a StaticTable,
+    dialect: &'a Dialect,
+    layout: &'a Layout,
+    builder: StreamBuilder,
+    extra: StaticTable,
+    notes: Vec<u64>,
+}
+
+impl<'a> BlockParser<'a> {
+    pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a Layout) -> Self {
+        let notes = vec![0; table.notes().len() + 1];
+        Self { text, table, dialect, layout, builder: StreamBuilder::default(), extra: StaticTable::default(), notes }
+    }
+
+    /// Decodes one block.
+    pub(super) fn parse(&mut self, block: &Block) -> Parsed {
+        self.extra = StaticTable::default();
+        self.notes.fill(0);
+        self.builder.finish();
+        let mut streams = vec![None; self.layout.warps as usize];
+        let fault = self.warps(block, &mut streams).err();
+        let fresh = self.extra.entries().to_vec();
+        if fault.is_some() || !fresh.is_empty() {
+            return Parsed { fresh, fault, ..Parsed::default() };
+        }
+        let unlisted = streams.iter().filter(|stream| stream.is_none()).count() as u64;
+        let warps = streams.into_iter().map(|stream| stream.unwrap_or_default());
+        let warps = warps.map(|stream: WarpStream| (stream.fingerprint(), stream)).map(|(print, stream)| (stream, print));
+        Parsed { warps: warps.collect(), fresh, notes: self.notes.clone(), unlisted, fault: None }
+    }
+
+    fn warps(&mut self, block: &Block, streams: &mut [Option<WarpStream>]) -> Result<(), Fault> {
+        let mut at = self.open(block)?;
+        loop {
+            at = self.skip_empty(at, block.range.end);
+            if at >= block.range.end {
+                break;
+            }
+            let rest = &self.text[at..block.range.end];
+            if rest.starts_with(b"thread block") {
+                at = next_line(self.text, at);
+                continue;
+            }
+            let Some(number) = self.assigned(rest, at, b"warp") else {
+                return Err(self.not_a_warp(at, block));
+            };
+            let warp = self.warp_number(number, at, block, streams)?;
+            let line = self.skip_empty(next_line(self.text, at), block.range.end);
+            let Some(promised) = self.assigned(&self.text[line..block.range.end], line, b"insts") else {
+                return Err(self.no_count(line, warp, block));
+            };
+            at = self.instructions(next_line(self.text, line).min(block.range.end), warp, promised, block)?;
+            streams[warp as usize] = Some(self.builder.finish());
+        }
+        if block.cut { Err(self.cut(at, block, "after the warps that it lists".into())) } else { Ok(()) }
+    }
+
+    /// Finds the opening line; comments may precede it.
+    fn open(&self, block: &Block) -> Result<usize, Fault> {
+        let mut at = block.range.start;
+        loop {
+            at = self.skip_empty(at, block.range.end);
+            let rest = &self.text[at..block.range.end];
+            if rest.starts_with(b"#BEGIN_TB") {
+                return Ok(next_line(self.text, at).min(block.range.end));
+            }
+            // The kernel's header stands before the first CTA.
+            if !rest.starts_with(b"#") && !(block.cta == 0 && rest.starts_with(b"-")) {
+                return Err(Fault {
+                    at,
+                    kind: ProblemKind::Count,
+                    what: "instructions stand outside of a CTA's block".into(),
+                    found: quote(&self.text[at..next_line(self.text, at).min(block.range.end)]),
+                    expected: format!("`#BEGIN_TB`, which opens cta {}", block.cta),
+                    help: "a raw .trace must pass through the tracer's post-traces-processing tool first".into(),
+                });
+            }
+            at = next_line(self.text, at).min(block.range.end);
+        }
+    }
+
+    /// The instruction lines of a warp into the builder; returns the place behind them.
+    fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &Block) -> Result<usize, Fault> {
+        let end = block.range.end;
+        for found in 0..promised {
+            at = self.skip_empty(at, end);
+            if at >= end || !self.text[at].is_ascii_hexdigit() {
+                return Err(self.too_few(at, warp, promised, found, block));
+            }
+            let line = at;
+            at = match self.instruction(at) {
+                Ok(after) => next_line(self.text, after),
+                // A killed tracer leaves half a line behind.
+                Err(_) if block.cut && next_line(self.text, line) == self.text.len() => {
+                    return Err(self.too_few(line, warp, promised, found, block));
+                }
+                Err(mut fault) => {
+                    fault.found = format!("{} in cta {}, warp {warp}", fault.found, block.cta);
+                    return Err(fault);
+                }
+            };
+        }
+        Ok(at.min(end))
+    }
+
+    /// One instruction line into the builder; returns a place before its end.
+    #[inline]
+    fn instruction(&mut self, mut at: usize) -> Result<usize, Fault> {
+        let text = self.text;
+        for _ in 0..self.layout.lead {
+            at = skip_blanks(text, skip_token(text, at));
+        }
+        let Some((pc, after)) = hex(text, at).filter(|&(pc, _)| pc <= u64::from(u32::MAX)) else {
+            return Err(malformed(text, at, "the program counter", "a hexadecimal number of at most 8 digits"));
+        };
+        at = skip_blanks(text, after);
+        let Some((mask, after)) = hex(text, at).filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
+            return Err(malformed(text, at, "the mask of active lanes", "8 hexadecimal digits"));
+        };
+        let (pc, mask) = (pc as u32, LaneMask(mask as u32));
+        at = skip_blanks(text, after);
+        let (index, is_access) = match self.table.find(pc, text, at) {
+            Some((index, after)) => {
+                at = after;
+                let entry = &self.table.entries()[index as usize];
+                if entry.note != 0 {
+                    self.notes[entry.note as usize] += 1;
+                }
+                (index, entry.inst.mem.is_some())
+            }
+            None => match self.extra.find(pc, text, at) {
+                Some((index, after)) => {
+                    at = after;
+                    (0, self.extra.entries()[index as usize].inst.mem.is_some())
+                }
+                None => {
+                    let (entry, after) = Entry::parse(pc, text, at, self.dialect)?;
+                    at = after;
+                    let is_access = entry.inst.mem.is_some();
+                    self.extra.insert(entry);
+                    (0, is_access)
+                }
+            },
+        };
+        if !is_access || mask.0 == 0 {
+            self.builder.op(index, mask);
+            return Ok(at);
+        }
+        self.addresses(at, index, mask)
+    }
+
+    /// The addresses of an access, in any of the three modes.
+    fn addresses(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
+        let text = self.text;
+        let lanes = mask.count() as usize;
+        let at = skip_blanks(text, at);
+        match text.get(at) {
+            Some(b'0' | b'1' | b'2') if super::text::is_end(text, at + 1) => {}
+            _ => return Err(malformed(text, at, "the address mode", "0 (list), 1 (base and stride) or 2 (base and differences)")),
+        }
+        let mode = text[at];
+        let mut at = skip_blanks(text, at + 1);
+        let mut addresses = [0u64; 32];
+        let mut given = 0;
+        let listed = if mode == b'0' { lanes } else { 1 };
+        while given < listed {
+            let Some((address, after)) = hex(text, at) else { return Err(too_few_addresses(text, at, mode, given, lanes)) };
+            addresses[given] = address;
+            given += 1;
+            at = skip_blanks(text, after);
+        }
+        if mode == b'1' {
+            let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
+            let low = mask.0 >> mask.0.trailing_zeros();
+            self.notes[0] += u64::from(low & low.wrapping_add(1) != 0);
+            match i32::try_from(if lanes > 1 { stride } else { 0 }) {
+                Ok(stride) => self.builder.affine(index, mask, addresses[0], stride),
+                Err(_) => {
+                    for lane in 1..lanes {
+                        addresses[lane] = addresses[lane - 1].wrapping_add_signed(stride);
+                    }
+                    self.builder.access(index, mask, &addresses[..lanes]);
+                }
+            }
+            return Ok(after);
+        }
+        while given < lanes {
+            let Some((delta, after)) = decimal(text, at) else { return Err(too_few_addresses(text, at, mode, given, lanes)) };
+            addresses[given] = addresses[given - 1].wrapping_add_signed(delta);
+            given += 1;
+            at = skip_blanks(text, after);
+        }
+        self.builder.access(index, mask, &addresses[..lanes]);
+        Ok(at)
+    }
+
+    fn skip_empty(&self, mut at: usize, end: usize) -> usize {
+        while at < end && self.text[at] <= b' ' {
+            at += 1;
+        }
+        at.min(end)
+    }
+
+    /// N of a line `word = N`.
+    fn assigned(&self, rest: &[u8], at: usize, word: &[u8]) -> Option<u32> {
+        if !rest.starts_with(word) {
+            return None;
+        }
+        let mut at = skip_blanks(self.text, at + word.len());
+        if self.text.get(at) != Some(&b'=') {
+            return None;
+        }
+        at = skip_blanks(self.text, at + 1);
+        decimal(self.text, at).and_then(|(value, _)| u32::try_from(value).ok())
+    }
+
+    fn warp_number(&self, number: u32, at: usize, block: &Block, streams: &[Option<WarpStream>]) -> Result<u32, Fault> {
+        let warps = self.layout.warps;
+        let fault = |what: &str, expected: String| {
+            let found = format!("warp {number} in cta {}", block.cta);
+            let help = "the header's block dim or the file is wrong: trace the kernel again".into();
+            Err(Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected, help })
+        };
+        match streams.get(number as usize) {
+            None => fault("the warp lies outside of its block", format!("a number below {warps}, the warps of a block by the header")),
+            Some(Some(_)) => fault("the warp is listed twice", "each warp once".into()),
+            Some(None) => Ok(number),
+        }
+    }
+
+    fn not_a_warp(&self, at: usize, block: &Block) -> Fault {
+        let line = &self.text[at..next_line(self.text, at).min(block.range.end)];
+        if block.cut && line.len() < b"warp = 0\n".len() {
+            return self.cut(at, block, "between two warps".into());
+        }
+        let more = self.text[at].is_ascii_hexdigit();
+        let what = if more { "a warp lists more instructions than it promises" } else { "this is no line of a CTA's block" };
+        let found = format!("{} in cta {}", quote(line), block.cta);
+        let help = "the file is damaged: trace or copy it again".into();
+        Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected: "`warp = N` or `#END_TB`".into(), help }
+    }
+
+    fn no_count(&self, at: usize, warp: u32, block: &Block) -> Fault {
+        if block.cut && next_line(self.text, at) >= block.range.end {
+            return self.cut(at, block, format!("before the instructions of warp {warp}"));
+        }
+        malformed(self.text, at.min(self.text.len()), &format!("the instruction count of cta {}, warp {warp}", block.cta), "`insts = N`")
+    }
+
+    fn too_few(&self, at: usize, warp: u32, promised: u32, found: u32, block: &Block) -> Fault {
+        let cta = block.cta;
+        if block.cut {
+            return self.cut(at, block, format!("after {found} of the {promised} instructions of warp {warp}"));
+        }
+        Fault {
+            at: at.min(self.text.len()),
+            kind: ProblemKind::Count,
+            what: "a warp lists fewer instructions than it promises".into(),
+            found: format!("{found} instructions in cta {cta}, warp {warp}"),
+            expected: format!("{promised}, by the line `insts = {promised}`"),
+            help: "the file is damaged: trace or copy it again".into(),
+        }
+    }
+
+    fn cut(&self, at: usize, block: &Block, place: String) -> Fault {
+        Fault {
+            at: at.min(self.text.len()),
+            kind: ProblemKind::Cut,
+            what: "the file ends inside a CTA".into(),
+            found: format!("the end of the file in cta {}, {place}", block.cta),
+            expected: "all instructions of the warp, and `#END_TB`".into(),
+            help: "the tracer was stopped or the copy is incomplete: trace or copy it again".into(),
+        }
+    }
+}
+
+fn too_few_addresses(text: &[u8], at: usize, mode: u8, given: usize, lanes: usize) -> Fault {
+    if mode == b'0' && token(text, at).is_empty() || mode == b'2' && given > 0 {
+        return Fault {
+            at,
+            kind: ProblemKind::Instruction,
+            what: "an access has fewer addresses than active lanes".into(),
+            found: format!("{given} {}", if given == 1 { "address" } else { "addresses" }),
+            expected: format!("{lanes}, one for each active lane (address mode {})", char::from(mode)),
+            help: "the file is damaged: trace or copy it again".into(),
+        };
+    }
+    malformed(text, at, "an address", "a hexadecimal number of at most 16 digits")
+}

@@ -1,0 +1,27 @@
+//! Recorded SASS traces in the Accel-Sim format: read as streams with bounded memory, checked, and written.
+//!
+//! The way of a kernel: `list` finds its file, `reader` opens and decompresses it, `header` reads its needs, `decoder`
+//! splits the body into CTA blocks, `block` turns a block into one stream per warp with the static instructions of
+//! `table`, and `source` hands the CTAs out. Errors say file, line, what was found, what belongs there and what to do.
+//! What comes out depends on the files and on leniency only, not on threads, window or batch sizes.
+
+mod block;
+mod decoder;
+mod error;
+mod header;
+mod kernel;
+mod list;
+mod load;
+mod options;
+mod reader;
+mod report;
+mod source;
+mod table;
+mod text;
+mod write;
+
+pub use error::{Problem, ProblemKind, TraceError};
+pub use load::{check, load};
+pub use options::{DecodeClock, TraceOptions};
+pub use report::{KernelReport, TraceReport};
+pub use write::write_kernel;

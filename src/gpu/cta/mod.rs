@@ -1,0 +1,274 @@
+//! The grid scheduler: launches kernels in the order of their streams and hands their CTAs to SMs.
+//!
+//! It is a unit like any other: an SM learns of a CTA one link latency after it was bound, and the scheduler learns of its
+//! end one link latency after that. So that this costs no bubble between two CTAs, some are bound to an SM ahead
+//! of time; so that it does not delay kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
+//!
+//! In: word of CTAs that started and ended. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
+//! Invariants: CTAs of a kernel are bound once each, in ascending order; between events nothing is done, and
+//! [`Grid::next_event`] names the next cycle in which something is.
+
+mod counters;
+mod dispatch;
+mod inbox;
+mod ledger;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::sync::Arc;
+
+use crate::base::{Cycle, LinkId, SmId};
+use crate::config::machine::{self, Machine};
+use crate::frontend::Workload;
+use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload};
+use crate::stats::KernelStats;
+
+pub use counters::GridCounters;
+use dispatch::{Capacity, Dispatch};
+use inbox::{Inbox, Notice, Word};
+use ledger::Ledger;
+use streams::Streams;
+
+/// The links of the grid scheduler, one per SM in each direction, with consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GridPorts {
+    /// The link to SM 0.
+    pub first_to_sm: LinkId,
+    /// The link from SM 0.
+    pub first_from_sm: LinkId,
+}
+
+/// What a controller may ask of the grid scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridDecision {
+    /// From now on `sm` gets CTAs as if at most `limit` fitted it; a limit at or above what fits limits nothing, and one of
+    /// 0 stops it. CTAs already bound stay. The SM is told the same limit and holds it when it starts CTAs, which lets
+    /// the grid scheduler bind ahead under a limit as without one.
+    CtaLimit {
+        /// The SM.
+        sm: SmId,
+        /// CTAs.
+        limit: u32,
+    },
+}
+
+/// What a controller may see of the grid scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridSample {
+    /// The counters since the start of the run.
+    pub counters: GridCounters,
+    /// Kernels that have a place on the chip.
+    pub kernels_placed: u32,
+    /// Kernels of the workload that have not ended.
+    pub kernels_left: u32,
+    /// CTAs of placed kernels that no SM has yet.
+    pub ctas_unassigned: u64,
+}
+
+/// The grid scheduler of a chip.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    present: Cycle,
+    /// Link latency each way, in core cycles.
+    latency: u64,
+    /// From a kernel's launch to its first CTA's start, in core cycles.
+    launch_latency: u64,
+    ports: GridPorts,
+    workload: Arc<Workload>,
+    inbox: Inbox,
+    streams: Streams,
+    dispatch: Dispatch,
+    ledger: Ledger,
+    counters: GridCounters,
+    told_end: bool,
+}
+
+impl Grid {
+    /// The grid scheduler of `spec` before cycle 0 of `workload`; `resident[kernel]` CTAs of each kernel fit an SM.
+    ///
+    /// # Panics
+    /// When a kernel has no CTAs or does not fit an SM: whoever builds the machine refuses these with words for the user.
+    pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
+        assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
+        let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
+        Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports)
+    }
+
+    fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {
+        let sms = sms as usize;
+        for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
+            assert!(fit > 0, "grid: no CTA of `{}` fits an SM", kernel.info.name);
+        }
+        Self {
+            present: Cycle(0),
+            latency: spec.latency,
+            launch_latency: spec.launch_latency,
+            ports,
+            inbox: Inbox::new(sms),
+            streams: Streams::new(&workload, spec.max_kernels),
+            dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, capacity),
+            ledger: Ledger::new(workload.kernels.len()),
+            counters: GridCounters::default(),
+            told_end: false,
+            workload,
+        }
+    }
+
+    /// Takes word of a CTA, seen at cycle `at`.
+    ///
+    /// # Panics
+    /// On any other payload, and on a link that is not from the SM that speaks.
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.present, "grid: a message on {link} for {at} came at {}", self.present);
+        let (word, notice) = match payload {
+            Payload::CtaStarted(notice) => (Word::Started, notice),
+            Payload::CtaDone(notice) => (Word::Done, notice),
+            other => panic!("grid: {other:?} came on {link} at {at}"),
+        };
+        debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
+        self.inbox.put(at, notice.sm, word, notice.kernel, notice.cta);
+    }
+
+    /// Simulates every cycle from the present up to and without `until`.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.present < until {
+            if skip {
+                self.present = self.next_event().min(until);
+                if self.present == until {
+                    return;
+                }
+            }
+            self.cycle(out);
+            self.present = self.present.after(1);
+        }
+    }
+
+    /// The next cycle in which something happens unless a message comes.
+    pub fn next_event(&self) -> Cycle {
+        if self.dispatch.has_candidates() || self.streams.can_admit() || self.is_finished_untold() {
+            return self.present;
+        }
+        self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
+    }
+
+    /// Brings the present to `at`, the cut. No counter of the grid scheduler spans time.
+    pub fn settle(&mut self, at: Cycle) {
+        debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
+        self.present = self.present.max(at);
+    }
+
+    /// What a controller sees.
+    pub fn sample(&self) -> GridSample {
+        GridSample {
+            counters: self.counters.clone(),
+            kernels_placed: self.streams.placed().count() as u32,
+            kernels_left: self.streams.left() as u32,
+            ctas_unassigned: self.streams.placed().map(|place| u64::from(place.unassigned())).sum(),
+        }
+    }
+
+    /// Carries out a decision at cycle `at`, the present.
+    pub fn apply(&mut self, at: Cycle, decision: &GridDecision) {
+        match *decision {
+            GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
+        }
+    }
+
+    /// What the grid scheduler waits for, while kernels are left.
+    pub fn waiting(&self) -> Vec<String> {
+        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.ledger)
+    }
+
+    /// The counters since the start of the run.
+    pub fn counters(&self) -> &GridCounters {
+        &self.counters
+    }
+
+    /// One row per kernel of the workload, as far as it is known at the present, without the counters that SMs keep.
+    pub fn kernel_stats(&self) -> Vec<KernelStats> {
+        self.ledger.rows(&self.workload, self.dispatch.resident(), self.present)
+    }
+
+    /// The core cycle in which the last kernel ended; `None` while one is left.
+    pub fn end_cycle(&self) -> Option<Cycle> {
+        (self.streams.left() == 0).then(|| self.ledger.latest_end())
+    }
+
+    fn cycle(&mut self, out: &mut Outbox) {
+        let now = self.present;
+        while let Some(notice) = self.inbox.take(now) {
+            self.hear(notice, out);
+        }
+        if self.streams.can_admit() {
+            self.launch_kernels();
+        }
+        if self.streams.becomes_ready(now) {
+            self.dispatch.reconsider_all();
+        }
+        if self.dispatch.has_candidates() {
+            self.bind_ctas(out);
+        }
+        if self.is_finished_untold() {
+            self.told_end = true;
+            out.event(now, EventKind::RunEnded);
+        }
+    }
+
+    /// Books word of a CTA. It happened one latency before it was heard.
+    fn hear(&mut self, notice: Notice, out: &mut Outbox) {
+        let Notice { at: now, sm, kernel, .. } = notice;
+        let happened = Cycle(now.0 - self.latency);
+        let record = self.ledger.record_mut(kernel);
+        match notice.word {
+            Word::Started => {
+                self.counters.ctas_started += 1;
+                self.dispatch.started(sm, now);
+                if record.started.is_none() {
+                    record.started = Some(happened);
+                    out.event(now, EventKind::KernelStarted(kernel));
+                }
+            }
+            Word::Done => {
+                self.counters.ctas_done += 1;
+                self.dispatch.done(sm, kernel, now);
+                record.done += 1;
+                out.event(now, EventKind::CtaEnded(sm, kernel));
+                if record.done == self.workload.kernel(kernel).info.ctas() {
+                    record.ended = Some(happened);
+                    self.counters.kernels_ended += 1;
+                    self.streams.end(kernel);
+                    out.event(now, EventKind::KernelEnded(kernel));
+                }
+            }
+        }
+    }
+
+    /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
+    fn launch_kernels(&mut self) {
+        let launched = Cycle(self.present.0.saturating_sub(self.latency));
+        // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
+        let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
+        while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
+            self.ledger.record_mut(kernel).launched = Some(launched);
+            self.counters.kernels_launched += 1;
+        }
+    }
+
+    fn bind_ctas(&mut self, out: &mut Outbox) {
+        let (now, before) = (self.present, self.counters.ctas_bound);
+        let (counters, first) = (&mut self.counters, self.ports.first_to_sm);
+        self.dispatch.bind(&mut self.streams, now, |binding| {
+            counters.ctas_bound += 1;
+            counters.ctas_bound_ahead += u64::from(binding.ahead);
+            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta };
+            out.send(LinkId(first.0 + binding.sm.0), now, Payload::Launch(launch));
+        });
+        self.counters.binding_cycles += u64::from(self.counters.ctas_bound > before);
+    }
+
+    fn is_finished_untold(&self) -> bool {
+        !self.told_end && self.streams.left() == 0
+    }
+}

@@ -1,0 +1,200 @@
+//! A chip of mock SMs around the grid scheduler: each starts bound CTAs in order, at most one per cycle, when they fit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
+use crate::config::machine::Dispatch;
+use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
+use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload, Route};
+
+use super::super::dispatch::Capacity;
+use super::super::{Grid, GridDecision, GridPorts};
+
+/// Every resource of a mock SM, divisible by 1 to 6.
+const WHOLE_SM: u32 = 60;
+
+/// A kernel of the mock chip.
+#[derive(Clone, Copy)]
+pub(super) struct Job {
+    pub(super) stream: u64,
+    pub(super) ctas: u32,
+    pub(super) resident: u32,
+    /// Cycles that a CTA runs.
+    pub(super) cycles: fn(u32) -> u64,
+}
+
+#[derive(Debug)]
+struct NoInstructions;
+
+impl CtaSource for NoInstructions {
+    fn cta(&self, _index: CtaIndex) -> Arc<CtaProgram> {
+        Arc::default()
+    }
+}
+
+fn info(i: usize, job: &Job) -> KernelInfo {
+    KernelInfo {
+        name: format!("job{i}"),
+        id: i as u64 + 1,
+        grid: Dim3 { x: job.ctas, y: 1, z: 1 },
+        block: Dim3 { x: 32, y: 1, z: 1 },
+        shared_bytes: 0,
+        registers: 16,
+        stream: StreamId(job.stream),
+        shared_base: Addr(0),
+        local_base: Addr(0),
+    }
+}
+
+/// A copy, then the kernels one by one.
+pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
+    let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
+    commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
+    let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
+    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, notes: Vec::new() })
+}
+
+/// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
+pub(super) fn spec() -> Dispatch {
+    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false }
+}
+
+#[derive(Clone, Default)]
+struct MockSm {
+    arrivals: VecDeque<(u64, CtaLaunch)>,
+    bound: VecDeque<CtaLaunch>,
+    running: Vec<(u64, CtaLaunch)>,
+    limit: Option<usize>,
+}
+
+/// How the chip is stepped; nothing of it may show in the results.
+#[derive(Clone, Copy)]
+pub(super) struct Stepping {
+    /// Cycles between two exchanges of messages, at most the latency.
+    pub(super) span: u64,
+    pub(super) skip: bool,
+    /// The SM whose messages are delivered first.
+    pub(super) first_sm: usize,
+}
+
+pub(super) const PLAIN: Stepping = Stepping { span: 1, skip: false, first_sm: 0 };
+
+/// A CTA's life: start and end at its SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) sm: u16,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+pub(super) struct Chip {
+    pub(super) grid: Grid,
+    jobs: Vec<Job>,
+    sms: Vec<MockSm>,
+    out: Outbox,
+    pub(super) now: u64,
+    /// By (kernel, CTA).
+    pub(super) lives: BTreeMap<(u16, u32), Life>,
+    pub(super) events: Vec<(u64, EventKind)>,
+    /// Most CTAs that each SM held, bound or running.
+    pub(super) most_held: Vec<usize>,
+}
+
+impl Chip {
+    pub(super) fn new(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Self {
+        let clock = ClockDomain { period: 1 };
+        let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
+        let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
+        let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
+        let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms as u16) };
+        let workload = workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect());
+        let capacity = Capacity {
+            whole: [WHOLE_SM; 5],
+            needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
+            resident: jobs.iter().map(|job| job.resident).collect(),
+        };
+        Self {
+            grid: Grid::build(sms as u32, spec, workload, capacity, ports),
+            jobs: jobs.to_vec(),
+            sms: vec![MockSm::default(); sms],
+            out: Outbox::new(routes.into(), worker_of, 2),
+            now: 0,
+            lives: BTreeMap::new(),
+            events: Vec::new(),
+            most_held: vec![0; sms],
+        }
+    }
+
+    /// Limits an SM as a controller does: at the grid scheduler and at the SM.
+    pub(super) fn limit(&mut self, sm: u16, limit: u32) {
+        self.grid.settle(Cycle(self.now));
+        self.grid.apply(Cycle(self.now), &GridDecision::CtaLimit { sm: SmId(sm), limit });
+        self.sms[usize::from(sm)].limit = Some(limit as usize);
+    }
+
+    /// Steps up to `until`, or to the exchange after the end of the run.
+    pub(super) fn run(&mut self, until: u64, how: Stepping) -> &mut Self {
+        while self.now < until && !self.events.iter().any(|event| event.1 == EventKind::RunEnded) {
+            let next = (self.now + how.span).min(until);
+            for cycle in self.now..next {
+                (0..self.sms.len()).for_each(|sm| self.step_sm(sm, cycle));
+            }
+            self.grid.run(Cycle(next), how.skip, &mut self.out);
+            self.exchange(how, next);
+            self.now = next;
+        }
+        self
+    }
+
+    fn exchange(&mut self, how: Stepping, now: u64) {
+        for sent in self.out.for_worker(1).drain(..) {
+            let Payload::Launch(launch) = sent.payload else { panic!("the grid sends launches only") };
+            self.sms[sent.link.index()].arrivals.push_back((sent.arrival(Cycle(now)).0, launch));
+        }
+        let sms = self.sms.len();
+        let mut words: Vec<_> = self.out.for_worker(0).drain(..).collect();
+        words.sort_by_key(|sent| (sent.link.index() + sms - how.first_sm) % sms);
+        for sent in words {
+            self.grid.deliver(sent.link, sent.arrival(Cycle(now)), sent.payload);
+        }
+        self.events.extend(self.out.events().drain(..).map(|Event { at, kind, .. }| (at.0, kind)));
+    }
+
+    fn step_sm(&mut self, id: usize, cycle: u64) {
+        let (sm, jobs) = (&mut self.sms[id], &self.jobs);
+        while sm.arrivals.front().is_some_and(|arrival| arrival.0 == cycle) {
+            sm.bound.extend(sm.arrivals.pop_front().map(|arrival| arrival.1));
+        }
+        self.most_held[id] = self.most_held[id].max(sm.bound.len() + sm.running.len());
+        let link = LinkId((self.most_held.len() + id) as u16);
+        let notice = |launch: CtaLaunch| CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: SmId(id as u16) };
+        let out = &mut self.out;
+        sm.running.retain(|&(end, launch)| {
+            if end == cycle {
+                out.send(link, Cycle(cycle), Payload::CtaDone(notice(launch)));
+            }
+            end != cycle
+        });
+        let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
+        let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
+        let allowed = sm.limit.is_none_or(|limit| sm.running.len() < limit);
+        if let Some(launch) = sm.bound.pop_front_if(|launch| allowed && used + share(launch) <= WHOLE_SM) {
+            let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
+            sm.running.push((end, launch));
+            let life = Life { sm: id as u16, start: cycle, end };
+            assert_eq!(self.lives.insert((launch.kernel.0, launch.cta.0), life), None, "a CTA starts once");
+            out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
+        }
+    }
+
+    /// Start cycles of a kernel's CTAs in their order.
+    pub(super) fn starts(&self, kernel: u16) -> Vec<u64> {
+        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
+    }
+
+    /// SMs of a kernel's CTAs in their order.
+    pub(super) fn places(&self, kernel: u16) -> Vec<u16> {
+        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.sm).collect()
+    }
+}

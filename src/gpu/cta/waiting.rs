@@ -1,0 +1,45 @@
+//! What the grid scheduler waits for, in words: read when nothing on the chip can go on.
+
+use crate::base::KernelIndex;
+use crate::frontend::Workload;
+
+use super::dispatch::Dispatch;
+use super::ledger::Ledger;
+use super::streams::Streams;
+
+/// One sentence per kernel that has a place or waits for one, and one per SM that holds CTAs.
+pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispatch, ledger: &Ledger) -> Vec<String> {
+    let mut lines = Vec::new();
+    for place in streams.placed() {
+        let record = ledger.record(place.kernel);
+        let mut line = format!(
+            "{} of {} CTAs of {} are done, {} are bound to no SM",
+            record.done,
+            place.ctas,
+            title(workload, place.kernel),
+            place.unassigned(),
+        );
+        if record.started.is_none() {
+            line += &format!("; none has started, the first may be bound from {} on", place.ready_at);
+        }
+        let resident = dispatch.resident()[place.kernel.index()];
+        let limited = dispatch.rooms().iter().filter(|room| room.limit < resident && room.bound >= room.limit).count();
+        if place.unassigned() > 0 && limited > 0 {
+            line += &format!("; {limited} SMs are at the CTA limit that a controller set");
+        }
+        lines.push(line);
+    }
+    for kernel in streams.eligible() {
+        lines.push(format!("{} waits for a place among the kernels of the chip", title(workload, kernel)));
+    }
+    for (sm, room) in dispatch.rooms().iter().enumerate().filter(|(_, room)| room.bound > 0) {
+        let (bound, started, last) = (room.bound, room.started, room.last_word);
+        lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));
+    }
+    lines
+}
+
+fn title(workload: &Workload, kernel: KernelIndex) -> String {
+    let info = &workload.kernel(kernel).info;
+    format!("{kernel} ({}, {})", info.name, info.stream)
+}

@@ -1,0 +1,326 @@
+//! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
+
+use std::collections::VecDeque;
+
+use crate::base::{Addr, Cycle, SectorMask};
+use crate::config::machine::Dram;
+use crate::stats::counters;
+
+use super::Latencies;
+use super::bank::Banks;
+use super::scheduler::Scheduler;
+use super::timing::Timing;
+
+/// What a request wants, and who hears of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestKind {
+    /// A read, answered with its data.
+    #[default]
+    Read,
+    /// A write that somebody waits for.
+    Write,
+    /// A write that nobody waits for.
+    WriteBack,
+}
+
+/// A request to a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The address, for whoever asked.
+    pub addr: Addr,
+    /// Row of the bank.
+    pub row: u32,
+    /// The requester's name for it.
+    pub token: u32,
+    /// Low half of the DRAM cycle in which it left its slice, for the latency.
+    pub since: u32,
+    /// The bank.
+    pub bank: u8,
+    /// Which slice of the partition asked.
+    pub slice: u8,
+    /// The sectors meant; their number decides how many bursts are moved.
+    pub sectors: SectorMask,
+    /// What is wanted.
+    pub kind: RequestKind,
+    /// Bursts not yet commanded; the channel fills it in.
+    pub bursts: u8,
+}
+
+counters! {
+    /// What a DRAM channel counts.
+    pub struct DramCounters {
+        reads: "bursts", "Read commands.";
+        writes: "bursts", "Write commands.";
+        activates: "commands", "Rows opened.";
+        precharges: "commands", "Rows closed.";
+        row_hits: "requests", "Requests whose row was open when they got their bank.";
+        row_misses: "requests", "Requests whose row was not open when they got their bank.";
+        data_cycles: "dram cycles", "Command clocks in which the data bus moved data.";
+        queue_full: "dram cycles", "Command clocks in which a request could not enter the full scheduler queue.";
+    }
+}
+
+/// A DRAM channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    timing: Timing,
+    dual_bus: bool,
+    queue: u32,
+    return_queue: usize,
+    banks: Banks,
+    scheduler: Scheduler,
+    /// A request that entered after the scheduler's turn of this cycle.
+    entering: VecDeque<Request>,
+    /// The request that each bank serves, for the banks in `busy`.
+    serving: Box<[Request]>,
+    busy: u64,
+    all: u64,
+    /// Where command rotation begins.
+    first: u32,
+    /// Requests whose last data is under way, with their places on the data bus.
+    moving: VecDeque<(u64, Request)>,
+    /// The data bus stops while the return queue is full: cycles in which it did, and the last place taken.
+    stopped: u64,
+    last_place: u64,
+    returned: VecDeque<Request>,
+    counters: DramCounters,
+    read_latency: Latencies,
+}
+
+impl Channel {
+    /// A channel whose banks are idle.
+    ///
+    /// # Panics
+    /// For more than 64 banks or a queue of nothing.
+    pub fn new(spec: &Dram) -> Self {
+        assert!((1..=64).contains(&spec.banks), "a DRAM channel of {} banks", spec.banks);
+        assert!(spec.queue >= 1 && spec.return_queue >= 1, "a DRAM channel without room for a request");
+        let timing = Timing::new(spec);
+        Self {
+            timing,
+            dual_bus: spec.dual_command_bus,
+            queue: spec.queue,
+            return_queue: spec.return_queue as usize,
+            banks: Banks::new(spec, timing),
+            scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue + 1),
+            entering: VecDeque::with_capacity(1),
+            serving: vec![Request::default(); spec.banks as usize].into(),
+            busy: 0,
+            all: u64::MAX >> (64 - spec.banks),
+            first: 0,
+            moving: VecDeque::with_capacity(timing.read_latency as usize + 2),
+            stopped: 0,
+            last_place: 0,
+            returned: VecDeque::with_capacity(8),
+            counters: DramCounters::default(),
+            read_latency: Latencies::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &DramCounters {
+        &self.counters
+    }
+
+    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    pub fn read_latency(&self) -> &Latencies {
+        &self.read_latency
+    }
+
+    /// Adds cycles in which a request found the queue full.
+    pub(in crate::mem) fn count_full(&mut self, cycles: u64) {
+        self.counters.queue_full += cycles;
+    }
+
+    /// Whether the scheduler queue takes no request.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.scheduler.pending() >= self.queue
+    }
+
+    /// Requests inside the channel.
+    pub fn occupancy(&self) -> usize {
+        let waiting = self.scheduler.pending() + self.busy.count_ones();
+        waiting as usize + self.entering.len() + self.moving.len() + self.returned.len()
+    }
+
+    /// Takes a request after the work of a cycle; the scheduler sees it in the next one. At most one per cycle.
+    #[inline]
+    pub fn push(&mut self, request: Request) {
+        debug_assert!(!self.is_full() && self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
+        let bytes = u64::from(request.sectors.count()) * crate::base::SECTOR_BYTES;
+        let bursts = bytes.div_ceil(self.timing.burst_bytes).max(1) as u8;
+        self.entering.push_back(Request { bursts, ..request });
+    }
+
+    /// The oldest finished read or awaited write.
+    #[inline]
+    pub fn returned(&self) -> Option<&Request> {
+        self.returned.front()
+    }
+
+    /// Takes the oldest finished read or awaited write.
+    #[inline]
+    pub fn pop_returned(&mut self) -> Option<Request> {
+        self.returned.pop_front()
+    }
+
+    /// Whether the return queue takes nothing, so that the data bus stops.
+    #[inline]
+    pub fn return_full(&self) -> bool {
+        self.returned.len() >= self.return_queue
+    }
+
+    /// One command clock: data, scheduler, commands. Returns a write-back that finished.
+    pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
+        let finished = self.move_data(now);
+        while let Some(request) = self.entering.pop_front() {
+            self.scheduler.add(request);
+        }
+        if let Some(request) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
+            let bank = usize::from(request.bank);
+            let hit = self.banks.is_open(bank, request.row);
+            self.counters.row_hits += u64::from(hit);
+            self.counters.row_misses += u64::from(!hit);
+            self.serving[bank] = request;
+            self.busy |= 1 << bank;
+            self.turn_to(self.first + 1);
+        }
+        if self.busy != 0 {
+            self.issue(now);
+        }
+        finished
+    }
+
+    /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
+    /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
+    pub fn next_event(&self, from: Cycle) -> Cycle {
+        if !self.entering.is_empty() || self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
+            return from;
+        }
+        let mut next = match self.moving.front() {
+            Some((place, _)) => Cycle(place + self.stopped),
+            None => Cycle::NEVER,
+        };
+        let mut left = self.busy;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            next = next.min(self.command_from(bank));
+        }
+        next.max(from)
+    }
+
+    /// From when on the next command for the request that a bank serves is allowed.
+    #[inline]
+    fn command_from(&self, bank: usize) -> Cycle {
+        let request = &self.serving[bank];
+        if self.banks.is_open(bank, request.row) {
+            self.banks.column_from(bank, request.kind != RequestKind::Read)
+        } else {
+            self.banks.row_from(bank)
+        }
+    }
+
+    /// Moves the data whose place on the bus has come; the bus stops while nobody takes what it brings.
+    #[inline]
+    fn move_data(&mut self, now: Cycle) -> Option<Request> {
+        if self.return_full() {
+            self.stopped += 1;
+            return None;
+        }
+        let (place, request) = *self.moving.front()?;
+        debug_assert!(place + self.stopped >= now.0, "data of {} is moved late at {now}", request.addr);
+        if place + self.stopped > now.0 {
+            return None;
+        }
+        self.moving.pop_front();
+        match request.kind {
+            RequestKind::WriteBack => return Some(request),
+            RequestKind::Read => self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since))),
+            RequestKind::Write => {}
+        }
+        self.returned.push_back(request);
+        None
+    }
+
+    /// Issues a column command and a row command, or one of them where they share a bus.
+    fn issue(&mut self, now: Cycle) {
+        let banks = self.rotated();
+        if self.dual_bus {
+            // A bank whose last column command went out has nothing more to ask the row bus for.
+            self.each(banks, |channel, bank| channel.try_column(bank, now));
+            self.each(self.rotated(), |channel, bank| channel.try_row(bank, now));
+        } else {
+            self.each(banks, |channel, bank| channel.try_column(bank, now) || channel.try_row(bank, now));
+        }
+    }
+
+    /// The banks that serve a request, in two parts: from the rotation's first bank on, and below it.
+    #[inline]
+    fn rotated(&self) -> [u64; 2] {
+        let above = u64::MAX << self.first;
+        [self.busy & above, self.busy & !above]
+    }
+
+    /// Offers each bank a command until one takes it.
+    #[inline]
+    fn each(&mut self, banks: [u64; 2], mut offer: impl FnMut(&mut Self, usize) -> bool) {
+        for mut part in banks {
+            while part != 0 {
+                let bank = part.trailing_zeros() as usize;
+                part &= part - 1;
+                if offer(self, bank) {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn try_column(&mut self, bank: usize, now: Cycle) -> bool {
+        let Request { row, kind, .. } = self.serving[bank];
+        let write = kind != RequestKind::Read;
+        if !self.banks.is_open(bank, row) || self.banks.column_from(bank, write) > now {
+            return false;
+        }
+        let present = now.0 - self.stopped;
+        if self.last_place > present + self.timing.read_latency {
+            return false;
+        }
+        self.banks.column(bank, write, now);
+        let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
+        self.last_place = (present + latency).max(self.last_place + 1);
+        self.counters.data_cycles += self.timing.burst_cycles;
+        *(if write { &mut self.counters.writes } else { &mut self.counters.reads }) += 1;
+        let request = &mut self.serving[bank];
+        request.bursts -= 1;
+        if request.bursts == 0 {
+            self.moving.push_back((self.last_place, *request));
+            self.busy &= !(1 << bank);
+        }
+        true
+    }
+
+    #[inline]
+    fn try_row(&mut self, bank: usize, now: Cycle) -> bool {
+        let row = self.serving[bank].row;
+        if self.banks.is_open(bank, row) || self.banks.row_from(bank) > now {
+            return false;
+        }
+        if self.banks.has_row(bank) {
+            self.banks.precharge(bank, now);
+            self.counters.precharges += 1;
+        } else {
+            self.banks.activate(bank, row, now);
+            self.counters.activates += 1;
+        }
+        self.turn_to(bank as u32 + 1);
+        true
+    }
+
+    #[inline]
+    fn turn_to(&mut self, bank: u32) {
+        self.first = if bank >= self.serving.len() as u32 { 0 } else { bank };
+    }
+}

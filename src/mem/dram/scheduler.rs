@@ -1,0 +1,150 @@
+//! The order in which requests get their banks.
+
+use crate::config::machine::DramScheduler;
+
+use super::bank::Banks;
+use super::channel::Request;
+
+const NONE: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    request: Request,
+    next: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    first: u16,
+    last: u16,
+    /// The row whose requests are served until none is left (FR-FCFS).
+    row: Option<u32>,
+}
+
+/// Requests that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
+#[derive(Clone, Debug)]
+pub(super) struct Scheduler {
+    policy: DramScheduler,
+    nodes: Box<[Node]>,
+    free: u16,
+    queues: Box<[Queue]>,
+    /// Banks with waiting requests (FR-FCFS).
+    waiting: u64,
+    pending: u32,
+}
+
+impl Scheduler {
+    pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
+        assert!(capacity < u32::from(NONE), "a DRAM queue of {capacity} requests");
+        let node = |i: u32| Node { request: Request::default(), next: if i + 1 < capacity { i as u16 + 1 } else { NONE } };
+        let queues = match policy {
+            DramScheduler::FrFcfs => banks,
+            DramScheduler::Fcfs => 1,
+        };
+        Self {
+            policy,
+            nodes: (0..capacity).map(node).collect(),
+            free: 0,
+            queues: vec![Queue { first: NONE, last: NONE, row: None }; queues as usize].into(),
+            waiting: 0,
+            pending: 0,
+        }
+    }
+
+    /// Requests that wait.
+    #[inline]
+    pub(super) fn pending(&self) -> u32 {
+        self.pending
+    }
+
+    /// Takes a request; there is room.
+    pub(super) fn add(&mut self, request: Request) {
+        let at = self.free;
+        self.free = self.nodes[usize::from(at)].next;
+        self.nodes[usize::from(at)] = Node { request, next: NONE };
+        let queue = match self.policy {
+            DramScheduler::FrFcfs => usize::from(request.bank),
+            DramScheduler::Fcfs => 0,
+        };
+        self.waiting |= 1 << queue;
+        let queue = &mut self.queues[queue];
+        match queue.last {
+            NONE => queue.first = at,
+            last => self.nodes[usize::from(last)].next = at,
+        }
+        queue.last = at;
+        self.pending += 1;
+    }
+
+    /// Whether a request could be given to a bank of `idle`.
+    #[inline]
+    pub(super) fn can_schedule(&self, idle: u64) -> bool {
+        match self.policy {
+            DramScheduler::FrFcfs => self.waiting & idle != 0,
+            DramScheduler::Fcfs => self.pending > 0 && idle >> self.head_bank() & 1 != 0,
+        }
+    }
+
+    #[inline]
+    fn head_bank(&self) -> u8 {
+        self.nodes[usize::from(self.queues[0].first)].request.bank
+    }
+
+    /// The next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
+    ///
+    /// FR-FCFS: a bank stays with a row while requests for it wait; then the open row, then the row of the oldest request.
+    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<Request> {
+        if !self.can_schedule(idle) {
+            return None;
+        }
+        if self.policy == DramScheduler::Fcfs {
+            return Some(self.remove(0, NONE, self.queues[0].first));
+        }
+        let able = self.waiting & idle;
+        let above = able & u64::MAX << from;
+        let bank = if above != 0 { above.trailing_zeros() } else { able.trailing_zeros() } as usize;
+        let queue = self.queues[bank];
+        let row = match queue.row {
+            Some(row) => row,
+            None => {
+                let open = banks.row(bank);
+                if self.oldest(bank, open).is_some() { open } else { self.nodes[usize::from(queue.first)].request.row }
+            }
+        };
+        let Some((before, at)) = self.oldest(bank, row) else { panic!("bank {bank} stays with row {row:#x} that nobody wants") };
+        let request = self.remove(bank, before, at);
+        self.queues[bank].row = self.oldest(bank, row).map(|_| row);
+        Some(request)
+    }
+
+    /// The oldest request for a row of a bank, with the one before it.
+    fn oldest(&self, bank: usize, row: u32) -> Option<(u16, u16)> {
+        let (mut before, mut at) = (NONE, self.queues[bank].first);
+        while at != NONE {
+            let node = &self.nodes[usize::from(at)];
+            if node.request.row == row {
+                return Some((before, at));
+            }
+            (before, at) = (at, node.next);
+        }
+        None
+    }
+
+    fn remove(&mut self, queue: usize, before: u16, at: u16) -> Request {
+        let Node { request, next } = self.nodes[usize::from(at)];
+        match before {
+            NONE => self.queues[queue].first = next,
+            _ => self.nodes[usize::from(before)].next = next,
+        }
+        if next == NONE {
+            self.queues[queue].last = before;
+        }
+        if self.queues[queue].first == NONE {
+            self.waiting &= !(1 << queue);
+        }
+        self.nodes[usize::from(at)].next = self.free;
+        self.free = at;
+        self.pending -= 1;
+        request
+    }
+}

@@ -1,0 +1,338 @@
+//! One cycle of a slice, in the order of GPGPU-Sim's `memory_sub_partition::cache_cycle`: answers whose data came, data from
+//! DRAM, misses to DRAM, then the oldest request.
+//!
+//! A request seen in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
+//! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
+//! Invariant: each sector asked for is answered exactly once.
+
+use std::collections::VecDeque;
+
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId};
+use crate::config::machine::{Cache, PartitionQueues};
+use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
+use crate::protocol::{AddressMap, MemOp, MemPacket};
+
+use super::pending::Pending;
+use super::{LlcCounters, LlcKernelCounters};
+
+/// A request on its way to DRAM.
+pub type ToDram = Down;
+
+/// What comes back from DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The address that was asked for.
+    pub addr: Addr,
+    /// Its sectors.
+    pub sectors: SectorMask,
+    /// The token that was sent down.
+    pub token: u32,
+    /// Whether it is an awaited write rather than data.
+    pub write: bool,
+}
+
+/// A request that arrives, with the sectors that are not yet looked up.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    packet: MemPacket,
+    at: Cycle,
+}
+
+/// An LLC slice.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    id: SliceId,
+    sectored: bool,
+    cache: DataCache,
+    arrivals: VecDeque<Arrived>,
+    pending: Pending,
+    to_dram: Ring<ToDram>,
+    from_dram: Ring<Fetched>,
+    out: Ring<MemPacket>,
+    /// Why the oldest request failed, while nothing changed since.
+    stuck: Option<FailReason>,
+    counters: LlcCounters,
+    kernels: Vec<LlcKernelCounters>,
+}
+
+impl Slice {
+    /// An empty slice for `kernels` kernels.
+    pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues, kernels: usize) -> Self {
+        Self {
+            id,
+            sectored: spec.sectored,
+            cache: DataCache::new(spec, spec.ways, 0),
+            arrivals: VecDeque::with_capacity(16),
+            pending: Pending::default(),
+            to_dram: Ring::new(queues.to_dram as usize),
+            from_dram: Ring::new(queues.from_dram as usize),
+            out: Ring::new(queues.out_queue as usize),
+            stuck: None,
+            counters: LlcCounters::default(),
+            kernels: vec![LlcKernelCounters::default(); kernels],
+        }
+    }
+
+    /// Which slice this is.
+    pub fn id(&self) -> SliceId {
+        self.id
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &LlcCounters {
+        &self.counters
+    }
+
+    /// What was counted so far per kernel.
+    pub fn kernels(&self) -> &[LlcKernelCounters] {
+        &self.kernels
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &DataCache {
+        &self.cache
+    }
+
+    /// Takes a request that is seen at `at`.
+    #[inline]
+    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) {
+        debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
+        self.arrivals.push_back(Arrived { packet, at });
+    }
+
+    /// The oldest request to DRAM.
+    #[inline]
+    pub fn to_dram(&self) -> Option<&ToDram> {
+        self.to_dram.front()
+    }
+
+    /// Takes the oldest request to DRAM.
+    #[inline]
+    pub fn pop_to_dram(&mut self) -> Option<ToDram> {
+        self.to_dram.pop()
+    }
+
+    /// Whether nothing more can come from DRAM.
+    #[inline]
+    pub fn from_dram_full(&self) -> bool {
+        self.from_dram.is_full()
+    }
+
+    /// Takes something that came from DRAM; there is room.
+    #[inline]
+    pub fn push_from_dram(&mut self, fetched: Fetched) {
+        self.from_dram.push(fetched);
+    }
+
+    /// Takes the oldest answer for the network.
+    #[inline]
+    pub fn pop_out(&mut self) -> Option<MemPacket> {
+        self.out.pop()
+    }
+
+    /// Whether an answer waits for the network.
+    #[inline]
+    pub fn has_out(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// One cycle. Returns whether a request left the arrival queue.
+    #[inline]
+    pub fn cycle(&mut self, now: Cycle, map: &AddressMap) -> bool {
+        if self.cache.has_ready()
+            && !self.out.is_full()
+            && let Some(token) = self.cache.next_ready()
+        {
+            let packet = self.pending.take(token);
+            self.out.push(packet);
+            self.stuck = None;
+        }
+        if !self.from_dram.is_empty() {
+            self.take_data(now, map);
+        }
+        if self.cache.queued() > 0
+            && !self.to_dram.is_full()
+            && let Some(down) = self.cache.pop_down()
+        {
+            match down.kind {
+                DownKind::Fetch => self.counters.fetches += 1,
+                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
+                DownKind::Write => {}
+            }
+            self.to_dram.push(down);
+            self.stuck = None;
+        }
+        match self.arrivals.front() {
+            Some(arrived) if arrived.at < now => self.look_up(now, map),
+            _ => false,
+        }
+    }
+
+    /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
+    pub fn next_event(&self, from: Cycle) -> Cycle {
+        let mut next = Cycle::NEVER;
+        if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram.is_full() {
+            return from;
+        }
+        if let Some(fetched) = self.from_dram.front() {
+            if !fetched.write {
+                next = self.cache.fill_port_free_at();
+            } else if !self.out.is_full() {
+                return from;
+            }
+        }
+        if let Some(arrived) = self.arrivals.front().filter(|_| self.stuck.is_none() && !self.to_dram.is_full() && !self.out.is_full()) {
+            next = next.min(self.cache.data_port_free_at().max(arrived.at.after(1)));
+        }
+        next.max(from)
+    }
+
+    /// Counts the waiting of the oldest request over cycles from `from` up to and without `until`, which are not simulated.
+    pub fn skip(&mut self, from: Cycle, until: Cycle) {
+        let Some(arrived) = self.arrivals.front() else { return };
+        let first = from.max(arrived.at.after(1));
+        if first < until {
+            self.count_waiting(until.0 - first.0);
+        }
+    }
+
+    /// Requests and answers inside, for the report of a deadlock.
+    pub fn waiting(&self, lines: &mut Vec<String>) {
+        if let Some(arrived) = self.arrivals.front() {
+            let why = match self.stuck {
+                Some(FailReason::NoLine) => "no line of its set can make room",
+                Some(FailReason::NoMshr) => "all MSHRs are taken",
+                Some(FailReason::MergeFull) => "its MSHR takes no more requests",
+                Some(FailReason::QueueFull) => "the miss queue is full",
+                None if self.to_dram.is_full() => "the queue to DRAM is full",
+                None if self.out.is_full() => "the queue to the network is full",
+                None => "it is about to be looked up",
+            };
+            let Arrived { packet, at } = arrived;
+            lines.push(format!(
+                "{}: {} requests, the oldest for {} of {} since {at}: {why}",
+                self.id,
+                self.arrivals.len(),
+                packet.addr,
+                packet.sm
+            ));
+        }
+        if self.pending.len() > 0 {
+            lines.push(format!("{}: {} requests wait for data from DRAM", self.id, self.pending.len()));
+        }
+        if let Some(packet) = self.out.front() {
+            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.sm));
+        }
+    }
+
+    /// Data from DRAM goes into the cache, an acknowledged write to its sender.
+    fn take_data(&mut self, now: Cycle, map: &AddressMap) {
+        let Some(Fetched { addr, sectors, token, write }) = self.from_dram.front().copied() else { return };
+        if write {
+            if self.out.is_full() {
+                return;
+            }
+            let packet = self.pending.take(token);
+            self.out.push(packet);
+        } else {
+            if !self.cache.fill_port_free(now) {
+                return;
+            }
+            self.cache.fill(addr, map.within_slice(addr), sectors, now);
+        }
+        self.from_dram.pop();
+        self.stuck = None;
+    }
+
+    fn look_up(&mut self, now: Cycle, map: &AddressMap) -> bool {
+        if self.to_dram.is_full() || self.out.is_full() || self.stuck.is_some() {
+            self.count_waiting(1);
+            return false;
+        }
+        if !self.cache.data_port_free(now) {
+            return false;
+        }
+        let Some(arrived) = self.arrivals.front() else { return false };
+        let (part, rest) = if self.sectored { first_sector(&arrived.packet) } else { (arrived.packet, SectorMask(0)) };
+        let kind = match part.op {
+            MemOp::Read => AccessKind::Read,
+            MemOp::Write => AccessKind::Write,
+            MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
+        };
+        let set_addr = map.within_slice(part.addr);
+        let access =
+            Access { addr: part.addr, set_addr, sectors: part.sectors, bytes: part.bytes, kind, local: false, token: self.pending.next() };
+        let Outcome { status, answer } = self.cache.access(&access, now);
+        match answer {
+            Answer::None => {
+                if let Status::Fail(reason) = status {
+                    self.stuck = Some(reason);
+                    self.count_waiting(1);
+                }
+                return false;
+            }
+            Answer::Now => self.out.push(part),
+            Answer::AtFill | Answer::FromBelow => self.pending.keep(part),
+        }
+        self.count(&part, kind, status);
+        if rest.0 == 0 {
+            self.arrivals.pop_front();
+            return true;
+        }
+        if let Some(arrived) = self.arrivals.front_mut() {
+            arrived.packet.addr = arrived.packet.addr.line();
+            arrived.packet.sectors = rest;
+        }
+        false
+    }
+
+    /// Counts cycles in which the oldest request could have been looked up, by what it waited for.
+    #[inline]
+    fn count_waiting(&mut self, cycles: u64) {
+        let counter = if self.to_dram.is_full() {
+            &mut self.counters.to_dram_full
+        } else if self.out.is_full() {
+            &mut self.counters.out_full
+        } else {
+            match self.stuck {
+                Some(FailReason::NoLine) => &mut self.counters.fail_no_line,
+                Some(FailReason::NoMshr) => &mut self.counters.fail_no_mshr,
+                Some(FailReason::MergeFull) => &mut self.counters.fail_merge_full,
+                Some(FailReason::QueueFull) => &mut self.counters.fail_queue_full,
+                None => return,
+            }
+        };
+        *counter += cycles;
+    }
+
+    fn count(&mut self, packet: &MemPacket, kind: AccessKind, status: Status) {
+        let write = kind == AccessKind::Write;
+        let c = &mut self.counters;
+        c.accesses += 1;
+        c.atomics += u64::from(kind == AccessKind::Atomic);
+        match (status, write) {
+            (Status::Hit, false) => c.read_hits += 1,
+            (Status::Hit, true) => c.write_hits += 1,
+            (Status::Miss, false) => c.read_misses += 1,
+            (Status::Miss, true) => c.write_misses += 1,
+            (Status::SectorMiss, false) => c.read_sector_misses += 1,
+            (Status::SectorMiss, true) => c.write_sector_misses += 1,
+            (Status::HitReserved | Status::Fail(_), _) => c.pending_hits += 1,
+        }
+        let missed = u64::from(matches!(status, Status::Miss | Status::SectorMiss));
+        c.misses += missed;
+        let kernel = &mut self.kernels[packet.kernel.index()];
+        kernel.llc_accesses += 1;
+        kernel.llc_misses += missed;
+        *(if write { &mut kernel.llc_writes } else { &mut kernel.llc_reads }) += 1;
+    }
+}
+
+/// The request for the lowest of a packet's sectors, and the sectors that remain.
+#[inline]
+fn first_sector(packet: &MemPacket) -> (MemPacket, SectorMask) {
+    let rest = packet.sectors.0 & (packet.sectors.0 - 1);
+    let index = packet.sectors.0.trailing_zeros();
+    let addr = Addr(packet.addr.line().0 + u64::from(index) * SECTOR_BYTES);
+    (MemPacket { addr, sectors: SectorMask(1 << index), ..*packet }, SectorMask(rest))
+}

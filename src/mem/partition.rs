@@ -1,0 +1,422 @@
+//! A memory partition: one DRAM channel, its LLC slices, and the arbitration between them.
+//!
+//! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle come all DRAM edges at or before
+//! its tick, so that neither clock is rounded. The order within a DRAM edge is that of GPGPU-Sim's
+//! `memory_partition_unit::dram_cycle`: an answer leaves, the channel works, a slice sends, a request enters the channel.
+
+use std::collections::VecDeque;
+
+use crate::base::{ClockDomain, Cycle, LinkId, PartitionId, SliceId};
+use crate::config::machine::Machine;
+use crate::protocol::{AddressMap, Credit, Outbox, Payload};
+
+use super::cache::DownKind;
+use super::dram::{Channel, Request, RequestKind};
+use super::llc::{Fetched, Slice};
+
+/// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionPorts {
+    /// Requests from the request subnet.
+    pub request_in: LinkId,
+    /// Credits to the request subnet.
+    pub credit_out: LinkId,
+    /// Answers to the reply subnet.
+    pub reply_out: LinkId,
+    /// Credits from the reply subnet.
+    pub credit_in: LinkId,
+}
+
+/// What a controller may see of a partition: sums over its slices and its channel since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartitionSample {
+    /// Requests that the slices took.
+    pub llc_accesses: u64,
+    /// Requests among them whose sector was absent and not on its way.
+    pub llc_misses: u64,
+    /// Bursts read.
+    pub dram_reads: u64,
+    /// Bursts written.
+    pub dram_writes: u64,
+}
+
+/// What a controller may ask of a partition: nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionDecision {}
+
+/// Requests that a slice's arrival queue holds, those in the raster pipe of its link included: the credits that the request
+/// subnet starts with per slice. The reference's three stages (network output, raster pipe, slice input) are one queue here.
+pub fn arrival_capacity(machine: &Machine) -> u32 {
+    machine.noc.output_queue + machine.mem.rop_latency as u32 + machine.mem.queues.in_queue
+}
+
+/// The places in DRAM that slices share: one each, the rest for whoever comes.
+#[derive(Clone, Debug)]
+struct Places {
+    private: Box<[bool]>,
+    shared: u32,
+    limit: u32,
+}
+
+impl Places {
+    fn has(&self, slice: usize) -> bool {
+        !self.private[slice] || self.shared < self.limit
+    }
+
+    fn take(&mut self, slice: usize) {
+        if self.private[slice] { self.shared += 1 } else { self.private[slice] = true }
+    }
+
+    fn give_back(&mut self, slice: usize) {
+        if self.private[slice] { self.private[slice] = false } else { self.shared -= 1 }
+    }
+}
+
+/// The network's side of a slice.
+#[derive(Clone, Debug)]
+struct Side {
+    /// Answers that the reply subnet takes.
+    credits: u32,
+    coming: VecDeque<(Cycle, u16)>,
+    /// Requests that left the arrival queue since the last credits.
+    freed: u16,
+}
+
+/// One DRAM channel and its LLC slices.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    id: PartitionId,
+    map: AddressMap,
+    ports: PartitionPorts,
+    llc_clock: ClockDomain,
+    dram_clock: ClockDomain,
+    dram_latency: u64,
+    now: Cycle,
+    slices: Box<[Slice]>,
+    sides: Box<[Side]>,
+    batch: u16,
+    channel: Channel,
+    /// The first DRAM edge that was not worked through.
+    edge: Cycle,
+    /// The first edge from then on in which the channel itself has work.
+    channel_event: Cycle,
+    /// Requests in the fixed delay in front of the channel, with the edge at which they may enter.
+    delayed: VecDeque<(Cycle, Request)>,
+    places: Places,
+    last_sender: usize,
+    /// Since which edge a request finds the channel full.
+    full_since: Option<Cycle>,
+}
+
+impl Partition {
+    /// A partition at cycle 0, its caches empty, that counts for `kernels` kernels.
+    ///
+    /// # Panics
+    /// When a queue has no room for a packet.
+    pub fn new(
+        id: PartitionId,
+        machine: &Machine,
+        llc_clock: ClockDomain,
+        dram_clock: ClockDomain,
+        kernels: usize,
+        ports: PartitionPorts,
+    ) -> Self {
+        let mem = &machine.mem;
+        let count = mem.map.slices_per_partition;
+        assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
+        assert!(
+            1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
+            "{id}: the address mapping tells more banks apart than the {} there are",
+            mem.dram.banks
+        );
+        let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
+        let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0 };
+        let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
+        Self {
+            id,
+            map: mem.map.clone(),
+            ports,
+            llc_clock,
+            dram_clock,
+            dram_latency: mem.dram_latency,
+            now: Cycle(0),
+            slices: (0..count).map(slice).collect(),
+            sides: vec![side; count as usize].into(),
+            batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            channel: Channel::new(&mem.dram),
+            edge: Cycle(0),
+            channel_event: Cycle::NEVER,
+            delayed: VecDeque::with_capacity(64),
+            places: Places { private: vec![false; count as usize].into(), shared: 0, limit },
+            last_sender: count as usize - 1,
+            full_since: None,
+        }
+    }
+
+    /// Which partition this is.
+    pub fn id(&self) -> PartitionId {
+        self.id
+    }
+
+    /// The slices.
+    pub fn slices(&self) -> &[Slice] {
+        &self.slices
+    }
+
+    /// The DRAM channel.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Takes a request or credits for a slice; see `Unit::deliver` of the engine.
+    ///
+    /// # Panics
+    /// When the message is of another kind, comes over a link that is not the partition's, or lies in the past.
+    #[inline]
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.id, self.now);
+        match payload {
+            Payload::Mem(packet) => {
+                let slice = usize::from(link.0.wrapping_sub(self.ports.request_in.0));
+                assert!(slice < self.slices.len(), "{}: a request comes over {link}, which is no input", self.id);
+                debug_assert_eq!(
+                    packet.slice,
+                    self.slices[slice].id(),
+                    "{}: a request for {} came to the wrong slice",
+                    self.id,
+                    packet.addr
+                );
+                self.slices[slice].arrive(at, packet);
+            }
+            Payload::Credit(credit) => {
+                let slice = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
+                assert!(slice < self.slices.len(), "{}: credits come over {link}, which is no output", self.id);
+                self.sides[slice].coming.push_back((at, credit.count));
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.id),
+        }
+    }
+
+    /// Simulates up to and without `until`; see `Unit::run` of the engine.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip {
+                let next = self.next_event().min(until);
+                self.pass(next);
+                if self.now >= until {
+                    break;
+                }
+            }
+            self.cycle(skip, out);
+        }
+    }
+
+    /// See `Unit::next_event` of the engine.
+    pub fn next_event(&self) -> Cycle {
+        let mut next = Cycle::NEVER;
+        for (slice, side) in self.slices.iter().zip(&self.sides) {
+            if slice.has_out() && side.credits > 0 {
+                return self.now;
+            }
+            if let Some((at, _)) = side.coming.front() {
+                next = next.min(*at);
+            }
+            next = next.min(slice.next_event(self.now));
+            if next <= self.now {
+                return self.now;
+            }
+        }
+        let edge = self.next_edge();
+        if edge != Cycle::NEVER {
+            next = next.min(self.llc_clock.edge_at_or_after(self.dram_clock.tick(edge)));
+        }
+        next.max(self.now)
+    }
+
+    /// See `Unit::settle` of the engine.
+    pub fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.id);
+        self.pass(at);
+        // Edges before the present's are past; the open span of a full queue is split behind them.
+        let past = Cycle(self.llc_clock.tick(Cycle(at.0.saturating_sub(1))).0 / self.dram_clock.period + 1);
+        if let Some(since) = self.full_since.filter(|since| *since < past) {
+            self.channel.count_full(past.0 - since.0);
+            self.full_since = Some(past);
+        }
+    }
+
+    /// See `Unit::sample` of the engine.
+    pub fn sample(&self) -> PartitionSample {
+        let sum = |of: fn(&Slice) -> u64| self.slices.iter().map(of).sum();
+        PartitionSample {
+            llc_accesses: sum(|s| s.counters().accesses),
+            llc_misses: sum(|s| s.counters().misses),
+            dram_reads: self.channel.counters().reads,
+            dram_writes: self.channel.counters().writes,
+        }
+    }
+
+    /// See `Unit::apply` of the engine.
+    pub fn apply(&mut self, _at: Cycle, decision: &PartitionDecision) {
+        match *decision {}
+    }
+
+    /// See `Unit::waiting` of the engine.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for slice in &self.slices {
+            slice.waiting(&mut lines);
+        }
+        let inside = self.channel.occupancy();
+        if inside + self.delayed.len() > 0 {
+            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.id, self.delayed.len()));
+        }
+        lines
+    }
+
+    /// Lets LLC cycles pass in which nothing happens.
+    #[inline]
+    fn pass(&mut self, until: Cycle) {
+        if until > self.now {
+            for slice in &mut self.slices {
+                slice.skip(self.now, until);
+            }
+            self.now = until;
+        }
+    }
+
+    fn cycle(&mut self, skip: bool, out: &mut Outbox) {
+        self.pass_edges(skip);
+        for i in 0..self.slices.len() {
+            let side = &mut self.sides[i];
+            while let Some((_, count)) = side.coming.front().filter(|(at, _)| *at <= self.now) {
+                side.credits += u32::from(*count);
+                side.coming.pop_front();
+            }
+            let slice = &mut self.slices[i];
+            if slice.cycle(self.now, &self.map) {
+                side.freed += 1;
+                if side.freed == self.batch {
+                    side.freed = 0;
+                    let credit = Credit { queue: slice.id().0, count: self.batch };
+                    out.send(LinkId(self.ports.credit_out.0 + i as u16), self.now, Payload::Credit(credit));
+                }
+            }
+            if side.credits > 0
+                && let Some(packet) = slice.pop_out()
+            {
+                side.credits -= 1;
+                out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
+            }
+        }
+        self.now.0 += 1;
+    }
+
+    /// Works through the DRAM edges at or before the present LLC cycle.
+    fn pass_edges(&mut self, skip: bool) {
+        let tick = self.llc_clock.tick(self.now);
+        loop {
+            let edge = if skip { self.next_edge() } else { self.edge };
+            if edge == Cycle::NEVER || self.dram_clock.tick(edge) > tick {
+                break;
+            }
+            self.dram_cycle(edge);
+        }
+        if self.dram_clock.tick(self.edge) <= tick {
+            self.edge = Cycle(tick.0 / self.dram_clock.period + 1);
+        }
+    }
+
+    /// The first DRAM edge not worked through in which anything would happen.
+    fn next_edge(&self) -> Cycle {
+        if let Some(request) = self.channel.returned()
+            && (!self.slices[usize::from(request.slice)].from_dram_full() || self.channel.return_full())
+        {
+            return self.edge;
+        }
+        let full = self.channel.is_full();
+        if !full && (0..self.slices.len()).any(|i| self.can_send(i)) {
+            return self.edge;
+        }
+        let mut next = self.channel_event;
+        if let Some((at, _)) = self.delayed.front()
+            && (!full || self.full_since.is_none())
+        {
+            next = next.min(*at);
+        }
+        next.max(self.edge)
+    }
+
+    #[inline]
+    fn can_send(&self, slice: usize) -> bool {
+        let from = &self.slices[slice];
+        from.to_dram().is_some() && self.places.has(slice) && !from.from_dram_full()
+    }
+
+    fn dram_cycle(&mut self, edge: Cycle) {
+        if let Some(request) = self.channel.returned().copied() {
+            let slice = &mut self.slices[usize::from(request.slice)];
+            if !slice.from_dram_full() {
+                let Request { addr, sectors, token, kind, .. } = request;
+                slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
+                self.channel.pop_returned();
+                self.places.give_back(usize::from(request.slice));
+            }
+        }
+        if let Some(finished) = self.channel.cycle(edge) {
+            self.places.give_back(usize::from(finished.slice));
+        }
+        if !self.channel.is_full() {
+            self.send_to_dram(edge);
+        }
+        self.enter_channel(edge);
+        self.edge = edge.after(1);
+        self.channel_event = self.channel.next_event(self.edge);
+    }
+
+    /// One slice sends its oldest request; the one behind the last sender is asked first.
+    fn send_to_dram(&mut self, edge: Cycle) {
+        let count = self.slices.len();
+        let Some(i) = (1..=count).map(|step| (self.last_sender + step) % count).find(|i| self.can_send(*i)) else { return };
+        let Some(down) = self.slices[i].pop_to_dram() else { return };
+        let place = self.map.locate(down.addr);
+        let request = Request {
+            addr: down.addr,
+            row: place.row,
+            token: down.token,
+            since: edge.0 as u32,
+            bank: place.bank as u8,
+            slice: i as u8,
+            sectors: down.sectors,
+            kind: match down.kind {
+                DownKind::Fetch => RequestKind::Read,
+                DownKind::Write => RequestKind::Write,
+                DownKind::WriteBack => RequestKind::WriteBack,
+            },
+            bursts: 0,
+        };
+        self.places.take(i);
+        self.last_sender = i;
+        // The delay is counted in LLC cycles from the first one that is not before this edge.
+        let ready = self.llc_clock.edge_at_or_after(self.dram_clock.tick(edge)).after(self.dram_latency);
+        let enters = match ready.0.checked_sub(1) {
+            Some(before) => Cycle(self.llc_clock.tick(Cycle(before)).0 / self.dram_clock.period + 1),
+            None => Cycle(0),
+        };
+        self.delayed.push_back((enters, request));
+    }
+
+    /// The oldest delayed request enters the channel, or is noted to find it full.
+    fn enter_channel(&mut self, edge: Cycle) {
+        let Some((_, request)) = self.delayed.front().filter(|(at, _)| *at <= edge) else { return };
+        if self.channel.is_full() {
+            self.full_since.get_or_insert(edge);
+            return;
+        }
+        self.channel.push(*request);
+        self.delayed.pop_front();
+        if let Some(since) = self.full_since.take() {
+            self.channel.count_full(edge.0 - since.0);
+        }
+    }
+}

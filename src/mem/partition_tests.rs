@@ -1,0 +1,371 @@
+//! A partition with mocks on its links: exact cycles, saturation, conservation, and independence of the spans.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, SectorMask, SliceId, SmId, Tick, UnitId};
+use crate::config::machine::*;
+use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route};
+
+use super::{Partition, PartitionPorts, arrival_capacity};
+
+const LLC: ClockDomain = ClockDomain { period: 425 };
+const DRAM: ClockDomain = ClockDomain { period: 566 };
+const PORTS: PartitionPorts =
+    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30) };
+
+/// A machine with the memory side of SM7_QV100 and one partition of two slices; the SM side is not looked at.
+fn machine() -> Machine {
+    let op = OpTiming { latency: 1, initiation: 1 };
+    let units = Units { sp: 1, int: 1, sfu: 1, dp: 1, tensor: 1, branch: 1, texture: 1, uniform: 1 };
+    let sm = Sm {
+        warps: 64,
+        max_ctas: 32,
+        max_threads: 2048,
+        registers: 65536,
+        register_granularity: 256,
+        shared_bytes: 98304,
+        shared_granularity: 256,
+        style: CoreStyle::SubCores,
+        schedulers: 4,
+        order: WarpOrder::Lrr,
+        issue_width: 1,
+        dual_issue_distinct: true,
+        fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },
+        operands: Operands { collectors: 8, banks: 16, bank_ports: 1, ports: 8 },
+        units,
+        result_buses: 8,
+        timing: [op; 14],
+        shared: SharedMemory { banks: 32, latency: 20 },
+        lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
+        l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
+    };
+    let llc = Cache {
+        sets: 32,
+        ways: 24,
+        sectored: true,
+        write: WritePolicy::Back,
+        write_miss: WriteMiss::LazyFetchOnRead,
+        allocate: Allocate::OnMiss,
+        index: SetIndex::Ipoly,
+        mshrs: 192,
+        mshr_merge: 4,
+        miss_queue: 32,
+        port_bytes: 32,
+    };
+    let timing =
+        DramTiming { tCCD: 1, tCCDL: 2, tRRD: 3, tRCD: 12, tRAS: 28, tRP: 12, tRC: 40, tCL: 12, tWL: 2, tCDLR: 3, tWR: 10, tRTPL: 3 };
+    let dram = Dram {
+        banks: 16,
+        bank_groups: 4,
+        group_low_bits: true,
+        bus_bytes: 16,
+        burst: 2,
+        beats_per_clock: 2,
+        dual_command_bus: true,
+        scheduler: DramScheduler::FrFcfs,
+        queue: 64,
+        return_queue: 192,
+        timing,
+    };
+    let map = AddressMap {
+        partitions: 1,
+        slices_per_partition: 2,
+        interleave_bit: 8,
+        row_mask: 0x0fff_8000,
+        bank_mask: 0x7100,
+        column_mask: 0x0eff,
+        hash: PartitionHash::Ipoly,
+    };
+    let queues = PartitionQueues { in_queue: 64, to_dram: 64, from_dram: 64, out_queue: 64 };
+    let mhz = Frequency::mhz;
+    Machine {
+        name: "one partition".into(),
+        clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
+        gpu: Gpu { sms: 1, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
+        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
+        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram },
+        decision_latency: 0,
+    }
+}
+
+fn partition(machine: &Machine) -> Partition {
+    Partition::new(PartitionId(0), machine, LLC, DRAM, 2, PORTS)
+}
+
+fn outbox() -> Outbox {
+    let route = Route { to: UnitId(0), from_clock: LLC, to_clock: LLC, latency: Tick(LLC.period) };
+    Outbox::new(Arc::from(vec![route; 40]), vec![0], 1)
+}
+
+fn packet(map: &AddressMap, addr: u64, op: MemOp, sectors: u8, bytes: u32, token: u32) -> MemPacket {
+    let addr = Addr(addr);
+    let sm = SmId((token % 7) as u16);
+    MemPacket { addr, token, bytes, sm, slice: map.slice_of(addr), kernel: KernelIndex(0), sectors: SectorMask(sectors), op }
+}
+
+fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
+    packet(map, addr, MemOp::Read, SectorMask::of(Addr(addr)).0, u32::MAX, token)
+}
+
+fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
+    unit.deliver(LinkId(packet.slice.0), Cycle(at), Payload::Mem(packet));
+}
+
+/// Answers that left, with the cycle of sending.
+fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
+    let sent = out.for_worker(0).drain(..);
+    sent.filter_map(|s| match s.payload {
+        Payload::Mem(p) => Some((u64::from(s.at) - 1, p)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_hit_is_answered_one_cycle_after_the_request_is_seen() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 1));
+    unit.run(Cycle(1000), true, &mut out);
+    answers(&mut out);
+    deliver(&mut unit, 1162, read(&machine.mem.map, 0x40, 2));
+    unit.run(Cycle(2000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert_eq!((at, answer.token), (1163, 2));
+    assert_eq!(unit.slices()[answer.slice.index()].counters().read_hits, 1);
+}
+
+#[test]
+fn a_miss_takes_the_delay_and_the_dram_cycles_between_the_edges_of_both_clocks() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 162, read(&machine.mem.map, 0x40, 1));
+    unit.run(Cycle(1000), true, &mut out);
+    let [(at, _)] = answers(&mut out)[..] else { panic!("one answer") };
+    // Looked up in 163, in the queue to DRAM in 164. The next DRAM edge, 124, at tick 70184, is within cycle 166: ready at 266.
+    // The first edge after cycle 265 is 199; activate, read and data take 1 + 12 + 12 edges, and in 225 the data goes to the
+    // slice: tick 127350, seen in 300. The answer is ready one cycle after the fill and leaves at once.
+    let edge = |cycle: u64| cycle * 425 / 566 + 1;
+    assert_eq!((edge(164), edge(265)), (124, 199));
+    let seen = ((199u64 + 1 + 12 + 12 + 1) * 566).div_ceil(425);
+    assert_eq!(at, seen + 1);
+    assert_eq!(unit.channel().counters().activates, 1);
+}
+
+#[test]
+fn a_stream_of_reads_saturates_the_channel() {
+    let machine = machine();
+    let map = &machine.mem.map;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let sectors = 6000u64;
+    let (mut sent, mut now, mut got) = ([0; 2], 0u64, 0u64);
+    // Each slice is fed one sector per cycle while it has places; a credit comes back for each batch.
+    let mut queue = [Vec::new(), Vec::new()];
+    for i in (0..sectors).rev() {
+        queue[map.slice_of(Addr(i * 32)).index()].push(i * 32);
+    }
+    let mut credits = [arrival_capacity(&machine); 2];
+    while got < sectors {
+        for s in 0..2 {
+            if credits[s] > 0 {
+                if let Some(addr) = queue[s].pop() {
+                    credits[s] -= 1;
+                    sent[s] += 1;
+                    deliver(&mut unit, now, read(map, addr, addr as u32));
+                }
+            }
+        }
+        unit.run(Cycle(now + 1), true, &mut out);
+        for message in out.for_worker(0).drain(..).collect::<Vec<_>>() {
+            match message.payload {
+                Payload::Mem(answer) => {
+                    got += 1;
+                    unit.deliver(LinkId(30 + answer.slice.0), Cycle(now + 2), Payload::Credit(Credit { queue: 0, count: 1 }));
+                }
+                Payload::Credit(credit) => credits[usize::from(message.link.0 - 10)] += u32::from(credit.count),
+                other => panic!("{other:?}"),
+            }
+        }
+        now += 1;
+        assert!(now < 100_000, "{:?}", unit.waiting());
+    }
+    let dram_cycles = now * 425 / 566;
+    assert!(sectors * 100 / dram_cycles >= 93, "{sectors} sectors took {dram_cycles} DRAM cycles");
+    let latency = unit.channel().read_latency().histogram();
+    assert_eq!(latency.len(), sectors);
+    assert!(latency.min() >= 75 + 25, "the delay and an open row at least, not {}", latency.min());
+}
+
+#[test]
+fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified() {
+    let machine = machine();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    for token in 0..8 {
+        deliver(&mut unit, 5 + u64::from(token), packet(&machine.mem.map, 0, MemOp::Atomic, 1, 0xf, token));
+    }
+    unit.run(Cycle(2000), true, &mut out);
+    let tokens: Vec<_> = answers(&mut out).into_iter().map(|(_, p)| p.token).collect();
+    // Four wait for the data and are performed with it, in their order; the others find it there while those are answered.
+    assert_eq!(tokens.iter().copied().filter(|t| *t < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(tokens.iter().copied().filter(|t| *t >= 4).collect::<Vec<_>>(), [4, 5, 6, 7]);
+    let slice = &unit.slices()[0];
+    assert_eq!(slice.cache().tags().dirty(), 1);
+    assert_eq!(slice.counters().atomics, 8);
+    assert!(slice.counters().fail_merge_full > 0, "four atomics merge, the fifth waits");
+}
+
+#[test]
+fn without_credits_of_the_reply_network_everything_stops_and_says_why() {
+    let mut machine = machine();
+    machine.noc.input_queue = 2;
+    machine.mem.queues.out_queue = 2;
+    let map = machine.mem.map.clone();
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    for i in 0..8 {
+        deliver(&mut unit, i, packet(&map, 0, MemOp::Write, 1, u32::MAX, i as u32));
+    }
+    unit.run(Cycle(500), true, &mut out);
+    assert_eq!(answers(&mut out).len(), 2);
+    assert_eq!(unit.next_event(), Cycle::NEVER);
+    let lines = unit.waiting();
+    assert!(lines.iter().any(|l| l.contains("the queue to the network is full")), "{lines:?}");
+    unit.deliver(LinkId(30), Cycle(600), Payload::Credit(Credit { queue: 0, count: 6 }));
+    unit.run(Cycle(700), true, &mut out);
+    assert_eq!(answers(&mut out).first().map(|(at, _)| *at), Some(600));
+    assert!(unit.waiting().is_empty());
+}
+
+#[test]
+fn a_write_through_slice_answers_writes_when_dram_has_them() {
+    let mut machine = machine();
+    machine.mem.llc.write = WritePolicy::Through;
+    machine.mem.llc.write_miss = WriteMiss::NoAllocate;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    deliver(&mut unit, 0, packet(&machine.mem.map, 0, MemOp::Write, 1, u32::MAX, 77));
+    unit.run(Cycle(1000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert!(at > 100 && answer.token == 77);
+    assert_eq!(unit.sample().dram_writes, 1);
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    gap: u64,
+    line: u64,
+    sectors: u8,
+    op: MemOp,
+    bytes: u32,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let op = prop::sample::select(vec![MemOp::Read, MemOp::Read, MemOp::Write, MemOp::Write, MemOp::Atomic, MemOp::Reduction]);
+    let bytes = prop::sample::select(vec![u32::MAX, 0xff, 0xff00_0000]);
+    let step = (prop::sample::select(vec![0u64, 0, 0, 1, 2, 40, 700]), 0u64..300, 1u8..16, op, bytes)
+        .prop_map(|(gap, line, sectors, op, bytes)| Step { gap, line, sectors, op, bytes });
+    prop::collection::vec(step, 1..250)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_sector_is_answered_once_and_nothing_depends_on_the_spans(
+        steps in steps(),
+        spans in prop::collection::vec(1u64..60, 1..12),
+        tiny in any::<bool>(),
+        line_cache in any::<bool>(),
+        write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite]),
+    ) {
+        let mut machine = machine();
+        let llc = &mut machine.mem.llc;
+        llc.write_miss = write_miss;
+        if line_cache {
+            (llc.sectored, llc.write_miss) = (false, WriteMiss::FetchOnWrite);
+        }
+        if tiny {
+            (llc.sets, llc.ways, llc.mshrs, llc.mshr_merge, llc.miss_queue) = (2, 2, 3, 2, 4);
+            machine.mem.queues = PartitionQueues { in_queue: 8, to_dram: 2, from_dram: 2, out_queue: 2 };
+            machine.mem.dram.queue = 3;
+            machine.mem.dram.return_queue = 2;
+            machine.noc.input_queue = 4;
+        }
+        let map = machine.mem.map.clone();
+        let mut at = 0;
+        let sent: Vec<_> = steps.iter().enumerate().map(|(token, step)| {
+            at += step.gap;
+            let whole = step.sectors.count_ones() > 1;
+            let first = u64::from(step.sectors.trailing_zeros()) * 32;
+            let addr = step.line * 128 + if whole { 0 } else { first };
+            (at, packet(&map, addr, step.op, step.sectors, if whole { u32::MAX } else { step.bytes }, token as u32))
+        }).collect();
+        let end = at + 60_000;
+        let run = |spans: &[u64], skip: bool| {
+            let (mut unit, mut out) = (partition(&machine), outbox());
+            let mut spans = spans.iter().cycle();
+            let (mut now, mut next, mut got) = (0, 0, Vec::new());
+            // Credits return 50 cycles after an answer left; they are delivered once the span before them is over.
+            let mut credits: Vec<(u64, u16)> = Vec::new();
+            while now < end {
+                let idle = next == sent.len() && credits.is_empty() && unit.next_event() == Cycle::NEVER;
+                let until = if idle { end } else { (now + spans.next().unwrap().min(&50)).min(end) };
+                while next < sent.len() && sent[next].0 < until {
+                    deliver(&mut unit, sent[next].0, sent[next].1);
+                    next += 1;
+                }
+                for (at, slice) in credits.extract_if(.., |(at, _)| *at < until) {
+                    unit.deliver(LinkId(30 + slice), Cycle(at), Payload::Credit(Credit { queue: slice, count: 1 }));
+                }
+                unit.run(Cycle(until), skip, &mut out);
+                for (at, answer) in answers(&mut out) {
+                    credits.push((at + 50, answer.slice.0));
+                    got.push((at, answer));
+                }
+                now = until;
+            }
+            unit.settle(Cycle(end));
+            (got, unit)
+        };
+        let (got, unit) = run(&spans, true);
+        let (again, other) = run(&[1, 3], false);
+        prop_assert_eq!(&got, &again);
+        for (a, b) in unit.slices().iter().zip(other.slices()) {
+            prop_assert_eq!(a.counters(), b.counters());
+            prop_assert_eq!(a.kernels(), b.kernels());
+        }
+        prop_assert_eq!(unit.channel().counters(), other.channel().counters());
+        prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
+
+        // Sums over both ends: every sector of every request comes back once, under the request's name and to its sender.
+        let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors.0)).collect();
+        for (_, answer) in &got {
+            let asked = &sent[answer.token as usize].1;
+            prop_assert_eq!((answer.sm, answer.op, answer.slice, answer.addr.line()), (asked.sm, asked.op, asked.slice, asked.addr.line()));
+            let left = open.get_mut(&answer.token).unwrap();
+            prop_assert_eq!(*left & answer.sectors.0, answer.sectors.0);
+            *left &= !answer.sectors.0;
+        }
+        prop_assert!(open.values().all(|left| *left == 0));
+        let total = |of: fn(&crate::mem::llc::LlcCounters) -> u64| unit.slices().iter().map(|s| of(s.counters())).sum::<u64>();
+        let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
+        prop_assert_eq!(total(|c| c.accesses), asked);
+        let bursts = if line_cache { 4 } else { 1 };
+        prop_assert_eq!(unit.channel().counters().reads, total(|c| c.fetches) * bursts);
+        prop_assert_eq!(unit.channel().counters().writes, total(|c| c.write_backs));
+        prop_assert_eq!(total(|c| c.kinds_sum()), asked);
+    }
+}
+
+impl crate::mem::llc::LlcCounters {
+    fn kinds_sum(&self) -> u64 {
+        let reads = self.read_hits + self.read_misses + self.read_sector_misses;
+        reads + self.write_hits + self.write_misses + self.write_sector_misses + self.pending_hits
+    }
+}
+
+#[test]
+fn a_slice_is_numbered_over_the_chip() {
+    let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, 1, PORTS);
+    assert_eq!(unit.slices().iter().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
+}

@@ -1,0 +1,126 @@
+//! Which ports have something to see in which cycle, so that cycles in which nobody has cost nothing.
+
+use crate::base::Cycle;
+
+/// Cycles ahead of the present that have a bucket of their own.
+const SPAN: u64 = 256;
+const SPAN_WORDS: usize = (SPAN / 64) as usize;
+
+/// A set of ports per cycle.
+#[derive(Clone, Debug)]
+pub(super) struct Calendar {
+    words: usize,
+    buckets: Box<[u64]>,
+    filled: [u64; SPAN_WORDS],
+    /// Ports due beyond the buckets; rare, since messages come about an epoch ahead.
+    far: Vec<(Cycle, u32)>,
+}
+
+impl Calendar {
+    /// A calendar for `ports` ports.
+    pub(super) fn new(ports: usize) -> Self {
+        let words = ports.div_ceil(64);
+        Self { words, buckets: vec![0; words * SPAN as usize].into(), filled: [0; SPAN_WORDS], far: Vec::new() }
+    }
+
+    /// Words of a set of ports.
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Notes that `port` has something to see at `at`, at or after the present.
+    #[inline]
+    pub(super) fn note(&mut self, now: Cycle, at: Cycle, port: usize) {
+        if at.0 - now.0 >= SPAN {
+            self.far.push((at, port as u32));
+            return;
+        }
+        let bucket = (at.0 % SPAN) as usize;
+        self.buckets[bucket * self.words + port / 64] |= 1 << (port % 64);
+        self.filled[bucket / 64] |= 1 << (bucket % 64);
+    }
+
+    /// The first cycle at or after `now` with something to see.
+    #[inline]
+    pub(super) fn next(&self, now: Cycle) -> Cycle {
+        let near = self.next_bucket(now);
+        if self.far.is_empty() { near } else { self.far.iter().fold(near, |least, (at, _)| least.min(*at)) }
+    }
+
+    #[inline]
+    fn next_bucket(&self, now: Cycle) -> Cycle {
+        let first = (now.0 % SPAN) as usize;
+        let (word, bit) = (first / 64, first % 64);
+        // The word of the present is looked at twice: above the present first, below it last.
+        for step in 0..=SPAN_WORDS {
+            let at = (word + step) % SPAN_WORDS;
+            let mask = match step {
+                0 => u64::MAX << bit,
+                SPAN_WORDS => !(u64::MAX << bit),
+                _ => u64::MAX,
+            };
+            let found = self.filled[at] & mask;
+            if found != 0 {
+                let bucket = at as u64 * 64 + u64::from(found.trailing_zeros());
+                return now.after((bucket + SPAN - first as u64) % SPAN);
+            }
+        }
+        Cycle::NEVER
+    }
+
+    /// Takes word `word` of the ports of cycle `now`. Call [`Calendar::arrive`] first.
+    #[inline]
+    pub(super) fn take(&mut self, now: Cycle, word: usize) -> u64 {
+        std::mem::take(&mut self.buckets[(now.0 % SPAN) as usize * self.words + word])
+    }
+
+    /// The present becomes `now`: says whether there is something to see in it.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: Cycle) -> bool {
+        if !self.far.is_empty() {
+            let mut i = 0;
+            while i < self.far.len() {
+                let (at, port) = self.far[i];
+                if at.0 - now.0 < SPAN {
+                    self.far.swap_remove(i);
+                    self.note(now, at, port as usize);
+                } else {
+                    i += 1;
+                }
+            }
+        }
+        let bucket = (now.0 % SPAN) as usize;
+        let bit = 1 << (bucket % 64);
+        let found = self.filled[bucket / 64] & bit != 0;
+        self.filled[bucket / 64] &= !bit;
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_seen_in_their_cycle_near_or_far() {
+        let mut calendar = Calendar::new(130);
+        let now = Cycle(1000);
+        for (at, port) in [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7)] {
+            calendar.note(now, Cycle(at), port);
+        }
+        let mut seen = Vec::new();
+        let mut now = now;
+        while calendar.next(now) != Cycle::NEVER {
+            now = calendar.next(now);
+            assert!(calendar.arrive(now));
+            for word in 0..calendar.words() {
+                let mask = calendar.take(now, word);
+                if mask != 0 {
+                    seen.push((now.0, word * 64 + mask.trailing_zeros() as usize));
+                }
+            }
+        }
+        assert_eq!(seen, [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7)]);
+        assert!(!calendar.arrive(now));
+    }
+}

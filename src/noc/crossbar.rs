@@ -1,0 +1,429 @@
+//! The `fifo` crossbar: input queues with head-of-line blocking, one packet per output and cycle, whatever its size.
+//!
+//! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs choose in ascending order, each from
+//! its own pointer on, which moves behind the input it granted; an input whose packet was taken offers the next one to the
+//! outputs that have not chosen yet. With round robin the inputs take turns, starting one further each cycle.
+//! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
+//! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
+
+use std::collections::VecDeque;
+
+use crate::base::{Cycle, LinkId};
+use crate::config::machine::{Arbiter, Noc};
+use crate::protocol::{Credit, MemPacket, Outbox, Payload};
+use crate::stats::counters;
+
+use super::calendar::Calendar;
+use super::queues::Queues;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From SMs to LLC slices.
+    Request,
+    /// From LLC slices to SMs.
+    Reply,
+}
+
+/// The links of a subnet; of each kind one per input or output, with consecutive numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubnetPorts {
+    /// Packets from the first sender.
+    pub data_in: LinkId,
+    /// Credits to the first sender.
+    pub credit_out: LinkId,
+    /// Packets to the first receiver.
+    pub data_out: LinkId,
+    /// Credits from the first receiver.
+    pub credit_in: LinkId,
+    /// Packets that a receiver's queue holds, those under way included: the credits that each output starts with.
+    pub output_capacity: u32,
+}
+
+counters! {
+    /// What a subnet counts.
+    pub struct NetCounters {
+        packets: "packets", "Packets granted.";
+        busy_cycles: "cycles", "Cycles in which a packet waited at an input.";
+        conflicts: "packets", "Oldest packets of inputs, summed over the cycles, beyond the first that wants an output.";
+        credit_stalls: "output cycles", "Outputs that were wanted but had no credit, summed over the cycles.";
+        queue_cycles: "packet cycles", "Cycles that granted packets waited at their inputs.";
+    }
+}
+
+/// What a controller may see of a subnet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetSample {
+    /// Packets granted so far.
+    pub packets: u64,
+    /// Conflicts so far, as in [`NetCounters`].
+    pub conflicts: u64,
+    /// Credit stalls so far, as in [`NetCounters`].
+    pub credit_stalls: u64,
+}
+
+/// What a controller may ask of a subnet: nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetDecision {}
+
+/// One subnet of the crossbar.
+#[derive(Clone, Debug)]
+pub struct Subnet {
+    direction: Direction,
+    arbiter: Arbiter,
+    ports: SubnetPorts,
+    inputs: usize,
+    outputs: usize,
+    now: Cycle,
+    queues: Queues,
+    /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
+    calendar: Calendar,
+    /// Inputs whose oldest visible packet wants an output, `words` words per output.
+    wants: Box<[u64]>,
+    words: usize,
+    /// Outputs that somebody wants, and outputs that have credits.
+    wanted: Box<[u64]>,
+    credited: Box<[u64]>,
+    /// How many inputs have a visible packet, and how many outputs are wanted.
+    heads: u32,
+    wanted_count: u32,
+    credits: Box<[u32]>,
+    /// Credits under way, by output.
+    coming: Box<[VecDeque<(Cycle, u16)>]>,
+    /// The input at which an output begins to look (iSLIP).
+    pointer: Box<[u16]>,
+    /// Places freed since the last credits, by input.
+    freed: Box<[u16]>,
+    batch: u16,
+    /// Inputs to look at again after the cycle (round robin).
+    popped: Vec<u16>,
+    counters: NetCounters,
+}
+
+impl Subnet {
+    /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
+    ///
+    /// # Panics
+    /// When a receiver takes no packet at all.
+    pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
+        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a crossbar without room for a packet");
+        let calendar = Calendar::new(inputs + outputs);
+        let (words, output_words) = (inputs.div_ceil(64), outputs.div_ceil(64));
+        let mut credited = vec![0; output_words];
+        for output in 0..outputs {
+            credited[output / 64] |= 1 << (output % 64);
+        }
+        Self {
+            direction,
+            arbiter: spec.arbiter,
+            ports,
+            inputs,
+            outputs,
+            now: Cycle(0),
+            queues: Queues::new(inputs),
+            calendar,
+            wants: vec![0; words * outputs].into(),
+            words,
+            wanted: vec![0; output_words].into(),
+            credited: credited.into(),
+            heads: 0,
+            wanted_count: 0,
+            credits: vec![ports.output_capacity; outputs].into(),
+            coming: vec![VecDeque::new(); outputs].into(),
+            pointer: vec![0; outputs].into(),
+            freed: vec![0; inputs].into(),
+            batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            popped: Vec::with_capacity(outputs),
+            counters: NetCounters::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &NetCounters {
+        &self.counters
+    }
+
+    /// Which way its packets go.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
+    ///
+    /// # Panics
+    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
+    #[inline]
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        match payload {
+            Payload::Mem(packet) => {
+                let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
+                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
+                let first = self.queues.len(input) == 0;
+                self.queues.push(input, at, packet);
+                if first {
+                    self.calendar.note(self.now, at, input);
+                }
+            }
+            Payload::Credit(credit) => {
+                let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
+                assert!(output < self.outputs, "{}: credits come over {link}, which is no output", self.name());
+                let coming = &mut self.coming[output];
+                coming.push_back((at, credit.count));
+                if coming.len() == 1 {
+                    self.calendar.note(self.now, at, self.inputs + output);
+                }
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+        }
+    }
+
+    /// Simulates up to and without `until`; see `Unit::run`.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip && !self.can_grant() {
+                let next = self.calendar.next(self.now).min(until);
+                self.wait_until(next);
+                if self.now >= until {
+                    break;
+                }
+            }
+            self.cycle(out);
+        }
+    }
+
+    /// See `Unit::next_event` of the engine.
+    pub fn next_event(&self) -> Cycle {
+        if self.can_grant() { self.now } else { self.calendar.next(self.now) }
+    }
+
+    /// See `Unit::settle` of the engine.
+    pub fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        self.wait_until(at);
+    }
+
+    /// See `Unit::sample` of the engine.
+    pub fn sample(&self) -> NetSample {
+        let NetCounters { packets, conflicts, credit_stalls, .. } = self.counters;
+        NetSample { packets, conflicts, credit_stalls }
+    }
+
+    /// See `Unit::apply` of the engine.
+    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
+        match *decision {}
+    }
+
+    /// See `Unit::waiting` of the engine.
+    pub fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for output in 0..self.outputs {
+            let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants[output * self.words + i / 64] >> (i % 64) & 1 != 0).collect();
+            let since = inputs.iter().filter_map(|i| self.queues.front(*i, self.now)).map(|(at, _)| at).min();
+            if let Some(since) = since {
+                let reason = if self.credits[output] == 0 { "the receiver's queue is full" } else { "nothing stops it" };
+                let packets: u32 = inputs.iter().map(|i| self.queues.len(*i)).sum();
+                lines.push(format!(
+                    "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
+                    self.name(),
+                    inputs.len()
+                ));
+            }
+        }
+        lines
+    }
+
+    fn name(&self) -> &'static str {
+        match self.direction {
+            Direction::Request => "request crossbar",
+            Direction::Reply => "reply crossbar",
+        }
+    }
+
+    #[inline]
+    fn can_grant(&self) -> bool {
+        self.wanted.iter().zip(&self.credited).any(|(wanted, credited)| wanted & credited != 0)
+    }
+
+    /// Lets cycles pass in which nothing is seen and nothing granted.
+    #[inline]
+    fn wait_until(&mut self, at: Cycle) {
+        if at > self.now {
+            self.count(at.0 - self.now.0);
+            self.now = at;
+        }
+    }
+
+    /// Counts what the state at the beginning of arbitration is worth, for `cycles` cycles.
+    #[inline]
+    fn count(&mut self, cycles: u64) {
+        if self.heads > 0 {
+            let stalled: u32 = self.wanted.iter().zip(&self.credited).map(|(wanted, credited)| (wanted & !credited).count_ones()).sum();
+            self.counters.busy_cycles += cycles;
+            self.counters.conflicts += u64::from(self.heads - self.wanted_count) * cycles;
+            self.counters.credit_stalls += u64::from(stalled) * cycles;
+        }
+    }
+
+    fn cycle(&mut self, out: &mut Outbox) {
+        if self.calendar.arrive(self.now) {
+            self.see();
+        }
+        if self.heads > 0 {
+            self.count(1);
+            match self.arbiter {
+                Arbiter::Islip => self.islip(out),
+                Arbiter::RoundRobin => self.round_robin(out),
+            }
+        }
+        self.now.0 += 1;
+    }
+
+    /// Looks at what becomes visible in this cycle.
+    fn see(&mut self) {
+        for word in 0..self.calendar.words() {
+            let mut ports = self.calendar.take(self.now, word);
+            while ports != 0 {
+                let port = word * 64 + ports.trailing_zeros() as usize;
+                ports &= ports - 1;
+                if port < self.inputs { self.reveal(port) } else { self.take_credits(port - self.inputs) }
+            }
+        }
+    }
+
+    fn take_credits(&mut self, output: usize) {
+        let coming = &mut self.coming[output];
+        while let Some((at, count)) = coming.front().copied() {
+            if at > self.now {
+                self.calendar.note(self.now, at, self.inputs + output);
+                break;
+            }
+            coming.pop_front();
+            self.credits[output] += u32::from(count);
+            debug_assert!(self.credits[output] <= self.ports.output_capacity, "output {output} has more credits than places");
+        }
+        if self.credits[output] > 0 {
+            self.credited[output / 64] |= 1 << (output % 64);
+        }
+    }
+
+    /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
+    #[inline]
+    fn reveal(&mut self, input: usize) {
+        let Some((at, packet)) = self.queues.front(input, self.now) else { return };
+        if at > self.now {
+            self.calendar.note(self.now, at, input);
+            return;
+        }
+        let output = self.output(packet);
+        debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
+        self.wants[output * self.words + input / 64] |= 1 << (input % 64);
+        let bit = 1 << (output % 64);
+        self.wanted_count += u32::from(self.wanted[output / 64] & bit == 0);
+        self.wanted[output / 64] |= bit;
+        self.heads += 1;
+    }
+
+    #[inline]
+    fn output(&self, packet: &MemPacket) -> usize {
+        match self.direction {
+            Direction::Request => packet.slice.index(),
+            Direction::Reply => packet.sm.index(),
+        }
+    }
+
+    fn islip(&mut self, out: &mut Outbox) {
+        for word in 0..self.wanted.len() {
+            let mut later = u64::MAX;
+            loop {
+                let ready = self.wanted[word] & self.credited[word] & later;
+                if ready == 0 {
+                    break;
+                }
+                let bit = ready.trailing_zeros();
+                later = u64::MAX.checked_shl(bit + 1).unwrap_or(0);
+                let output = word * 64 + bit as usize;
+                let input = self.choose(output, usize::from(self.pointer[output]));
+                let next = input + 1;
+                self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
+                self.grant(input, output, out);
+                self.reveal(input);
+            }
+        }
+    }
+
+    fn round_robin(&mut self, out: &mut Outbox) {
+        // The reference numbers SMs before slices and rotates over all of them, inputs or not.
+        let nodes = self.inputs + self.outputs;
+        let turn = (self.now.0 % nodes as u64) as usize;
+        let first = match self.direction {
+            Direction::Request if turn < self.inputs => turn,
+            Direction::Reply if turn >= self.outputs => turn - self.outputs,
+            _ => 0,
+        };
+        for word in 0..self.wanted.len() {
+            let mut ready = self.wanted[word] & self.credited[word];
+            while ready != 0 {
+                let output = word * 64 + ready.trailing_zeros() as usize;
+                ready &= ready - 1;
+                let input = self.choose(output, first);
+                self.grant(input, output, out);
+                self.popped.push(input as u16);
+            }
+        }
+        while let Some(input) = self.popped.pop() {
+            self.reveal(usize::from(input));
+        }
+    }
+
+    /// The first input at or after `from`, wrapping, that wants `output`; somebody does.
+    #[inline]
+    fn choose(&self, output: usize, from: usize) -> usize {
+        let wants = &self.wants[output * self.words..][..self.words];
+        let (first, bit) = (from / 64, from % 64);
+        let above = wants[first] & u64::MAX << bit;
+        if above != 0 {
+            return first * 64 + above.trailing_zeros() as usize;
+        }
+        for step in 1..=self.words {
+            let word = (first + step) % self.words;
+            if wants[word] != 0 {
+                return word * 64 + wants[word].trailing_zeros() as usize;
+            }
+        }
+        panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
+    }
+
+    #[inline]
+    fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
+        let arrival = self.queues.front(input, self.now).map_or(self.now, |(at, _)| at);
+        let Some(packet) = self.queues.pop(input) else { panic!("{}: input {input} is empty at {}", self.name(), self.now) };
+        self.counters.packets += 1;
+        self.counters.queue_cycles += self.now.0 - arrival.0;
+        out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
+
+        let wants = &mut self.wants[output * self.words..][..self.words];
+        wants[input / 64] &= !(1 << (input % 64));
+        if wants.iter().all(|w| *w == 0) {
+            self.wanted[output / 64] &= !(1 << (output % 64));
+            self.wanted_count -= 1;
+        }
+        self.heads -= 1;
+        self.credits[output] -= 1;
+        if self.credits[output] == 0 {
+            self.credited[output / 64] &= !(1 << (output % 64));
+        }
+        self.freed[input] += 1;
+        if self.freed[input] == self.batch {
+            self.freed[input] = 0;
+            let credit = Credit { queue: input as u16, count: self.batch };
+            out.send(LinkId(self.ports.credit_out.0 + input as u16), self.now, Payload::Credit(credit));
+        }
+    }
+
+    /// Places for packets that the input queues ever needed at once.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.queues.places()
+    }
+}

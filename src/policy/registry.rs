@@ -1,0 +1,138 @@
+//! The policies that a run can name, and how each is made from its own table of parameters.
+//!
+//! In: a name and an unparsed table. Out: a controller, or what is wrong in words for the user. A policy adds itself
+//! with one row here; nobody else knows its parameters.
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::control::Controller;
+
+use super::common::{Alternate, HalveOnKernelEnd, StaticLimit};
+
+/// A policy that a run can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Its name in run files.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// Its parameters with their meaning, one line each.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// Makes a controller from the policy's own table.
+    pub build: fn(toml::Table) -> Result<Box<dyn Controller>, PolicyError>,
+}
+
+/// All policies, by name.
+pub const POLICIES: &[Policy] = &[
+    Policy {
+        name: Alternate::NAME,
+        help: "switches every SM between two CTA limits after a number of ended CTAs",
+        parameters: Alternate::PARAMETERS,
+        build: |table| Ok(Box::new(Alternate::new(parsed(Alternate::NAME, table)?)?)),
+    },
+    Policy {
+        name: HalveOnKernelEnd::NAME,
+        help: "halves every SM's CTA limit whenever a kernel ends",
+        parameters: HalveOnKernelEnd::PARAMETERS,
+        build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
+    },
+    Policy {
+        name: StaticLimit::NAME,
+        help: "fixed limits of CTAs and warps per SM, from the start of the run or of a kernel",
+        parameters: StaticLimit::PARAMETERS,
+        build: |table| Ok(Box::new(StaticLimit::new(parsed(StaticLimit::NAME, table)?)?)),
+    },
+];
+
+/// Why a controller could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PolicyError {
+    /// No policy has this name.
+    #[error("there is no policy `{name}`{}; known are {}", nearest.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default(), known())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The known name that is most like it, if one is.
+        nearest: Option<&'static str>,
+    },
+    /// A parameter is unknown, missing or of the wrong type.
+    #[error("policy `{policy}`: {problem}")]
+    Parameters {
+        /// The policy.
+        policy: &'static str,
+        /// What is wrong, with the parameter's name.
+        problem: String,
+    },
+}
+
+impl PolicyError {
+    /// A problem with the parameters of `policy`.
+    pub fn parameters(policy: &'static str, problem: impl Into<String>) -> Self {
+        Self::Parameters { policy, problem: problem.into() }
+    }
+}
+
+/// The policy called `name`.
+pub fn find(name: &str) -> Result<&'static Policy, PolicyError> {
+    if let Some(policy) = POLICIES.iter().find(|policy| policy.name == name) {
+        return Ok(policy);
+    }
+    let likeness = |policy: &&Policy| (strsim::jaro_winkler(policy.name, name) * 1e6) as u64;
+    let nearest = POLICIES.iter().max_by_key(likeness).filter(|policy| likeness(policy) > 750_000);
+    Err(PolicyError::Unknown { name: name.to_owned(), nearest: nearest.map(|policy| policy.name) })
+}
+
+fn known() -> String {
+    POLICIES.iter().map(|policy| format!("`{}`", policy.name)).collect::<Vec<_>>().join(", ")
+}
+
+fn parsed<P: DeserializeOwned>(policy: &'static str, table: toml::Table) -> Result<P, PolicyError> {
+    table.try_into().map_err(|error: toml::de::Error| PolicyError::parameters(policy, error.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(name: &str, parameters: &str) -> String {
+        let table = parameters.parse().expect("the test's own text");
+        find(name).and_then(|policy| (policy.build)(table)).err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn names_are_sorted_and_told_apart() {
+        assert!(POLICIES.is_sorted_by(|a, b| a.name < b.name));
+    }
+
+    #[test]
+    fn every_policy_names_every_parameter_that_it_takes() {
+        for policy in POLICIES {
+            let message = error(policy.name, "no_such_parameter = 1");
+            for (parameter, help) in policy.parameters {
+                assert!(message.contains(&format!("`{parameter}`")) && !help.is_empty(), "{}: {parameter} in {message}", policy.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelt_policy_suggests_the_nearest() {
+        let message = error("static_limits", "");
+        assert_eq!(
+            message,
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `halve_on_kernel_end`, `static_limit`"
+        );
+        assert!(!error("xyz", "").contains("did you mean"));
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused_with_their_name() {
+        assert_eq!(
+            error("static_limit", "cta = 2"),
+            "policy `static_limit`: unknown field `cta`, expected one of `ctas`, `warps`, `sms`, `from_kernel`"
+        );
+        assert_eq!(error("static_limit", ""), "policy `static_limit`: neither `ctas` nor `warps` is given, so nothing is limited");
+        assert_eq!(error("static_limit", "ctas = 0"), "policy `static_limit`: `ctas` = 0 would let nothing run: 1 is the least");
+        assert_eq!(error("alternate", "high = 4\nlow = 5"), "policy `alternate`: `low` = 5 is above `high` = 4");
+    }
+}

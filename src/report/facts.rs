@@ -1,0 +1,54 @@
+//! What the reports say about a run besides its outcome: what was simulated, with which version of the program.
+
+use crate::base::Frequency;
+use crate::config::Machine;
+
+/// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What was simulated. The same inputs give the same facts on every host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunFacts {
+    /// The program's version.
+    pub version: String,
+    /// The commit the program was built from, or "unknown".
+    pub commit: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Core clock.
+    pub core: Frequency,
+    /// SMs of the machine.
+    pub sms: u32,
+    /// What one DRAM burst moves, in bytes.
+    pub dram_burst_bytes: u64,
+    /// What all DRAM channels together can move, in bytes per second.
+    pub dram_bytes_per_second: f64,
+}
+
+impl RunFacts {
+    /// The facts of a run of this very program.
+    pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
+        let dram = &machine.mem.dram;
+        let beats_per_second = machine.clocks.dram.0 as f64 * 1000.0 * f64::from(dram.beats_per_clock);
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: env!("WARPSHARD_COMMIT").to_owned(),
+            machine: machine.name.clone(),
+            workload: workload.to_owned(),
+            seed,
+            core: machine.clocks.core,
+            sms: machine.gpu.sms,
+            dram_burst_bytes: u64::from(dram.bus_bytes) * u64::from(dram.burst),
+            dram_bytes_per_second: f64::from(machine.mem.map.partitions) * f64::from(dram.bus_bytes) * beats_per_second,
+        }
+    }
+
+    /// Seconds that `cycles` core cycles take on the simulated machine.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (self.core.0 as f64 * 1000.0)
+    }
+}

@@ -1,0 +1,274 @@
+//! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
+
+use serde_json::{Map, Value, json};
+
+use crate::base::StreamId;
+use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Outcome};
+
+use super::facts::{RunFacts, SCHEMA_VERSION};
+use super::metrics::{self, Totals, Work};
+
+/// How a run ended, as results spell it.
+pub fn ended_by(ended: EndedBy) -> &'static str {
+    match ended {
+        EndedBy::Completed => "completed",
+        EndedBy::MaxCycles => "max_cycles",
+        EndedBy::Interrupted => "interrupted",
+    }
+}
+
+/// Everything simulated and nothing of the host: the contents of `stats.json`.
+pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
+    let totals = Totals::of(&outcome.components);
+    let mut root = Map::new();
+    root.insert("schema_version".into(), SCHEMA_VERSION.into());
+    root.insert("simulator".into(), "warpshard".into());
+    root.insert("version".into(), facts.version.as_str().into());
+    root.insert("commit".into(), facts.commit.as_str().into());
+    root.insert("machine".into(), facts.machine.as_str().into());
+    root.insert("workload".into(), facts.workload.as_str().into());
+    root.insert("seed".into(), facts.seed.into());
+    root.insert("core_khz".into(), facts.core.0.into());
+    root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
+    root.insert("counted_until".into(), outcome.counted_until.into());
+    root.insert("total".into(), total(outcome));
+    root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
+    root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
+    root.insert("scheduler_cycles".into(), scheduler_cycles(&totals));
+    root.insert("components".into(), components(&totals, &outcome.components));
+    root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
+    root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
+    render(&Value::Object(root))
+}
+
+fn work_into(map: &mut Map<String, Value>, work: &Work) {
+    map.insert("warp_instructions".into(), work.warp_instructions.into());
+    map.insert("thread_instructions".into(), work.thread_instructions.into());
+    map.insert("ipc".into(), work.ipc().into());
+}
+
+fn total(outcome: &Outcome) -> Value {
+    let kernels = &outcome.kernels;
+    let mut map = Map::new();
+    map.insert("cycles".into(), outcome.cycles.into());
+    map.insert("net_cycles".into(), metrics::net_cycles(outcome).into());
+    map.insert("launch_latency_cycles".into(), metrics::launch_latency_cycles(outcome).into());
+    work_into(&mut map, &Work::of_run(outcome));
+    map.insert("kernels".into(), kernels.len().into());
+    map.insert("kernels_ended".into(), kernels.iter().filter(|k| k.ended.is_some()).count().into());
+    map.insert("ctas".into(), kernels.iter().map(|k| u64::from(k.ctas)).sum::<u64>().into());
+    map.insert("ctas_done".into(), kernels.iter().map(|k| u64::from(k.ctas_done)).sum::<u64>().into());
+    map.insert("counters".into(), values(&metrics::kernel_totals(outcome)));
+    Value::Object(map)
+}
+
+fn kernel(kernel: &KernelStats, outcome: &Outcome) -> Value {
+    let work = Work::of_kernel(kernel, outcome);
+    let mut map = Map::new();
+    map.insert("index".into(), kernel.index.0.into());
+    map.insert("name".into(), kernel.name.as_str().into());
+    map.insert("id".into(), kernel.id.into());
+    map.insert("stream".into(), kernel.stream.0.into());
+    map.insert("ctas".into(), kernel.ctas.into());
+    map.insert("ctas_done".into(), kernel.ctas_done.into());
+    map.insert("ctas_per_sm".into(), kernel.ctas_per_sm.into());
+    map.insert("launched".into(), kernel.launched.into());
+    map.insert("started".into(), kernel.started.into());
+    map.insert("ended".into(), kernel.ended.into());
+    map.insert("cycles".into(), work.cycles.into());
+    map.insert("launch_latency_cycles".into(), kernel.launch_latency_cycles.into());
+    work_into(&mut map, &work);
+    map.insert("counters".into(), values(&kernel.counters));
+    Value::Object(map)
+}
+
+fn stream(stream: &metrics::StreamWork) -> Value {
+    let StreamId(number) = stream.stream;
+    let mut map = Map::new();
+    map.insert("stream".into(), number.into());
+    map.insert("kernels".into(), stream.kernels.into());
+    map.insert("cycles".into(), stream.work.cycles.into());
+    work_into(&mut map, &stream.work);
+    Value::Object(map)
+}
+
+fn scheduler_cycles(totals: &Totals) -> Value {
+    let reasons = metrics::scheduler_cycles(totals);
+    let all: u64 = reasons.iter().map(|c| c.value).sum();
+    json!({ "total": all, "reasons": values(&reasons) })
+}
+
+fn values(counters: &[Counted]) -> Value {
+    Value::Object(counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect())
+}
+
+/// Per kind: how many, the sums, and per counter one array over the instances, in the order of their numbers.
+fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
+    let mut kinds = Map::new();
+    for total in &totals.0 {
+        let mut members: Vec<&ComponentStats> = components.iter().filter(|c| c.kind == total.kind).collect();
+        members.sort_by_key(|c| c.id);
+        let mut instances = Map::new();
+        instances.insert("id".into(), members.iter().map(|c| Value::from(c.id)).collect());
+        for (i, counted) in total.counters.iter().enumerate() {
+            let column = members.iter().map(|m| Value::from(value_at(&m.counters, i, counted.info.name)));
+            instances.insert(counted.info.name.into(), column.collect());
+        }
+        let kind = json!({ "count": total.count, "total": values(&total.counters), "instances": instances });
+        kinds.insert(total.kind.into(), kind);
+    }
+    Value::Object(kinds)
+}
+
+/// The counter `name`, which nearly always stands at `place`.
+fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
+    match counters.get(place) {
+        Some(counted) if counted.info.name == name => Some(counted.value),
+        _ => metrics::counter(counters, name),
+    }
+}
+
+/// Unit and meaning of every counter in the file.
+fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
+    let help = |counters: &[Counted]| -> Value {
+        let describe = |c: &Counted| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
+        Value::Object(counters.iter().map(describe).collect())
+    };
+    let mut map = Map::new();
+    map.insert("kernel".into(), help(kernels.first().map_or(&[], |k| &k.counters)));
+    for total in &totals.0 {
+        map.insert(total.kind.into(), help(&total.counters));
+    }
+    Value::Object(map)
+}
+
+/// What the host did: the contents of `host.json`.
+pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
+    let work = Work::of_run(outcome);
+    let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
+    let balance = metrics::worker_balance(host);
+    let workers =
+        host.workers.iter().map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards }));
+    let shares = host.network_share.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
+    render(&json!({
+        "schema_version": SCHEMA_VERSION,
+        "simulator": "warpshard",
+        "version": facts.version,
+        "commit": facts.commit,
+        "startup_seconds": host.startup_seconds,
+        "decode_seconds": host.decode_seconds,
+        "simulate_seconds": host.simulate_seconds,
+        "warp_instructions_per_second": rate(work.warp_instructions),
+        "thread_instructions_per_second": rate(work.thread_instructions),
+        "cycles_per_second": rate(outcome.cycles),
+        "threads": host.threads,
+        "epochs": host.epochs,
+        "cuts": host.cuts,
+        "epoch_cycles": host.epoch_cycles,
+        "lookahead_cycles": host.lookahead_cycles,
+        "limiting_link": host.limiting_link,
+        "messages": host.messages,
+        "busy_share": balance.map(|b| b.busy),
+        "wait_share": balance.map(|b| b.wait),
+        "imbalance": balance.map(|b| b.imbalance),
+        "workers": workers.collect::<Value>(),
+        "network_share": shares.collect::<Map<String, Value>>(),
+        "peak_memory_bytes": host.peak_memory_bytes,
+    }))
+}
+
+/// JSON text with one line per key. Arrays of plain values stand on one line, so that 80 instances do not fill 80 lines, and
+/// so do objects of one or two plain values.
+pub fn render(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value, 0);
+    text.push('\n');
+    text
+}
+
+fn write_value(text: &mut String, value: &Value, depth: usize) {
+    let plain = |value: &Value| !value.is_object() && !value.is_array();
+    match value {
+        Value::Object(map) if map.len() <= 2 && map.values().all(plain) => {
+            let entries: Vec<String> = map.iter().map(|(key, entry)| format!("{}: {entry}", Value::from(key.as_str()))).collect();
+            text.push_str(&format!("{{{}}}", entries.join(", ")));
+        }
+        Value::Object(map) => {
+            let entries = map.iter().map(|(key, entry)| (Some(key), entry));
+            write_lines(text, ('{', '}'), entries, depth);
+        }
+        Value::Array(items) if !items.iter().all(plain) => {
+            write_lines(text, ('[', ']'), items.iter().map(|item| (None, item)), depth);
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            text.push_str(&format!("[{}]", items.join(", ")));
+        }
+        scalar => text.push_str(&scalar.to_string()),
+    }
+}
+
+fn write_lines<'a>(
+    text: &mut String,
+    (open, close): (char, char),
+    entries: impl Iterator<Item = (Option<&'a String>, &'a Value)>,
+    depth: usize,
+) {
+    text.push(open);
+    for (i, (key, entry)) in entries.enumerate() {
+        text.push_str(if i == 0 { "\n" } else { ",\n" });
+        text.push_str(&"  ".repeat(depth + 1));
+        if let Some(key) = key {
+            text.push_str(&Value::from(key.as_str()).to_string());
+            text.push_str(": ");
+        }
+        write_value(text, entry, depth + 1);
+    }
+    text.push('\n');
+    text.push_str(&"  ".repeat(depth));
+    text.push(close);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn stats_json_looks_like_this() {
+        insta::assert_snapshot!(stats(&sample::facts(), &sample::outcome()));
+    }
+
+    #[test]
+    fn host_json_looks_like_this() {
+        insta::assert_snapshot!(host(&sample::facts(), &sample::outcome(), &sample::host()));
+    }
+
+    #[test]
+    fn what_is_rendered_parses_back_to_the_same_value() {
+        let value = json!({"z": [1, 2.5, null, "a\"b"], "a": {"empty": {}, "none": []}, "rows": [{"k": 1}, {"k": [2]}], "s": "é\n"});
+        let text = render(&value);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        assert!(text.contains("\"z\": [1, 2.5, null, \"a\\\"b\"],\n"), "{text}");
+    }
+
+    #[test]
+    fn required_keys_come_in_their_order() {
+        let value: Value = serde_json::from_str(&stats(&sample::facts(), &sample::outcome())).unwrap();
+        let keys: Vec<&str> = value["total"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(&keys[..6], ["cycles", "net_cycles", "launch_latency_cycles", "warp_instructions", "thread_instructions", "ipc"]);
+        let (cycles, net) = (value["total"]["cycles"].as_u64().unwrap(), value["total"]["net_cycles"].as_u64().unwrap());
+        let launches: u64 = value["kernels"].as_array().unwrap().iter().map(|k| k["launch_latency_cycles"].as_u64().unwrap()).sum();
+        assert_eq!(cycles - launches, net);
+    }
+
+    #[test]
+    fn a_run_without_kernels_has_no_ipc_instead_of_a_wrong_one() {
+        let mut outcome = sample::outcome();
+        outcome.kernels.clear();
+        outcome.components.clear();
+        outcome.cycles = 0;
+        let value: Value = serde_json::from_str(&stats(&sample::facts(), &outcome)).unwrap();
+        assert_eq!(value["total"]["ipc"], Value::Null);
+    }
+}

@@ -1,0 +1,253 @@
+//! Plots for studies: a log-log scatter plot against the identity, and lines over a linear axis; as SVG or PNG.
+//!
+//! Text is measured and drawn with a font that is compiled in, so that the same data gives the same bytes on every host.
+
+use std::sync::OnceLock;
+
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+/// Width and height of a plot in pixels.
+pub const SIZE: (u32, u32) = (860, 640);
+
+/// Points with a name for the legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// The points (x, y), in the order in which a line visits them.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What a plot looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Points on two logarithmic axes of one range, with the line on which both values are equal.
+    Scatter,
+    /// Lines on linear axes; the y axis starts at zero where all values are positive.
+    Lines,
+}
+
+/// A plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// What stands above it.
+    pub title: String,
+    /// What the x axis shows, with its unit.
+    pub x: String,
+    /// What the y axis shows, with its unit.
+    pub y: String,
+    /// What it looks like.
+    pub form: Form,
+    /// The data.
+    pub series: Vec<Series>,
+}
+
+/// Why a plot cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// There is not a single point.
+    #[error("the plot {title:?} has no points")]
+    Empty {
+        /// The plot's title.
+        title: String,
+    },
+    /// A value that the axes cannot show: not finite, or not positive on a logarithmic axis.
+    #[error("the plot {title:?} cannot show the point ({x}, {y}) of {series:?}", x = .point.0, y = .point.1)]
+    Value {
+        /// The plot's title.
+        title: String,
+        /// The series.
+        series: String,
+        /// The point.
+        point: (f64, f64),
+    },
+    /// The drawing library or the system failed.
+    #[error("cannot draw the plot {title:?}: {reason}")]
+    Drawing {
+        /// The plot's title.
+        title: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl Plot {
+    /// The plot as an SVG document.
+    ///
+    /// # Errors
+    /// When there are no points, or points that the axes cannot show.
+    pub fn svg(&self) -> Result<String, PlotError> {
+        let mut text = String::new();
+        self.draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
+        Ok(text)
+    }
+
+    /// The plot as the bytes of a PNG file.
+    ///
+    /// # Errors
+    /// As [`Plot::svg`], and when no temporary file can be written.
+    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
+        // The library encodes into files only, and tells the format by the file's name.
+        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
+        self.draw(&BitMapBackend::new(file.path(), SIZE).into_drawing_area())?;
+        std::fs::read(file.path()).map_err(|e| self.failure(&e))
+    }
+
+    fn failure(&self, reason: &dyn std::fmt::Display) -> PlotError {
+        PlotError::Drawing { title: self.title.clone(), reason: reason.to_string() }
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, plotters::coord::Shift>) -> Result<(), PlotError> {
+        let ((x_low, x_high), (y_low, y_high)) = self.extent()?;
+        register_fonts().map_err(|reason| self.failure(&reason))?;
+        let drawn = match self.form {
+            Form::Scatter => {
+                let (low, high) = (x_low.min(y_low) / 1.5, x_high.max(y_high) * 1.5);
+                self.draw_on(area, (low..high).log_scale(), (low..high).log_scale(), Some((low, high)))
+            }
+            Form::Lines => {
+                let room = |low: f64, high: f64| if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.5 };
+                let bottom = if y_low >= 0.0 { 0.0 } else { y_low - room(y_low, y_high) };
+                let x_range = if x_high > x_low { x_low..x_high } else { x_low - room(x_low, x_high)..x_high + room(x_low, x_high) };
+                self.draw_on(area, x_range, bottom..y_high + room(y_low, y_high), None)
+            }
+        };
+        drawn.map_err(|error| self.failure(&error))
+    }
+
+    /// Least and greatest x, least and greatest y; every point checked.
+    fn extent(&self) -> Result<((f64, f64), (f64, f64)), PlotError> {
+        let mut extent: Option<((f64, f64), (f64, f64))> = None;
+        for series in &self.series {
+            for &(x, y) in &series.points {
+                let shown = |value: f64| value.is_finite() && (self.form == Form::Lines || value > 0.0);
+                if !shown(x) || !shown(y) {
+                    return Err(PlotError::Value { title: self.title.clone(), series: series.name.clone(), point: (x, y) });
+                }
+                let ((x0, x1), (y0, y1)) = extent.unwrap_or(((x, x), (y, y)));
+                extent = Some(((x0.min(x), x1.max(x)), (y0.min(y), y1.max(y))));
+            }
+        }
+        extent.ok_or_else(|| PlotError::Empty { title: self.title.clone() })
+    }
+
+    fn draw_on<B: DrawingBackend, X: AsRangedCoord<Value = f64>, Y: AsRangedCoord<Value = f64>>(
+        &self,
+        area: &DrawingArea<B, plotters::coord::Shift>,
+        x_range: X,
+        y_range: Y,
+        identity: Option<(f64, f64)>,
+    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
+    where
+        X::CoordDescType: ValueFormatter<f64>,
+        Y::CoordDescType: ValueFormatter<f64>,
+    {
+        area.fill(&WHITE)?;
+        let mut builder = ChartBuilder::on(area);
+        builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(48).y_label_area_size(84);
+        let mut chart = builder.build_cartesian_2d(x_range, y_range)?;
+        let number = |value: &f64| super::text::si(*value).trim_end().to_owned();
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(&self.x).y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
+        mesh.light_line_style(WHITE.mix(0.0)).x_label_formatter(&number).y_label_formatter(&number).draw()?;
+        if let Some((low, high)) = identity {
+            chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.5)))?;
+        }
+        for (i, series) in self.series.iter().enumerate() {
+            let colour = colour(i);
+            let points = series.points.iter().copied();
+            let drawn = match self.form {
+                Form::Scatter => chart.draw_series(points.map(|p| Circle::new(p, 4, colour.mix(0.8).filled())))?,
+                Form::Lines => chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?,
+            };
+            drawn.label(&series.name).legend(move |(x, y)| Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], colour.filled()));
+        }
+        if self.series.len() > 1 {
+            let mut legend = chart.configure_series_labels();
+            legend.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.3));
+            legend.label_font(("sans-serif", 14)).draw()?;
+        }
+        area.present()
+    }
+}
+
+/// Colours that people with the usual colour-vision deficiencies tell apart (Okabe and Ito, 2008).
+fn colour(i: usize) -> RGBColor {
+    const COLOURS: [RGBColor; 7] = [
+        RGBColor(0, 114, 178),
+        RGBColor(213, 94, 0),
+        RGBColor(0, 158, 115),
+        RGBColor(204, 121, 167),
+        RGBColor(230, 159, 0),
+        RGBColor(86, 180, 233),
+        RGBColor(0, 0, 0),
+    ];
+    COLOURS[i % COLOURS.len()]
+}
+
+fn register_fonts() -> Result<(), String> {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());
+    if ok { Ok(()) } else { Err("the compiled-in font is broken".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(form: Form, points: &[(f64, f64)]) -> Plot {
+        let series = vec![
+            Series { name: "first".into(), points: points.to_vec() },
+            Series { name: "second".into(), points: points.iter().map(|&(x, y)| (x, y * 2.0)).collect() },
+        ];
+        Plot { title: "cycles".into(), x: "measured [cycles]".into(), y: "simulated [cycles]".into(), form, series }
+    }
+
+    #[test]
+    fn a_scatter_plot_shows_every_point_its_labels_and_the_identity() {
+        let svg = plot(Form::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
+        assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
+        for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1.00 M"] {
+            assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
+        }
+        assert_eq!(svg.matches("<polyline").count() - plot_axis_lines(&svg), 1);
+    }
+
+    /// Axes and tick marks are black and opaque; the identity line is not.
+    fn plot_axis_lines(svg: &str) -> usize {
+        svg.lines().filter(|line| line.contains("<polyline") && line.contains("opacity=\"1\"")).count()
+    }
+
+    #[test]
+    fn the_same_data_gives_the_same_bytes() {
+        let plot = plot(Form::Lines, &[(0.0, 1.0), (1.0, 3.0), (2.0, 2.0)]);
+        assert_eq!(plot.svg().unwrap(), plot.svg().unwrap());
+        assert_eq!(plot.png().unwrap(), plot.png().unwrap());
+    }
+
+    #[test]
+    fn a_png_has_the_right_size_and_something_drawn_on_it() {
+        let png = plot(Form::Lines, &[(0.0, 1.0), (1.0, 3.0)]).png().unwrap();
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        assert_eq!((&png[16..20], &png[20..24]), (&SIZE.0.to_be_bytes()[..], &SIZE.1.to_be_bytes()[..]));
+        assert!(png.len() > 4000, "{} bytes", png.len());
+    }
+
+    #[test]
+    fn one_single_point_can_be_drawn() {
+        for form in [Form::Scatter, Form::Lines] {
+            plot(form, &[(5.0, 5.0)]).svg().unwrap();
+        }
+        plot(Form::Lines, &[(0.0, 0.0)]).svg().unwrap();
+    }
+
+    #[test]
+    fn what_the_axes_cannot_show_is_an_error_that_names_the_point() {
+        let error = plot(Form::Scatter, &[(1.0, 0.0)]).svg().unwrap_err().to_string();
+        assert_eq!(error, "the plot \"cycles\" cannot show the point (1, 0) of \"first\"");
+        assert!(plot(Form::Lines, &[(f64::NAN, 0.0)]).svg().is_err());
+        assert!(matches!(plot(Form::Lines, &[]).svg(), Err(PlotError::Empty { .. })));
+    }
+}

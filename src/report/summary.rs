@@ -1,0 +1,281 @@
+//! The report of a run that a person reads: `summary.txt`, and the same on the terminal.
+
+use crate::stats::{EndedBy, HostFacts, Outcome};
+
+use super::facts::RunFacts;
+use super::metrics::{self, Occupancy, Totals, Work};
+use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si};
+
+/// Kernels listed one by one; of more, the longest are shown.
+const MAX_KERNELS: usize = 20;
+
+/// The whole report, ending in a newline.
+pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Style) -> String {
+    let totals = Totals::of(&outcome.components);
+    let mut text = headline(facts, outcome, style);
+    for section in [
+        kernels(outcome, style),
+        scheduler_cycles(&totals, style),
+        memory(facts, outcome, &totals, style),
+        host_lines(outcome, host, style),
+        notes(outcome, style),
+    ] {
+        if !section.is_empty() {
+            text.push('\n');
+            text.push_str(&section);
+        }
+    }
+    text
+}
+
+fn section(title: &str, style: Style) -> String {
+    let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 1));
+    format!("{} {}\n", style.title(title), style.faint(&rule))
+}
+
+fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
+    let ended = match outcome.ended_by {
+        EndedBy::Completed => "completed".to_owned(),
+        EndedBy::MaxCycles => style.warning("stopped at --max-cycles"),
+        EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
+    };
+    let work = Work::of_run(outcome);
+    let title = style.title(&format!("{} on {}", facts.workload, facts.machine));
+    let mut text = format!("{title}  {ended}\n");
+    text.push_str(&format!(
+        "  {} core cycles ({} at {}), {} without launch latency\n",
+        count(outcome.cycles),
+        seconds(facts.seconds(outcome.cycles)),
+        facts.core,
+        count(metrics::net_cycles(outcome)),
+    ));
+    text.push_str(&format!(
+        "  {} warp instructions, {} thread instructions, {} thread instructions per cycle\n",
+        count(work.warp_instructions),
+        count(work.thread_instructions),
+        known(work.ipc(), |ipc| format!("{ipc:.2}")),
+    ));
+    text
+}
+
+fn kernels(outcome: &Outcome, style: Style) -> String {
+    if outcome.kernels.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("id", Align::Right),
+        ("name", Align::Left),
+        ("stream", Align::Right),
+        ("CTAs", Align::Right),
+        ("per SM", Align::Right),
+        ("start", Align::Right),
+        ("cycles", Align::Right),
+        ("warp instr.", Align::Right),
+        ("IPC", Align::Right),
+    ]);
+    let mut shown: Vec<usize> = (0..outcome.kernels.len()).collect();
+    shown.sort_by_key(|&i| std::cmp::Reverse(Work::of_kernel(&outcome.kernels[i], outcome).cycles));
+    shown.truncate(MAX_KERNELS);
+    shown.sort_unstable();
+    for &i in &shown {
+        let kernel = &outcome.kernels[i];
+        let work = Work::of_kernel(kernel, outcome);
+        let all_done = kernel.ctas_done == kernel.ctas;
+        table.row(vec![
+            kernel.id.to_string(),
+            kernel.name.clone(),
+            kernel.stream.0.to_string(),
+            if all_done { count(kernel.ctas.into()) } else { format!("{}/{}", count(kernel.ctas_done.into()), count(kernel.ctas.into())) },
+            kernel.ctas_per_sm.to_string(),
+            known(kernel.started, count),
+            if kernel.started.is_some() { count(work.cycles) } else { UNKNOWN.to_owned() },
+            count(work.warp_instructions),
+            known(work.ipc(), |ipc| format!("{ipc:.2}")),
+        ]);
+    }
+    let mut text = section("Kernels", style) + &table.render(style);
+    let hidden = outcome.kernels.len() - shown.len();
+    if hidden > 0 {
+        text.push_str(&format!("  {}\n", style.faint(&format!("the longest {MAX_KERNELS}; {hidden} more are in stats.json"))));
+    }
+    text
+}
+
+fn scheduler_cycles(totals: &Totals, style: Style) -> String {
+    let reasons = metrics::scheduler_cycles(totals);
+    let all: u64 = reasons.iter().map(|c| c.value).sum();
+    if all == 0 {
+        return String::new();
+    }
+    let name = |name: &str| name.trim_start_matches("stall_").replace('_', " ");
+    let widest = reasons.iter().filter(|c| c.value > 0).map(|c| name(c.info.name).chars().count()).max().unwrap_or(0).min(36);
+    let room = WIDTH - widest - 14;
+    let mut text = section(&format!("Where {} scheduler cycles went", count(all)), style);
+    for reason in reasons.iter().filter(|c| c.value > 0) {
+        let share = reason.value as f64 / all as f64;
+        let label = clip(&name(reason.info.name), widest);
+        let drawn = bar(share, room);
+        // What happened at all is seen, however rare.
+        let drawn = if drawn.is_empty() { "▏" } else { &drawn };
+        text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
+    }
+    if let Some(Occupancy { active, warps }) = metrics::occupancy(totals) {
+        let aside = format!("SMs held CTAs in {} of their cycles, then {warps:.1} warps on average", percent(active));
+        text.push_str(&format!("  {}\n", style.faint(&aside)));
+    }
+    text
+}
+
+fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) -> String {
+    let levels = metrics::memory_levels(outcome, totals, facts.dram_burst_bytes);
+    if levels.is_empty() {
+        return String::new();
+    }
+    let elapsed = facts.seconds(outcome.cycles);
+    let heads = ["accesses", "writes", "hit", "pending", "miss", "moved", "bandwidth", "of peak"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[("level", Align::Left)][..], &heads].concat());
+    for level in &levels {
+        let share = |part: Option<u64>| known(part.and_then(|part| level.share(part)), percent);
+        let bandwidth = level.bytes.and_then(|bytes| metrics::per_second(bytes as f64, elapsed));
+        let peak = bandwidth.filter(|_| facts.dram_bytes_per_second > 0.0).map(|b| b / facts.dram_bytes_per_second);
+        table.row(vec![
+            level.name.to_owned(),
+            count(level.accesses),
+            known(level.writes, count),
+            share(Some(level.hits)),
+            share(level.pending),
+            share(Some(level.misses)),
+            known(level.bytes, |bytes| format!("{}B", si(bytes as f64))),
+            known(bandwidth, |bandwidth| format!("{}B/s", si(bandwidth))),
+            known(peak, percent),
+        ]);
+    }
+    let meaning = "pending: the data was on its way; DRAM counts bursts, and requests by whether their row was open";
+    section("Memory", style) + &table.render(style) + &format!("  {}\n", style.faint(meaning))
+}
+
+fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
+    let work = Work::of_run(outcome);
+    let speed = |amount: u64| known(metrics::per_second(amount as f64, host.simulate_seconds), |rate| si(rate).trim_end().to_owned());
+    let mut text = section("Host", style);
+    text.push_str(&format!(
+        "  {} warp instructions/s, {} core cycles/s on {} thread{}\n",
+        speed(work.warp_instructions),
+        speed(outcome.cycles),
+        host.threads,
+        if host.threads == 1 { "" } else { "s" },
+    ));
+    text.push_str(&format!(
+        "  simulating {}, decoding {}, starting {}{}\n",
+        seconds(host.simulate_seconds),
+        seconds(host.decode_seconds),
+        seconds(host.startup_seconds),
+        host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si(bytes as f64))),
+    ));
+    text.push_str(&format!("  lookahead {} cycles", host.lookahead_cycles));
+    if !host.limiting_link.is_empty() {
+        text.push_str(&format!(", limited by {}", host.limiting_link));
+    }
+    text.push_str(&format!(
+        "\n  {} epochs of at most {} cycles, {} messages\n",
+        count(host.epochs),
+        host.epoch_cycles,
+        count(host.messages)
+    ));
+    if let Some(balance) = metrics::worker_balance(host) {
+        text.push_str(&format!(
+            "  workers busy {}, waiting {}, busiest over mean {:.2}\n",
+            percent(balance.busy),
+            percent(balance.wait),
+            balance.imbalance
+        ));
+    }
+    let slowest = host.network_share.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((name, share)) = slowest.filter(|(_, share)| *share > 0.0) {
+        let bound = format!("which bounds the speed-up at {:.1}", 1.0 / share);
+        text.push_str(&format!("  slowest network shard {name}: {} of all stepping, {bound}\n", percent(*share)));
+    }
+    text
+}
+
+fn notes(outcome: &Outcome, style: Style) -> String {
+    if outcome.notes.is_empty() {
+        return String::new();
+    }
+    let mut text = section("Notes", style);
+    for (note, times) in &outcome.notes {
+        let often = if *times > 1 { format!(" ({} times)", count(*times)) } else { String::new() };
+        text.push_str(&format!("  {} {note}{often}\n", style.warning("!")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    fn plain(outcome: &Outcome, host: &HostFacts) -> String {
+        summary(&sample::facts(), outcome, host, Style::Plain)
+    }
+
+    #[test]
+    fn the_report_looks_like_this() {
+        insta::assert_snapshot!(plain(&sample::outcome(), &sample::host()));
+    }
+
+    #[test]
+    fn no_line_of_the_numbers_is_wider_than_the_page() {
+        let text = plain(&sample::outcome(), &sample::host());
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn a_run_of_nothing_still_has_a_report() {
+        let mut outcome = sample::outcome();
+        outcome.cycles = 0;
+        outcome.kernels.clear();
+        outcome.components.clear();
+        outcome.notes.clear();
+        let text = plain(&outcome, &HostFacts::default());
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        assert!(!text.contains("Kernels") && !text.contains("Memory") && !text.contains("Notes"), "{text}");
+    }
+
+    #[test]
+    fn of_many_kernels_the_longest_are_shown_in_their_order() {
+        let mut outcome = sample::outcome();
+        let kernel = outcome.kernels[0].clone();
+        outcome.kernels = (0..30u64)
+            .map(|i| {
+                let mut kernel = kernel.clone();
+                kernel.id = 7100 + i;
+                kernel.started = Some(0);
+                kernel.ended = Some(if i < 5 { 1 } else { 50 + i });
+                kernel
+            })
+            .collect();
+        let text = plain(&outcome, &sample::host());
+        assert!(text.contains("10 more are in stats.json"), "{text}");
+        assert!(!text.contains(" 7100 ") && !text.contains(" 7109 ") && text.contains(" 7110 ") && text.contains(" 7129 "), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_cut_short_shows_how_many_of_its_ctas_are_done() {
+        let mut outcome = sample::outcome();
+        outcome.ended_by = EndedBy::Interrupted;
+        outcome.kernels[1].ctas_done = 12;
+        outcome.kernels[1].ended = None;
+        let text = plain(&outcome, &sample::host());
+        assert!(text.contains("12/64") && text.contains("interrupted"), "{text}");
+    }
+
+    #[test]
+    fn colours_change_nothing_but_escape_sequences() {
+        let (outcome, host) = (sample::outcome(), sample::host());
+        let coloured = summary(&sample::facts(), &outcome, &host, Style::Colour);
+        let stripped = regex::Regex::new("\u{1b}\\[[0-9]*m").unwrap().replace_all(&coloured, "").into_owned();
+        assert_eq!(stripped, plain(&outcome, &host));
+        assert_ne!(coloured, stripped);
+    }
+}

@@ -1,0 +1,109 @@
+//! `study accel-sim`: net cycles of every trace that the reference measured, ours beside the reference's.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::report::plot::{Form, Plot, Series};
+
+use super::bench_set::Origin;
+use super::compare::{error_percent, log_correlation, mean_magnitude};
+use super::reference::{ReferenceRow, read, trace_folder};
+use super::{StudyError, StudyOutput, TraceRun, Traces};
+
+/// What one trace gave.
+struct Row {
+    reference: ReferenceRow,
+    ours: Result<TraceRun, String>,
+}
+
+/// Runs every trace of `configuration` on `machine` and compares.
+///
+/// # Errors
+/// When the reference cannot be read, or no trace ran.
+pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
+    let results = reference.join("accel-sim").join("results.csv");
+    let (rows, failed) = read(&results, configuration).map_err(StudyError::Reference)?;
+    let rows: Vec<Row> = rows
+        .into_par_iter()
+        .map(|row| {
+            let ours = trace_folder(reference, &traces.cache, &row.trace).and_then(|folder| traces.run(&folder, 1, &[]));
+            Row { reference: row, ours }
+        })
+        .collect();
+    let mut output = StudyOutput::new("accel-sim", format!("net cycles on {} against the reference's {configuration}", traces.machine));
+    output.columns(&[
+        "trace",
+        "origin",
+        "net cycles",
+        "reference",
+        "error %",
+        "warp instr",
+        "ref",
+        "L1 acc",
+        "ref",
+        "LLC acc",
+        "ref",
+        "LLC miss",
+        "ref",
+        "DRAM rd",
+        "ref",
+        "DRAM wr",
+        "ref",
+    ]);
+    let (mut errors, mut points) = (Vec::new(), Vec::new());
+    for Row { reference: theirs, ours } in &rows {
+        let ours = match ours {
+            Ok(ours) => ours,
+            Err(why) => {
+                output.note(format!("{}: {why}", theirs.trace));
+                continue;
+            }
+        };
+        let error = error_percent(ours.net_cycles, theirs.net_cycles);
+        errors.extend(error);
+        points.push((theirs.net_cycles as f64, ours.net_cycles.max(1) as f64));
+        let pairs = [
+            (ours.warp_instructions, theirs.warp_instructions),
+            (ours.l1_accesses, theirs.l1_accesses),
+            (ours.llc_accesses, theirs.llc_accesses),
+            (ours.llc_misses, theirs.llc_misses),
+            (ours.dram_reads, theirs.dram_reads),
+            (ours.dram_writes, theirs.dram_writes),
+        ];
+        let mut cells = vec![
+            theirs.trace.clone(),
+            Origin::of(&theirs.trace).to_string(),
+            ours.net_cycles.to_string(),
+            theirs.net_cycles.to_string(),
+            error.map_or_else(|| "-".into(), |error| format!("{error:+.1}")),
+        ];
+        cells.extend(pairs.iter().flat_map(|(ours, theirs)| [ours.to_string(), theirs.to_string()]));
+        output.row(cells);
+        if ours.warp_instructions != theirs.warp_instructions || ours.thread_instructions != theirs.thread_instructions {
+            output.note(format!("{}: instruction counts differ from the reference's", theirs.trace));
+        }
+    }
+    for trace in failed {
+        output.note(format!("{trace}: the reference itself could not run it"));
+    }
+    let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
+    let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
+    output.figure("mean absolute error of net cycles, %", mean);
+    output.figure("largest error of net cycles, %", worst);
+    output.figure("traces compared", errors.len() as f64);
+    if let Some(correlation) = log_correlation(&points) {
+        output.figure("correlation of the logarithms", correlation);
+    }
+    output.plot(
+        "scatter",
+        Plot {
+            title: format!("Net cycles: {} against {configuration}", traces.machine),
+            x: "reference, cycles".into(),
+            y: "warpshard, cycles".into(),
+            form: Form::Scatter,
+            series: vec![Series { name: "one trace".into(), points }],
+        },
+    );
+    Ok(output)
+}

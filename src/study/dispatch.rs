@@ -1,0 +1,49 @@
+//! `study dispatch`: what binding CTAs ahead over links with latency costs, against a dispatch latency of one cycle.
+//!
+//! With `gpu.dispatch.latency = 1` the grid scheduler answers as fast as a link can, and nothing needs to be bound ahead;
+//! the lookahead is then one cycle, so this is the yardstick and not the way to run.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::compare::{error_percent, mean_magnitude};
+use super::reference::{read, trace_folder};
+use super::{StudyError, StudyOutput, Traces};
+
+/// Runs every trace of `configuration` with the machine's dispatch and with the yardstick.
+///
+/// # Errors
+/// When the reference's list of traces cannot be read, or no trace ran.
+pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
+    let results = reference.join("accel-sim").join("results.csv");
+    let (rows, _) = read(&results, configuration).map_err(StudyError::Reference)?;
+    let yardstick = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let rows: Vec<_> = rows
+        .into_par_iter()
+        .map(|row| {
+            let both = trace_folder(reference, &traces.cache, &row.trace)
+                .and_then(|folder| Ok((traces.run(&folder, 1, &[])?, traces.run(&folder, 1, &yardstick)?)));
+            (row.trace, both)
+        })
+        .collect();
+    let mut output =
+        StudyOutput::new("dispatch", format!("net cycles on {} with CTAs bound ahead, against dispatch in one cycle", traces.machine));
+    output.columns(&["trace", "net cycles", "yardstick", "difference %"]);
+    let mut errors = Vec::new();
+    for (trace, both) in rows {
+        match both {
+            Err(why) => output.note(format!("{trace}: {why}")),
+            Ok((ahead, at_once)) => {
+                let error = error_percent(ahead.net_cycles, at_once.net_cycles);
+                errors.extend(error);
+                let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
+                output.row(vec![trace, ahead.net_cycles.to_string(), at_once.net_cycles.to_string(), error]);
+            }
+        }
+    }
+    let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
+    output.figure("mean absolute difference, %", mean);
+    output.figure("largest difference, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
+    Ok(output)
+}

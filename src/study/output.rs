@@ -1,0 +1,120 @@
+//! What a study shows: one table, its headline figures, plots and notes; as text and as files.
+
+use crate::report::plot::Plot;
+
+/// Why a study has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StudyError {
+    /// The reference data is not there or not as expected.
+    #[error("{0}")]
+    Reference(String),
+    /// The study's own input (a machine, a limit) is not usable.
+    #[error("{0}")]
+    Input(String),
+    /// There is nothing to show.
+    #[error("the study has nothing to show: {0}")]
+    Nothing(String),
+}
+
+/// A study's result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyOutput {
+    /// The study's name; its folder's name, too.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    figures: Vec<(String, f64)>,
+    notes: Vec<String>,
+    /// Plots with their file names, without extension.
+    pub plots: Vec<(String, Plot)>,
+}
+
+impl StudyOutput {
+    /// An empty result.
+    pub(super) fn new(name: &str, title: String) -> Self {
+        let (header, rows, figures, notes, plots) = Default::default();
+        Self { name: name.to_owned(), title, header, rows, figures, notes, plots }
+    }
+
+    /// Names the table's columns.
+    pub(super) fn columns(&mut self, names: &[&str]) {
+        self.header = names.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// Adds a row of the table.
+    pub(super) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.header.len());
+        self.rows.push(cells);
+    }
+
+    /// Adds a headline figure.
+    pub(super) fn figure(&mut self, name: &str, value: f64) {
+        self.figures.push((name.to_owned(), value));
+    }
+
+    /// Adds a remark.
+    pub(super) fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// Adds a plot, to be written as `name.svg` and `name.png`.
+    pub(super) fn plot(&mut self, name: &str, plot: Plot) {
+        self.plots.push((name.to_owned(), plot));
+    }
+
+    /// A headline figure by name.
+    pub fn figure_named(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|(n, _)| n == name).map(|(_, value)| *value)
+    }
+
+    /// The column of the table with this name, as text, one cell per row.
+    pub fn column(&self, name: &str) -> Option<Vec<&str>> {
+        let index = self.header.iter().position(|h| h == name)?;
+        Some(self.rows.iter().map(|row| row[index].as_str()).collect())
+    }
+
+    /// The study as a person reads it: title, table, figures, notes.
+    pub fn text(&self) -> String {
+        let widths: Vec<usize> = (0..self.header.len())
+            .map(|column| self.rows.iter().map(|row| row[column].len()).chain([self.header[column].len()]).max().unwrap_or(0))
+            .collect();
+        let line = |cells: &[String]| {
+            let cells = cells.iter().zip(&widths).enumerate();
+            let cells: Vec<String> =
+                cells.map(|(i, (cell, &width))| if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }).collect();
+            cells.join("  ").trim_end().to_owned() + "\n"
+        };
+        let mut text = format!("{}\n\n{}", self.title, line(&self.header));
+        text.extend(self.rows.iter().map(|row| line(row)));
+        text.push('\n');
+        text.extend(self.figures.iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
+        text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
+        text
+    }
+
+    /// The table as comma-separated values.
+    pub fn csv(&self) -> String {
+        let line = |cells: &[String]| cells.join(",") + "\n";
+        self.rows.iter().fold(line(&self.header), |text, row| text + &line(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_aligned_and_the_table_is_csv() {
+        let mut output = StudyOutput::new("toy", "A toy".into());
+        output.columns(&["trace", "cycles"]);
+        output.row(vec!["a".into(), "12".into()]);
+        output.row(vec!["longer".into(), "3".into()]);
+        output.figure("mean", 7.5);
+        output.note("short".into());
+        assert_eq!(output.text(), "A toy\n\ntrace   cycles\na           12\nlonger       3\n\nmean: 7.500\nnote: short\n");
+        assert_eq!(output.csv(), "trace,cycles\na,12\nlonger,3\n");
+        assert_eq!(output.column("cycles"), Some(vec!["12", "3"]));
+    }
+}

@@ -1,0 +1,101 @@
+//! What the reference simulator measured, and the traces that it measured.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One row of the reference's results: one trace on one configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ReferenceRow {
+    /// The trace's name with its origin: `real-...` (recorded) or `gen-...` (written by the generator).
+    pub(super) trace: String,
+    /// Cycles without launch latency.
+    pub(super) net_cycles: u64,
+    /// Warp instructions.
+    pub(super) warp_instructions: u64,
+    /// Thread instructions.
+    pub(super) thread_instructions: u64,
+    /// L1 accesses.
+    pub(super) l1_accesses: u64,
+    /// LLC accesses.
+    pub(super) llc_accesses: u64,
+    /// LLC misses.
+    pub(super) llc_misses: u64,
+    /// DRAM reads, in sectors.
+    pub(super) dram_reads: u64,
+    /// DRAM writes, in sectors.
+    pub(super) dram_writes: u64,
+    /// Seconds of host time.
+    pub(super) user_seconds: f64,
+}
+
+/// Launch latency of one kernel in the reference's configurations, `-gpgpu_kernel_launch_latency`, in core cycles.
+const LAUNCH_LATENCY: u64 = 5000;
+
+/// Reads the rows of `configuration` from `results.csv`.
+///
+/// Also returns the names of the traces that the reference itself could not run (a return code other than 0).
+pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
+    let text = std::fs::read_to_string(results).map_err(|error| format!("cannot read {}: {error}", results.display()))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| {
+        header.iter().position(|h| *h == name).ok_or_else(|| format!("{}: line 1: there is no column `{name}`", results.display()))
+    };
+    let names = ["trace", "config", "rc", "kernels", "gpu_tot_sim_cycle", "warp_insn", "gpu_tot_sim_insn", "l1d_accesses"];
+    let more = ["l2_accesses", "l2_misses", "dram_reads", "dram_writes", "user_s"];
+    let columns = names.iter().chain(&more).map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    for (number, line) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
+        if cell(1) != configuration {
+            continue;
+        }
+        if cell(2) != "0" {
+            failed.push(cell(0).to_owned());
+            continue;
+        }
+        let count = |index: usize| {
+            let value = cell(index);
+            value.parse::<u64>().map_err(|_| format!("{}: line {}: `{value}` is not a count", results.display(), number + 2))
+        };
+        rows.push(ReferenceRow {
+            trace: cell(0).to_owned(),
+            net_cycles: count(4)?.saturating_sub(LAUNCH_LATENCY * count(3)?),
+            warp_instructions: count(5)?,
+            thread_instructions: count(6)?,
+            l1_accesses: count(7)?,
+            llc_accesses: count(8)?,
+            llc_misses: count(9)?,
+            dram_reads: count(10)?,
+            dram_writes: count(11)?,
+            user_seconds: cell(12).parse().unwrap_or(f64::NAN),
+        });
+    }
+    Ok((rows, failed))
+}
+
+/// The folder of a trace, written by the generator first where it is a generated one.
+pub(super) fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+    if let Some(name) = trace.strip_prefix("real-") {
+        return Ok(reference.join("sass").join(name));
+    }
+    let name = trace.strip_prefix("gen-").unwrap_or(trace);
+    let folder = cache.join(name);
+    if folder.join("kernelslist.g").is_file() {
+        return Ok(folder);
+    }
+    let generator = reference.join("sass").join("generate.py");
+    let output = Command::new("python3")
+        .arg(&generator)
+        .arg(cache)
+        .arg(name)
+        .output()
+        .map_err(|error| format!("cannot start python3 to run {}: {error}", generator.display()))?;
+    if output.status.success() && folder.join("kernelslist.g").is_file() {
+        return Ok(folder);
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let why = why.lines().last().unwrap_or("it wrote no trace");
+    Err(format!("{} cannot write `{name}`: {why}", generator.display()))
+}

@@ -1,0 +1,103 @@
+//! Runs traces for a study: loads machine and trace, simulates, and reduces the outcome to the figures that studies compare.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::{Machine, Override};
+use crate::engine::{RunOptions, simulate};
+use crate::frontend::sass;
+use crate::report::metrics::{self, Totals};
+
+/// What all runs of a study share.
+#[derive(Clone, Debug)]
+pub struct Traces<'a> {
+    /// The machine, by name or file.
+    pub machine: &'a str,
+    /// Settings of the machine on top of its file, as key and value.
+    pub overrides: Vec<(String, String)>,
+    /// Where generated traces are kept.
+    pub cache: PathBuf,
+}
+
+/// The figures of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRun {
+    /// Core cycles without launch latency.
+    pub net_cycles: u64,
+    /// Core cycles in all.
+    pub cycles: u64,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// L1 accesses, in sectors or lines as the machine requests them.
+    pub l1_accesses: u64,
+    /// LLC accesses, in sectors.
+    pub llc_accesses: u64,
+    /// LLC misses, in sectors.
+    pub llc_misses: u64,
+    /// DRAM reads, in bursts.
+    pub dram_reads: u64,
+    /// DRAM writes, in bursts.
+    pub dram_writes: u64,
+    /// Host seconds of simulating.
+    pub simulate_seconds: f64,
+    /// Host seconds of decoding.
+    pub decode_seconds: f64,
+    /// Share of the worker's time that was spent at barriers.
+    pub wait_share: f64,
+}
+
+impl Traces<'_> {
+    /// Runs the trace in `folder` on `threads` worker threads, with further settings of the machine.
+    ///
+    /// # Errors
+    /// Whatever goes wrong, as a message for the user.
+    pub fn run(&self, folder: &Path, threads: usize, settings: &[(String, String)]) -> Result<TraceRun, String> {
+        let overrides: Vec<Override> = self.overrides.iter().chain(settings).map(|(key, value)| Override::new(key, value)).collect();
+        let machine = Machine::load(self.machine, &overrides).map_err(|errors| errors.to_string())?.machine;
+        let options = sass::TraceOptions { threads, ..sass::TraceOptions::default() };
+        let workload = sass::load(folder, &options).map_err(|error| error.to_string())?;
+        let result = simulate(&machine, &Arc::new(workload), RunOptions { threads, ..RunOptions::default() });
+        let result = result.map_err(|error| error.to_string())?;
+        let (outcome, host) = (&result.outcome, &result.host);
+        let totals = Totals::of(&outcome.components);
+        let launch: u64 = outcome.kernels.iter().map(|kernel| kernel.launch_latency_cycles).sum();
+        let per_kernel = |names: &[&str]| -> u64 {
+            let sum =
+                |kernel: &crate::stats::KernelStats| names.iter().filter_map(|name| metrics::counter(&kernel.counters, name)).sum::<u64>();
+            outcome.kernels.iter().map(sum).sum()
+        };
+        let (busy, wait) = host.workers.iter().fold((0.0, 0.0), |sum, worker| (sum.0 + worker.busy_seconds, sum.1 + worker.wait_seconds));
+        Ok(TraceRun {
+            net_cycles: outcome.cycles.saturating_sub(launch),
+            cycles: outcome.cycles,
+            warp_instructions: per_kernel(&[metrics::WARP_INSTRUCTIONS]),
+            thread_instructions: per_kernel(&[metrics::THREAD_INSTRUCTIONS]),
+            l1_accesses: per_kernel(L1_ACCESSES),
+            llc_accesses: totals.sum("llc", LLC_ACCESSES).unwrap_or(0),
+            llc_misses: totals.sum("llc", LLC_MISSES).unwrap_or(0),
+            dram_reads: totals.get("dram", "reads").unwrap_or(0),
+            dram_writes: totals.get("dram", "writes").unwrap_or(0),
+            simulate_seconds: host.simulate_seconds,
+            decode_seconds: options.clock.seconds(),
+            wait_share: wait / f64::max(busy + wait, f64::MIN_POSITIVE),
+        })
+    }
+}
+
+/// Counters that together are the L1's accesses.
+const L1_ACCESSES: &[&str] = &[
+    "l1_read_hits",
+    "l1_read_pending_hits",
+    "l1_read_misses",
+    "l1_read_sector_misses",
+    "l1_write_hits",
+    "l1_write_pending_hits",
+    "l1_write_misses",
+    "l1_write_sector_misses",
+];
+/// Counters that together are the LLC's accesses.
+const LLC_ACCESSES: &[&str] = &["accesses"];
+/// Counters that together are the LLC's misses.
+const LLC_MISSES: &[&str] = &["misses"];

@@ -1,0 +1,16 @@
+//! The epoch barrier: everybody arrives, the last arriver runs a closure on everybody's state, everybody goes on.
+//!
+//! Inputs: one local state per party, one shared state, a [`WaitPolicy`]. Outputs: one [`Party`] per worker.
+//! Invariants: the control step runs alone, exactly once per epoch; no party enters an epoch before all have left the
+//! one before; whoever waits is released, or told [`Poisoned`]. `gate` holds the protocol, `party` the state it guards.
+
+mod gate;
+mod locals;
+mod party;
+mod poisoned;
+mod policy;
+
+pub use locals::Locals;
+pub use party::{EpochBarrier, Party, Role};
+pub use poisoned::Poisoned;
+pub use policy::WaitPolicy;

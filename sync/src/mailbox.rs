@@ -1,0 +1,154 @@
+//! The mailbox that carries what one shard group sends to another from one epoch to the next.
+//!
+//! Inputs: at most one batch per epoch from one sender. Outputs: each batch, whole and in order, to one receiver in the
+//! next epoch. Invariants: nothing is visible in the epoch in which it was sent; nothing is lost, doubled or reordered;
+//! neither side ever waits. In the steady state nothing is allocated: batches and buffers change places.
+
+use std::fmt;
+
+use crossbeam_utils::CachePadded;
+
+use crate::mutant;
+use crate::primitive::{Arc, AtomicU64, Ordering, UnsafeCell};
+
+/// A slot's stamp while it belongs to the sender; any other stamp is an epoch plus one, and the receiver's.
+const EMPTY: u64 = 0;
+
+/// One of the two buffers.
+struct Slot<T> {
+    stamp: AtomicU64,
+    batch: UnsafeCell<Vec<T>>,
+}
+
+/// The two buffers of a mailbox, apart from each other because both sides write, each in its own one.
+struct Slots<T>([CachePadded<Slot<T>>; 2]);
+
+// SAFETY: a slot's batch is accessed by the sender alone while its stamp is `EMPTY` and by the receiver alone otherwise;
+// each side gives the slot away with a `Release` store of the stamp and takes it with an `Acquire` load. There is one
+// sender and one receiver, both used through `&mut`, so messages only move between threads: `T: Send` is enough.
+unsafe impl<T: Send> Sync for Slots<T> {}
+// SAFETY: moving the slots moves the messages in them, which are `Send`.
+unsafe impl<T: Send> Send for Slots<T> {}
+
+impl<T> Slots<T> {
+    /// The slot for what is sent in `epoch`.
+    fn of(&self, epoch: u64) -> &Slot<T> {
+        &self.0[if mutant::MAILBOX_PARITY_IGNORED { 0 } else { (epoch & 1) as usize }]
+    }
+}
+
+/// Makes a lock-free mailbox with one sender and one receiver, double-buffered by the epoch's parity.
+///
+/// What is sent in epoch e is received in epoch e+1. Sender and receiver must stay within one epoch of each other, which
+/// an epoch barrier grants; the mailbox does not rely on it: each slot carries a stamp, so a sender that runs ahead is
+/// stopped by a panic and a receiver never sees what is not due.
+///
+/// # Memory ordering
+/// Each slot belongs to one side at a time, and its stamp says to which. The sender fills an empty slot and stores the
+/// stamp with `Release`; the receiver loads it with `Acquire`, empties the slot and stores `EMPTY` with `Release`, which
+/// the sender loads with `Acquire` before it fills the slot again.
+pub fn mailbox<T: Send>() -> (Sender<T>, Receiver<T>) {
+    let slot = || CachePadded::new(Slot { stamp: AtomicU64::new(EMPTY), batch: UnsafeCell::new(Vec::new()) });
+    let slots = Arc::new(Slots([slot(), slot()]));
+    (Sender { slots: Arc::clone(&slots) }, Receiver { slots })
+}
+
+/// The sending end of a [`mailbox()`].
+pub struct Sender<T: Send> {
+    slots: Arc<Slots<T>>,
+}
+
+/// The receiving end of a [`mailbox()`].
+pub struct Receiver<T: Send> {
+    slots: Arc<Slots<T>>,
+}
+
+impl<T: Send> Sender<T> {
+    /// Hands over everything in `batch`, to be received in epoch `epoch + 1`, and leaves an empty vector with the capacity
+    /// of an earlier batch. An empty batch changes nothing. At most one batch per epoch.
+    ///
+    /// # Panics
+    /// When the slot still holds a batch: one of this epoch, or one that the receiver has not taken (epoch overtaken).
+    #[inline]
+    pub fn send(&mut self, epoch: u64, batch: &mut Vec<T>) {
+        if batch.is_empty() {
+            return;
+        }
+        let slot = self.slots.of(epoch);
+        let stamp = slot.stamp.load(Ordering::Acquire);
+        if stamp != EMPTY && !mutant::MAILBOX_OVERTAKE_UNCHECKED {
+            overtaken(epoch, stamp - 1);
+        }
+        // SAFETY: the stamp was `EMPTY`, so the slot is the sender's, and this is the only sender.
+        slot.batch.with_mut(|held| std::mem::swap(unsafe { &mut *held }, batch));
+        slot.stamp.store(epoch + 1, mutant::order(mutant::MAILBOX_RELAXED_FILL, Ordering::Release));
+    }
+}
+
+impl<T: Send> Receiver<T> {
+    /// Takes what was sent in epoch `epoch - 1`, in the order of sending, and nothing else; to be called during `epoch`.
+    ///
+    /// If `take` panics, the rest of the batch is dropped.
+    ///
+    /// # Panics
+    /// When the slot holds a batch of an earlier epoch, which the receiver should have taken then (epoch overtaken).
+    #[inline]
+    pub fn receive(&mut self, epoch: u64, mut take: impl FnMut(T)) {
+        if !self.pending(epoch) {
+            return;
+        }
+        let slot = self.slots.of(epoch.wrapping_sub(1));
+        slot.batch.with_mut(|held| {
+            // SAFETY: `pending` found a stamp that is not `EMPTY` and acquired it, so the slot is the receiver's, and this
+            // is the only receiver.
+            let held = unsafe { &mut *held };
+            if mutant::MAILBOX_REVERSED {
+                held.reverse();
+            }
+            held.drain(..).for_each(&mut take);
+        });
+        if !mutant::MAILBOX_NOT_EMPTIED {
+            slot.stamp.store(EMPTY, mutant::order(mutant::MAILBOX_RELAXED_EMPTY, Ordering::Release));
+        }
+    }
+
+    /// Whether a batch of epoch `epoch - 1` waits.
+    ///
+    /// # Panics
+    /// As [`Receiver::receive`].
+    #[inline]
+    pub fn pending(&self, epoch: u64) -> bool {
+        // The stamp of a batch is its epoch plus one, which is the epoch in which it is due. A slot that is ahead of the
+        // receiver holds what is due later; one that lags behind was forgotten.
+        let stamp = self.slots.of(epoch.wrapping_sub(1)).stamp.load(Ordering::Acquire);
+        if stamp != EMPTY && stamp < epoch {
+            forgotten(epoch, stamp - 1);
+        }
+        stamp != EMPTY && (stamp == epoch || mutant::MAILBOX_STAMP_IGNORED)
+    }
+}
+
+#[cold]
+fn overtaken(epoch: u64, held: u64) -> ! {
+    if held == epoch {
+        panic!("mailbox: a second batch was sent in epoch {epoch}");
+    }
+    panic!("mailbox: epoch overtaken: the batch of epoch {held} was not taken when that of epoch {epoch} was sent");
+}
+
+#[cold]
+fn forgotten(epoch: u64, held: u64) -> ! {
+    panic!("mailbox: epoch overtaken: the batch of epoch {held} was not taken before epoch {epoch}");
+}
+
+impl<T: Send> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<T: Send> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,62 @@
+//! Deliberate faults, one line each, that the loom tests must catch.
+//!
+//! A fault is switched on by a cargo feature `mutant_*` and only under `cfg(loom)`: a normal build stays whole even with
+//! `--all-features`. `tests/mutants.sh` runs each one with the test named after the property that it breaks.
+
+use crate::primitive::Ordering;
+
+macro_rules! mutants {
+    ($($(#[$doc:meta])* $name:ident = $feature:literal;)*) => {
+        $($(#[$doc])* pub(crate) const $name: bool = cfg!(all(loom, feature = $feature));)*
+    };
+}
+
+mutants! {
+    /// The last arriver does not wake those who sleep.
+    BARRIER_NO_NOTIFY = "mutant_barrier_no_notify";
+    /// The last arriver rings without taking the lock, so that it can ring before the sleeper listens.
+    BARRIER_NOTIFY_UNLOCKED = "mutant_barrier_notify_unlocked";
+    /// An arrival does not publish what the party wrote.
+    BARRIER_RELAXED_ARRIVAL = "mutant_barrier_relaxed_arrival";
+    /// The release does not publish what the control step wrote.
+    BARRIER_RELAXED_RELEASE = "mutant_barrier_relaxed_release";
+    /// The party before the last counts as the last.
+    BARRIER_EARLY = "mutant_barrier_early";
+    /// Poisoning does not wake those who sleep.
+    POISON_NO_WAKE = "mutant_poison_no_wake";
+    /// A panic of the control step is not turned into poison.
+    POISON_CONTROL_UNNOTICED = "mutant_poison_control_unnoticed";
+    /// A party that finishes does not look whether others wait for it.
+    LEAVE_UNNOTICED = "mutant_leave_unnoticed";
+    /// A filled mailbox slot does not publish its content.
+    MAILBOX_RELAXED_FILL = "mutant_mailbox_relaxed_fill";
+    /// An emptied mailbox slot does not publish that it is empty.
+    MAILBOX_RELAXED_EMPTY = "mutant_mailbox_relaxed_empty";
+    /// Both parities use the same slot.
+    MAILBOX_PARITY_IGNORED = "mutant_mailbox_parity_ignored";
+    /// The receiver takes a slot whatever its epoch.
+    MAILBOX_STAMP_IGNORED = "mutant_mailbox_stamp_ignored";
+    /// The sender does not look whether the slot was taken.
+    MAILBOX_OVERTAKE_UNCHECKED = "mutant_mailbox_overtake_unchecked";
+    /// The receiver does not mark the slot as taken.
+    MAILBOX_NOT_EMPTIED = "mutant_mailbox_not_emptied";
+    /// The receiver takes the batch from its end.
+    MAILBOX_REVERSED = "mutant_mailbox_reversed";
+    /// A reader of the board does not compare the stamp.
+    BOARD_STAMP_IGNORED = "mutant_board_stamp_ignored";
+    /// A value not yet due replaces the one that is due.
+    BOARD_PREVIOUS_DROPPED = "mutant_board_previous_dropped";
+    /// A publisher gives up when another one was faster.
+    BOARD_NO_RETRY = "mutant_board_no_retry";
+    /// A reader of counters does not look whether the writer came between.
+    PROGRESS_UNCHECKED = "mutant_progress_unchecked";
+    /// The writer of counters does not keep its words behind the odd sequence number.
+    PROGRESS_UNFENCED = "mutant_progress_unfenced";
+    /// A stop request does not publish what was written before it.
+    STOP_RELAXED = "mutant_stop_relaxed";
+}
+
+/// The memory order `right`, or `Relaxed` under the fault.
+pub(crate) const fn order(fault: bool, right: Ordering) -> Ordering {
+    if fault { Ordering::Relaxed } else { right }
+}

@@ -1,0 +1,122 @@
+//! The only door to atomics, locks and cells: the standard library's, or loom's under `cfg(loom)`.
+//!
+//! Inputs: none. Outputs: one set of names with one shape, so that every type of this crate is written once and can be
+//! run on real threads or explored by the model checker. Invariant: no other module names `std::sync` atomics or
+//! `std::cell::UnsafeCell`.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicUsize, fence},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::yield_now,
+};
+pub(crate) use std::sync::atomic::Ordering;
+
+#[cfg(loom)]
+pub(crate) use self::modelled::AtomicU64;
+
+#[cfg(not(loom))]
+pub(crate) use self::real::UnsafeCell;
+#[cfg(not(loom))]
+pub(crate) use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::yield_now,
+};
+
+use std::sync::PoisonError;
+
+/// Locks `mutex`; a panic of another holder is no reason to stop, because every lock of this crate guards plain fields
+/// that are written in one step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on `bell`, giving `guard` up meanwhile; see [`lock`] for why a lock's own poison is passed over.
+pub(crate) fn wait_on<'a, T>(bell: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    bell.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(not(loom))]
+mod real {
+    //! The standard library's cell in the shape of loom's.
+
+    /// A cell whose accesses are closures, so that loom's version can see when each begins.
+    #[derive(Debug)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+            read(self.0.get())
+        }
+
+        #[inline(always)]
+        pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+            write(self.0.get())
+        }
+    }
+}
+
+#[cfg(loom)]
+mod modelled {
+    //! loom's atomic word, with every access made visible to loom's search.
+    //!
+    //! To find what to reorder, loom 0.7 compares an access with the last one to the same atomic only. A thread that loads
+    //! a word and then changes it hides, behind its own load, that its change conflicts with another thread's earlier
+    //! load, and loom never tries the other order. So each access here first touches a companion word with a relaxed
+    //! read-modify-write: those conflict pairwise, so loom tries all their orders, and being relaxed they order nothing.
+
+    use loom::sync::atomic::{self, AtomicUsize};
+
+    use super::Ordering;
+
+    /// A word whose accesses all count as conflicts.
+    #[derive(Debug)]
+    pub(crate) struct AtomicU64 {
+        companion: AtomicUsize,
+        word: atomic::AtomicU64,
+    }
+
+    impl AtomicU64 {
+        pub(crate) fn new(value: u64) -> Self {
+            Self { companion: AtomicUsize::new(0), word: atomic::AtomicU64::new(value) }
+        }
+
+        pub(crate) fn load(&self, order: Ordering) -> u64 {
+            self.touched().load(order)
+        }
+
+        pub(crate) fn store(&self, value: u64, order: Ordering) {
+            self.touched().store(value, order);
+        }
+
+        pub(crate) fn swap(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().swap(value, order)
+        }
+
+        pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().fetch_add(value, order)
+        }
+
+        pub(crate) fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().fetch_or(value, order)
+        }
+
+        pub(crate) fn compare_exchange(&self, old: u64, new: u64, won: Ordering, lost: Ordering) -> Result<u64, u64> {
+            self.touched().compare_exchange(old, new, won, lost)
+        }
+
+        fn touched(&self) -> &atomic::AtomicU64 {
+            self.companion.fetch_add(1, Ordering::Relaxed);
+            &self.word
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The mailbox under every interleaving: nothing lost, doubled, reordered, early or overtaken.
+#![cfg(loom)]
+
+mod explore;
+mod pair;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use explore::explore;
+use loom::thread;
+use pair::pair;
+use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
+
+/// What `receiver` gets in `epoch`.
+fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
+    let mut all = Vec::new();
+    receiver.receive(epoch, |message| all.push(message));
+    all
+}
+
+#[test]
+fn no_message_is_lost_duplicated_or_reordered() {
+    explore(|| {
+        let (mut sender, mut receiver) = mailbox();
+        let sending = move || {
+            sender.send(0, &mut vec![1, 2]);
+            sender.send(1, &mut vec![3]);
+        };
+        let receiving = move || {
+            for (epoch, expected) in [(1, vec![1, 2]), (2, vec![3])] {
+                // There is no barrier here, so the mailbox alone must publish what it carries.
+                while !receiver.pending(epoch) {
+                    thread::yield_now();
+                }
+                assert_eq!(received(&mut receiver, epoch), expected);
+                assert_eq!(received(&mut receiver, epoch), [], "a second look finds nothing");
+            }
+        };
+        pair(sending, receiving);
+    });
+}
+
+#[test]
+fn every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together() {
+    explore(|| {
+        let (mut sender, mut receiver) = mailbox();
+        let mut parties = EpochBarrier::new(vec![(); 2], (), WaitPolicy { spins: 0, yields: 0 });
+        let (mut first, mut second) = (parties.remove(0), parties.remove(0));
+        let sending = move || {
+            let mut batch = Vec::new();
+            for epoch in 0..3 {
+                batch.push(epoch);
+                sender.send(epoch, &mut batch);
+                assert!(batch.is_empty());
+                first.wait(|(), _| ()).expect("nobody poisons");
+            }
+            first.finish();
+        };
+        let receiving = move || {
+            for epoch in 0..3_u64 {
+                let expected: Vec<u64> = epoch.checked_sub(1).into_iter().collect();
+                assert_eq!(received(&mut receiver, epoch), expected);
+                second.wait(|(), _| ()).expect("nobody poisons");
+            }
+            assert_eq!(received(&mut receiver, 3), [2]);
+            second.finish();
+        };
+        pair(sending, receiving);
+    });
+}
+
+#[test]
+fn nothing_is_visible_before_the_next_epoch() {
+    explore(|| {
+        let (mut sender, mut receiver) = mailbox();
+        let sending = move || {
+            sender.send(1, &mut vec![1]);
+            sender.send(2, &mut vec![2]);
+        };
+        let receiving = move || {
+            assert_eq!(received(&mut receiver, 0), [], "epoch 0 comes before everything");
+            assert_eq!(received(&mut receiver, 1), [], "what is sent in epochs 1 and 2 is not due in epoch 1");
+            let second = received(&mut receiver, 2);
+            assert!(second.is_empty() || second == [1], "epoch 2 sees what was sent in epoch 1, not {second:?}");
+        };
+        pair(sending, receiving);
+    });
+}
+
+#[test]
+fn no_epoch_is_overtaken() {
+    explore(|| {
+        let (mut sender, mut receiver) = mailbox();
+        let sending = move || {
+            sender.send(0, &mut vec![0]);
+            // Nothing keeps the sender back, so it may meet its own batch of epoch 0 in the slot of epoch 2.
+            match catch_unwind(AssertUnwindSafe(|| sender.send(2, &mut vec![2]))) {
+                Ok(()) => true,
+                Err(panic) if panic.downcast_ref::<String>().is_some_and(|text| text.contains("epoch overtaken")) => false,
+                Err(other) => resume_unwind(other),
+            }
+        };
+        let receiving = move || (received(&mut receiver, 1) == [0], receiver);
+        let (sent, (in_time, mut receiver)) = pair(sending, receiving);
+        assert!(in_time || !sent, "the batch of epoch 2 took the place of one that was not received");
+        if sent {
+            assert_eq!(received(&mut receiver, 3), [2]);
+        } else if !in_time {
+            assert_eq!(received(&mut receiver, 1), [0], "the batch that stood in the way is whole");
+        }
+    });
+}

@@ -1,0 +1,93 @@
+//! Breaking off under every interleaving: everybody is woken and told why, and the states stay exclusive.
+#![cfg(loom)]
+
+mod explore;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use explore::explore;
+use loom::thread;
+use warpshard_sync::{EpochBarrier, Party, Poisoned, WaitPolicy};
+
+const SLEEP: WaitPolicy = WaitPolicy { spins: 0, yields: 0 };
+
+/// Waits once on a thread of its own and returns the poison that it must get, and its party.
+fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, Party<u64, u64>)> {
+    thread::spawn(move || {
+        let poisoned = party.wait(|_, _| unreachable!("the control step needs everybody")).expect_err("one is missing");
+        (poisoned, party)
+    })
+}
+
+#[test]
+fn poisoning_wakes_everybody() {
+    explore(|| {
+        let mut parties = EpochBarrier::new(vec![0; 3], 0, SLEEP);
+        let breaker = parties.remove(0);
+        let waiters: Vec<_> = parties.into_iter().map(poisoned_waiter).collect();
+        breaker.poison("broken".to_owned());
+        for waiter in waiters {
+            let (poisoned, mut party) = waiter.join().expect("a waiter does not panic");
+            assert_eq!(poisoned, Poisoned { party: 0, message: "broken".to_owned() });
+            assert_eq!(party.wait(|_, _| ()), Err(poisoned), "every later wait fails too");
+        }
+    });
+}
+
+#[test]
+fn dropping_a_party_wakes_everybody() {
+    explore(|| {
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        let dropped = parties.remove(0);
+        let waiter = poisoned_waiter(parties.remove(0));
+        drop(dropped);
+        let (poisoned, _) = waiter.join().expect("a waiter does not panic");
+        assert_eq!(poisoned.message, "it was dropped before it finished");
+    });
+}
+
+#[test]
+fn finishing_wakes_those_who_wait_for_the_leaver() {
+    explore(|| {
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        let leaver = parties.remove(0);
+        let waiter = poisoned_waiter(parties.remove(0));
+        assert_eq!(leaver.finish(), None);
+        let (poisoned, _) = waiter.join().expect("a waiter does not panic");
+        assert_eq!(poisoned.party, 0);
+    });
+}
+
+#[test]
+fn a_panicking_control_step_is_told_to_everybody() {
+    explore(|| {
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        // `resume_unwind` panics without the hook's message in each of the thousands of interleavings.
+        let arrive = |mut party: Party<u64, u64>| {
+            let waited = catch_unwind(AssertUnwindSafe(|| party.wait(|_, _| resume_unwind(Box::new("bad step")))));
+            (waited.ok(), party)
+        };
+        let second = parties.remove(1);
+        let other = thread::spawn(move || arrive(second));
+        let (here, _party) = arrive(parties.remove(0));
+        let (there, _party) = other.join().expect("the panic is caught");
+        let told: Vec<Poisoned> = [here, there].into_iter().flatten().map(|wait| wait.expect_err("poisoned")).collect();
+        assert_eq!(told.len(), 1, "one ran the control step, one was told");
+        assert_eq!(told[0].message, "bad step");
+    });
+}
+
+#[test]
+fn the_states_stay_exclusive_after_a_poisoning() {
+    explore(|| {
+        let mut parties = EpochBarrier::new(vec![0; 2], 5, SLEEP);
+        let mut breaker = parties.remove(0);
+        let waiter = poisoned_waiter(parties.remove(0));
+        breaker.poison("broken".to_owned());
+        *breaker.local() += 1;
+        let first = breaker.finish();
+        let (_, mut party) = waiter.join().expect("a waiter does not panic");
+        *party.local() += 2;
+        assert_eq!((first, party.finish()), (None, Some((vec![1, 2], 5))));
+    });
+}

@@ -1,0 +1,13 @@
+//! Two roles on two threads.
+
+use loom::thread;
+
+/// Runs `here` on this thread and `there` on one of its own; returns what both return.
+pub(crate) fn pair<A, B>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send + 'static) -> (A, B)
+where
+    B: Send + 'static,
+{
+    let other = thread::spawn(there);
+    let a = here();
+    (a, other.join().expect("the other role does not panic"))
+}

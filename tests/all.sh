@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands: format, lint, documentation, tests, loom models and their mutants.
+# usage: bash tests/all.sh            (from the root of the checkout; 10 to 15 minutes on two cores from cold)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+step() { printf '\n== %s\n' "$*"; }
+
+step format
+cargo fmt --all --check
+
+step lint
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+step documentation
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+step tests
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cargo test --workspace --quiet -- --show-output 2>&1 | tee "$log" | grep -vE '^(running 0 tests|successes:|---- |    [a-z_:]+|)$'
+
+step loom models
+RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
+
+step loom mutants
+bash sync/tests/mutants.sh
+
+# Tests that compare with the shared references say SKIPPED where these are absent. Nothing else may be skipped,
+# and where the references are there, nothing at all.
+if grep -n 'SKIPPED' "$log" | grep -v 'SKIPPED: ../shared'; then
+    echo "error: a test was skipped for another reason than absent references" >&2
+    exit 1
+fi
+if [ -d ../shared/reference ] && grep -q 'SKIPPED' "$log"; then
+    echo "error: references are present, yet tests were skipped" >&2
+    exit 1
+fi
+step "all passed"

@@ -1,0 +1,134 @@
+//! Workloads and machines that tests of the whole simulator share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpshard::config::{Machine, Override};
+use warpshard::control::Controller;
+use warpshard::engine::{RunOptions, RunResult, simulate};
+use warpshard::frontend::{Workload, model, sass};
+use warpshard::policy;
+use warpshard::report::{RunFacts, csv, json};
+
+/// A workload on a machine, perhaps with a controller.
+pub struct Case {
+    pub name: String,
+    pub machine: Machine,
+    pub workload: Arc<Workload>,
+    pub policy: Option<(&'static str, &'static str)>,
+}
+
+impl Case {
+    pub fn controllers(&self) -> Vec<Box<dyn Controller>> {
+        let make = |(name, table): &(&str, &str)| {
+            let policy = policy::find(name).unwrap();
+            (policy.build)(toml::from_str(table).unwrap()).unwrap()
+        };
+        self.policy.iter().map(make).collect()
+    }
+}
+
+/// The simulated files of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Files {
+    pub stats: String,
+    pub intervals: String,
+    pub timeline: String,
+    pub cycles: u64,
+    pub counted_until: u64,
+}
+
+pub fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
+    let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
+    Machine::load(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+}
+
+pub fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// The folder of shared references, or a word on why it is not used.
+pub fn reference() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
+    if !folder.is_dir() {
+        eprintln!("SKIPPED: ../shared/reference is not there");
+        return None;
+    }
+    Some(folder)
+}
+
+pub fn trace(folder: &Path) -> Arc<Workload> {
+    Arc::new(sass::load(folder, &sass::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Two recorded traces, three models and three machines, with and without a controller that acts on events.
+pub fn cases() -> Vec<Case> {
+    let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
+        name: format!("{name} on {}", machine.name),
+        machine: machine.clone(),
+        workload: Arc::clone(workload),
+        policy,
+    };
+    let (tiny, m2090, v100) = (machine("tiny", &[]), machine("m2090", &[]), machine("v100", &[]));
+    let alternate = Some(("alternate", "low = 1\nhigh = 3\nctas = 4"));
+    let gemm = built_in("gemm_tiled", &[("n", "256"), ("k", "32")]);
+    let gather = built_in("gather", &[("cta_count", "48"), ("table", "65536"), ("rounds", "3")]);
+    let reduce = built_in("reduce", &[("cta_count", "64")]);
+    let mut all = vec![
+        case("gemm_tiled", &tiny, &gemm, None),
+        case("gather", &m2090, &gather, None),
+        case("reduce", &v100, &reduce, None),
+        case("reduce", &tiny, &reduce, alternate),
+    ];
+    if let Some(reference) = reference() {
+        let sass = reference.join("sass");
+        all.push(case("vecadd", &v100, &trace(&sass.join("vectoradd-100-pascal")), None));
+        all.push(case("pow", &tiny, &trace(&sass.join("pytorch-pow-f32-hdrfix")), alternate));
+        all.push(case("bfs", &m2090, &bfs_head(&sass), None));
+    }
+    all
+}
+
+/// The first kernels of the recorded breadth-first search.
+fn bfs_head(sass: &Path) -> Arc<Workload> {
+    let mut workload = Arc::unwrap_or_clone(trace(&sass.join("bfs-rodinia-3.1-4096")));
+    let wanted = 4;
+    let mut launches = 0;
+    workload.commands.retain(|command| {
+        let launch = matches!(command, warpshard::frontend::Command::Launch(_));
+        launches += usize::from(launch);
+        !launch || launches <= wanted
+    });
+    workload.kernels.truncate(wanted);
+    Arc::new(workload)
+}
+
+pub fn run(case: &Case, options: RunOptions) -> Files {
+    files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
+}
+
+/// Runs on two threads and asks to stop after a while of the host's time.
+pub fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let stop = options.stop.clone();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(after);
+            stop.request();
+        });
+        simulate(&case.machine, &case.workload, options)
+    });
+    files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
+}
+
+fn files(case: &Case, result: &RunResult) -> Files {
+    let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
+    Files {
+        stats: json::stats(&facts, &result.outcome),
+        intervals: csv::intervals(&result.outcome.intervals),
+        timeline: csv::timeline(&result.outcome.timeline),
+        cycles: result.outcome.cycles,
+        counted_until: result.outcome.counted_until,
+    }
+}

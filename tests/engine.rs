@@ -1,0 +1,161 @@
+//! The engine on a toy machine: a ring of nodes with different clocks that pass tokens on, with every invariance that
+//! real machines rely on.
+
+mod ring;
+
+use ring::{Ring, RingDirector, Snapshot};
+use warpshard::engine::{EngineError, Settings, StopReason};
+
+fn settings() -> Settings {
+    Settings::default()
+}
+
+fn base() -> Snapshot {
+    Ring::default().run(&settings()).expect("the ring runs")
+}
+
+#[test]
+fn the_ring_ends_when_every_token_has_made_its_rounds() {
+    let seen = base();
+    assert_eq!(seen.reason, StopReason::Ended);
+    assert_eq!(seen.nodes.iter().map(|node| node.hops).sum::<u64>(), Ring::default().expected_hops());
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let one = base();
+    for threads in [2, 3, 5, 8] {
+        assert_eq!(Ring::default().run(&Settings { threads, ..settings() }).unwrap(), one, "{threads} threads");
+    }
+}
+
+#[test]
+fn shorter_epochs_take_more_of_them() {
+    let epochs = |epoch| Ring::default().epochs(&Settings { epoch: Some(epoch), ..settings() });
+    assert!(epochs(1) > 4 * epochs(Ring::default().lookahead()));
+}
+
+#[test]
+fn the_length_of_epochs_changes_nothing() {
+    let auto = base();
+    for epoch in [1, 2, 7, Ring::default().lookahead()] {
+        assert_eq!(Ring::default().run(&Settings { epoch: Some(epoch), threads: 2, ..settings() }).unwrap(), auto, "epoch {epoch}");
+    }
+}
+
+#[test]
+fn the_cut_into_shards_changes_nothing() {
+    let single = base();
+    for nodes_per_shard in [2, 3, 12] {
+        assert_eq!(Ring { nodes_per_shard, ..Ring::default() }.run(&Settings { threads: 2, ..settings() }).unwrap(), single);
+    }
+}
+
+#[test]
+fn stepping_every_cycle_changes_nothing() {
+    assert_eq!(Ring::default().run(&Settings { skip: false, threads: 2, ..settings() }).unwrap(), base());
+}
+
+#[test]
+fn cuts_at_intervals_see_the_same_for_every_thread_count_and_epoch() {
+    let ring = Ring { interval: Some(97), ..Ring::default() };
+    let one = ring.run(&settings()).unwrap();
+    assert!(one.cuts.len() > 5);
+    for (threads, epoch) in [(1, Some(1)), (2, None), (3, Some(7)), (5, None)] {
+        assert_eq!(ring.run(&Settings { threads, epoch, ..settings() }).unwrap(), one);
+    }
+    assert_eq!(one.nodes, base().nodes, "looking at the machine does not change it");
+}
+
+#[test]
+fn a_controller_that_acts_on_events_acts_at_the_same_cycle() {
+    let ring = Ring { react: true, ..Ring::default() };
+    let one = ring.run(&settings()).unwrap();
+    assert!(!one.cuts.is_empty());
+    assert_ne!(one.nodes, base().nodes, "the reaction has an effect");
+    for (threads, epoch, skip) in [(2, None, true), (3, Some(1), true), (8, Some(7), true), (2, None, false)] {
+        assert_eq!(ring.run(&Settings { threads, epoch, skip, ..settings() }).unwrap(), one);
+    }
+}
+
+#[test]
+fn a_cycle_limit_cuts_exactly_there() {
+    for limit in [1, 13, 77, 500, 1003] {
+        let limited = |threads, epoch| Ring::default().run(&Settings { max_cycles: Some(limit), threads, epoch, ..settings() }).unwrap();
+        let one = limited(1, None);
+        assert_eq!((one.at, one.reason), (limit, StopReason::MaxCycles));
+        assert!(one.nodes.iter().all(|node| node.busy + node.idle == node.cycles));
+        assert_eq!(limited(3, Some(5)), one);
+    }
+}
+
+#[test]
+fn an_interrupted_run_equals_one_limited_to_the_same_cycle() {
+    for after in [1, 40, 333] {
+        let stop = warpshard_sync::StopFlag::new();
+        let ring = Ring { interval: Some(1), stop_after: Some((after, stop.clone())), ..Ring::default() };
+        let stopped = ring.run(&Settings { threads: 2, stop, ..settings() }).unwrap();
+        assert_eq!(stopped.reason, StopReason::Interrupted);
+        let limited = Ring { interval: Some(1), ..Ring::default() }.run(&Settings { max_cycles: Some(stopped.at), ..settings() }).unwrap();
+        assert_eq!(limited.nodes, stopped.nodes);
+    }
+}
+
+#[test]
+fn an_epoch_beyond_the_lookahead_is_refused_with_the_loop_that_limits_it() {
+    let epoch = Some(Ring::default().lookahead() + 1);
+    let error = Ring::default().run(&Settings { epoch, ..settings() }).unwrap_err();
+    let EngineError::Plan(text) = error else { panic!("{error:?}") };
+    assert!(text.contains("longer than the lookahead") && text.contains("node0 -> node1"), "{text}");
+}
+
+#[test]
+fn a_relaxed_run_counts_what_came_late_and_is_the_same_for_every_thread_count() {
+    let run = |threads| Ring::default().run(&Settings { epoch: Some(200), relaxed: true, threads, ..settings() }).unwrap();
+    let one = run(1);
+    assert!(one.late > 0);
+    assert_eq!(run(3), one);
+}
+
+#[test]
+fn a_link_without_latency_is_refused_by_name() {
+    let error = Ring { latency: 0, ..Ring::default() }.run(&settings()).unwrap_err();
+    let EngineError::Plan(text) = error else { panic!("{error:?}") };
+    assert!(text.contains("node0 -> node1 has no latency"), "{text}");
+}
+
+#[test]
+fn a_dead_machine_is_reported_at_once_with_who_waits() {
+    let error = Ring { lose_token_at: Some(5), ..Ring::default() }.run(&Settings { threads: 2, ..settings() }).unwrap_err();
+    let EngineError::Deadlock(text) = error else { panic!("{error:?}") };
+    assert!(text.contains("node0: waits for 1 tokens"), "{text}");
+}
+
+#[test]
+fn a_panic_in_a_worker_ends_the_run_with_its_message() {
+    let error = Ring { panic_at: Some(5), ..Ring::default() }.run(&Settings { threads: 3, ..settings() }).unwrap_err();
+    let EngineError::Panic(text) = error else { panic!("{error:?}") };
+    assert!(text.contains("node 3 broke"), "{text}");
+}
+
+#[test]
+fn a_message_into_the_past_names_both_ends() {
+    let error = Ring { send_into_past: true, ..Ring::default() }.run(&settings()).unwrap_err();
+    let EngineError::Panic(text) = error else { panic!("{error:?}") };
+    assert!(text.contains("a message into the past: node3 sent") && text.contains("to node4"), "{text}");
+}
+
+#[test]
+fn what_a_log_saw_sent_it_saw_delivered() {
+    let (sent, delivered) = Ring::default().log(&Settings { threads: 3, log: true, ..settings() });
+    assert!(!sent.is_empty());
+    assert_eq!(sent, delivered);
+}
+
+#[test]
+fn a_director_sees_samples_of_every_unit_in_order() {
+    let director = RingDirector::default();
+    assert!(director.seen().is_empty());
+    let seen = Ring { interval: Some(100), ..Ring::default() }.run(&settings()).unwrap();
+    assert!(seen.cuts.iter().all(|(_, samples)| samples.len() == Ring::default().nodes as usize));
+}

@@ -1,0 +1,320 @@
+//! A toy machine for the engine: nodes on a ring, alternately on a fast and a slow clock, pass tokens to the next; a token
+//! that arrives keeps its node busy for a while. Every token makes a number of rounds and is taken out at node 0.
+
+use std::sync::{Arc, Mutex};
+
+use warpshard::base::{ClockDomain, Cycle, Frequency, LinkId, Tick, TimeBase, UnitId};
+use warpshard::engine::{Cut, Director, EngineError, Finished, Latency, Plan, PlannedUnit, Settings, StopReason, Unit, retime, run};
+use warpshard::protocol::{EventKind, Outbox};
+
+#[derive(Clone, Debug)]
+pub struct Ring {
+    pub nodes: u16,
+    pub tokens: u32,
+    pub rounds: u32,
+    /// Link latency in cycles of the reference clock.
+    pub latency: u64,
+    pub nodes_per_shard: u16,
+    pub interval: Option<u64>,
+    /// A controller lets nodes work faster when a token is taken out.
+    pub react: bool,
+    pub stop_after: Option<(u64, warpshard_sync::StopFlag)>,
+    pub lose_token_at: Option<u32>,
+    pub panic_at: Option<u32>,
+    /// Node 3 claims to have sent its messages long ago.
+    pub send_into_past: bool,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self {
+            nodes: 12,
+            tokens: 6,
+            rounds: 20,
+            latency: 9,
+            nodes_per_shard: 1,
+            interval: None,
+            react: false,
+            stop_after: None,
+            lose_token_at: None,
+            panic_at: None,
+            send_into_past: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    id: u32,
+    hops_left: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStats {
+    pub hops: u64,
+    pub busy: u64,
+    pub idle: u64,
+    pub cycles: u64,
+    /// Everything that happened, in order, folded into one number.
+    pub history: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub nodes: Vec<NodeStats>,
+    pub cuts: Vec<(u64, Vec<u64>)>,
+    pub at: u64,
+    pub reason: StopReason,
+    pub late: u64,
+}
+
+pub struct Node {
+    id: u16,
+    now: Cycle,
+    queue: Vec<(Cycle, Token)>,
+    work: Option<(Cycle, Token)>,
+    next_link: LinkId,
+    work_cycles: u64,
+    left: u32,
+    start: u32,
+    lose: Option<u32>,
+    panic_at: Option<u32>,
+    back_dated: u64,
+    handled: u32,
+    /// Tokens that are still to be taken out here, at the last node.
+    outstanding: u32,
+    stats: NodeStats,
+}
+
+impl Node {
+    fn advance_to(&mut self, at: Cycle) {
+        let span = at.0.saturating_sub(self.now.0);
+        if self.work.is_some() {
+            self.stats.busy += span;
+        } else {
+            self.stats.idle += span;
+        }
+        self.stats.cycles += span;
+        self.now = self.now.max(at);
+    }
+
+    fn note(&mut self, value: u64) {
+        self.stats.history = (self.stats.history ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(17) ^ self.now.0;
+    }
+
+    fn step(&mut self, out: &mut Outbox<Token>) {
+        if self.start > 0 && self.now.0.is_multiple_of(5) {
+            self.queue.push((self.now, Token { id: self.start, hops_left: self.left }));
+            self.start -= 1;
+        }
+        if let Some((done, mut token)) = self.work
+            && done == self.now
+        {
+            self.work = None;
+            self.handled += 1;
+            self.stats.hops += 1;
+            self.note(u64::from(token.id) << 32 | u64::from(token.hops_left));
+            assert!(self.panic_at != Some(self.handled), "node {} broke on token {}", self.id, token.id);
+            token.hops_left -= 1;
+            if self.lose == Some(self.handled) {
+                return;
+            }
+            if token.hops_left == 0 {
+                out.event(self.now, EventKind::KernelEnded(warpshard::base::KernelIndex(token.id as u16)));
+                self.outstanding -= 1;
+                if self.outstanding == 0 {
+                    out.event(self.now, EventKind::RunEnded);
+                }
+            } else {
+                out.send(self.next_link, Cycle(self.now.0.saturating_sub(self.back_dated)), token);
+            }
+        }
+        if self.work.is_none()
+            && let Some(index) =
+                (0..self.queue.len()).filter(|&i| self.queue[i].0 <= self.now).min_by_key(|&i| (self.queue[i].0, self.queue[i].1.id))
+        {
+            let (_, token) = self.queue.remove(index);
+            self.work = Some((self.now.after(self.work_cycles + u64::from(token.id % 3)), token));
+        }
+    }
+}
+
+impl Unit for Node {
+    type Payload = Token;
+    type Sample = u64;
+    type Decision = u64;
+
+    fn deliver(&mut self, _: LinkId, at: Cycle, token: Token) {
+        self.queue.push((at, token));
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Token>) {
+        while self.now < until {
+            if skip && self.next_event() > self.now {
+                self.advance_to(self.next_event().min(until));
+                continue;
+            }
+            self.step(out);
+            self.advance_to(self.now.after(1));
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        let start = if self.start > 0 { Cycle(self.now.0.next_multiple_of(5)) } else { Cycle::NEVER };
+        let work = self.work.map_or(Cycle::NEVER, |(done, _)| done);
+        let queue = if self.work.is_some() { None } else { self.queue.iter().map(|(at, _)| *at).min() };
+        start.min(work).min(queue.unwrap_or(Cycle::NEVER)).max(self.now)
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        self.advance_to(at);
+    }
+
+    fn sample(&self) -> u64 {
+        self.stats.hops
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &u64) {
+        assert_eq!(at, self.now);
+        self.work_cycles = *decision;
+        self.note(*decision);
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        if self.id == 0 { vec!["waits for 1 tokens".into()] } else { Vec::new() }
+    }
+}
+
+#[derive(Default)]
+pub struct RingDirector {
+    interval: Option<u64>,
+    react: bool,
+    tokens: u32,
+    nodes: u16,
+    stop_after: Option<(u64, warpshard_sync::StopFlag)>,
+    cuts: Arc<Mutex<Vec<(u64, Vec<u64>)>>>,
+}
+
+impl RingDirector {
+    pub fn seen(&self) -> Vec<(u64, Vec<u64>)> {
+        self.cuts.lock().unwrap().clone()
+    }
+}
+
+impl Director<Node> for RingDirector {
+    fn next_cut(&self, now: Cycle) -> Option<Cycle> {
+        self.interval.map(|interval| Cycle((now.0 / interval + 1) * interval))
+    }
+
+    fn wants(&self, kind: EventKind) -> bool {
+        kind == EventKind::RunEnded || self.react
+    }
+
+    fn at_cut(&mut self, cut: &Cut<'_, u64>) -> Vec<(UnitId, u64)> {
+        self.cuts.lock().unwrap().push((cut.at.0, cut.samples.to_vec()));
+        if let Some((after, stop)) = &self.stop_after
+            && cut.at.0 >= *after
+        {
+            stop.request();
+        }
+        if !self.react || cut.events.is_empty() {
+            return Vec::new();
+        }
+        self.tokens = self.tokens.saturating_sub(cut.events.len() as u32);
+        (0..self.nodes).map(|node| (UnitId(node), 2 + u64::from(self.tokens) % 4)).collect()
+    }
+}
+
+impl Ring {
+    pub fn expected_hops(&self) -> u64 {
+        u64::from(self.tokens) * u64::from(self.hops_per_token())
+    }
+
+    fn hops_per_token(&self) -> u32 {
+        self.rounds * u32::from(self.nodes)
+    }
+
+    pub fn lookahead(&self) -> u64 {
+        retime(&self.plan()).unwrap().lookahead
+    }
+
+    fn plan(&self) -> Plan<Node> {
+        let base = TimeBase::of(&[Frequency::mhz(1400), Frequency::mhz(1000)]).unwrap();
+        let clocks: [ClockDomain; 2] = [base.domain(Frequency::mhz(1400)), base.domain(Frequency::mhz(1000))];
+        let mut plan = Plan::new(clocks[0]);
+        for id in 0..self.nodes {
+            let unit = Node {
+                id,
+                now: Cycle(0),
+                queue: Vec::new(),
+                work: None,
+                next_link: LinkId(id),
+                work_cycles: 3 + u64::from(id % 4),
+                left: self.hops_per_token(),
+                start: if id == 0 { self.tokens } else { 0 },
+                lose: self.lose_token_at.filter(|_| id == 3),
+                panic_at: self.panic_at.filter(|_| id == 3),
+                back_dated: if self.send_into_past && id == 3 { 200 } else { 0 },
+                handled: 0,
+                outstanding: self.tokens,
+                stats: NodeStats { hops: 0, busy: 0, idle: 0, cycles: 0, history: 0 },
+            };
+            plan.add_unit(PlannedUnit {
+                name: format!("node{id}"),
+                unit,
+                clock: clocks[usize::from(id % 2)],
+                kind: "node",
+                shard: u32::from(id / self.nodes_per_shard),
+                cost: 1.0,
+            });
+        }
+        for id in 0..self.nodes {
+            // Uneven latencies, so that retiming has something to do.
+            let latency = if self.latency == 0 { 0 } else { (self.latency + u64::from(id % 5) * 7) * clocks[0].period };
+            plan.add_link(UnitId(id), UnitId((id + 1) % self.nodes), Latency::Fixed(Tick(latency)));
+        }
+        plan
+    }
+
+    fn execute(&self, settings: &Settings) -> Result<(Finished<Node, RingDirector>, Vec<(u64, Vec<u64>)>), EngineError> {
+        let director = RingDirector {
+            interval: self.interval,
+            react: self.react,
+            tokens: self.tokens,
+            nodes: self.nodes,
+            stop_after: self.stop_after.clone(),
+            cuts: Arc::default(),
+        };
+        let cuts = Arc::clone(&director.cuts);
+        let finished = run(self.plan(), director, settings)?;
+        let cuts = cuts.lock().unwrap().clone();
+        Ok((finished, cuts))
+    }
+
+    pub fn run(&self, settings: &Settings) -> Result<Snapshot, EngineError> {
+        let (finished, cuts) = self.execute(settings)?;
+        Ok(Snapshot {
+            nodes: finished.units.into_iter().map(|node| node.stats).collect(),
+            cuts,
+            at: finished.at.0,
+            reason: finished.reason,
+            late: finished.late.count,
+        })
+    }
+
+    /// Epochs that the run takes.
+    pub fn epochs(&self, settings: &Settings) -> u64 {
+        self.execute(settings).unwrap().0.host.epochs
+    }
+
+    /// Messages as (link, low half of the arrival, token), sorted, at both ends.
+    pub fn log(&self, settings: &Settings) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
+        let (finished, _) = self.execute(settings).unwrap();
+        let sorted = |log: &[warpshard::engine::Logged<Token>]| {
+            let mut log: Vec<_> = log.iter().map(|m| (m.link.0, m.at as u32, m.payload.id)).collect();
+            log.sort_unstable();
+            log
+        };
+        (sorted(&finished.log.sent), sorted(&finished.log.delivered))
+    }
+}
