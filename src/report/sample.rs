@@ -103,10 +103,7 @@ pub(super) fn outcome() -> Outcome {
             kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
         ],
         components,
-        intervals: vec![
-            IntervalRow { cycle: 1000, counters: columns(120, 30) },
-            IntervalRow { cycle: 2000, counters: columns(80, 45) },
-        ],
+        intervals: vec![IntervalRow { cycle: 1000, counters: columns(120, 30) }, IntervalRow { cycle: 2000, counters: columns(80, 45) }],
         timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
     }

@@ -90,8 +90,9 @@ impl Sm {
             ..Flight::default()
         };
         self.issued_count = self.issued_count.wrapping_add(1);
-        for source in code.src {
-            if source != NO_REGISTER {
+        for (i, source) in code.src.into_iter().enumerate() {
+            // A register that is named twice is read once.
+            if source != NO_REGISTER && !code.src[..i].contains(&source) {
                 flight.banks[usize::from(flight.sources)] = self.operands.bank(source, warp, group);
                 flight.sources += 1;
             }

@@ -158,7 +158,8 @@ impl Sm {
         self.id
     }
 
-    /// Takes a message that becomes visible at cycle `at`; see [`engine::Unit`](crate::engine).
+    /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of
+    /// their arrival.
     ///
     /// # Panics
     /// When the message does not belong on its link.

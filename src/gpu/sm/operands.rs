@@ -79,7 +79,6 @@ struct BankQueue {
 /// Collectors, banks, and the registers before and after them.
 #[derive(Debug)]
 pub(super) struct Operands {
-    groups: usize,
     per_group: usize,
     banks_per_group: u32,
     shared: bool,
@@ -103,8 +102,8 @@ pub(super) struct Operands {
     banks: Box<[BankQueue]>,
     reading: u64,
     written: u64,
-    /// Where each output port began last, per group.
-    last: Vec<u8>,
+    /// The collector that each output port served last.
+    last: Box<[u8]>,
     /// Bank reads that had to wait for an earlier read or a write.
     pub(super) conflicts: u64,
 }
@@ -121,7 +120,6 @@ impl Operands {
         let depth = (4 * per_group).next_power_of_two();
         let ports = (spec.operands.ports as usize).max(1);
         Self {
-            groups,
             per_group,
             banks_per_group: (banks / groups) as u32,
             shared,
@@ -140,7 +138,7 @@ impl Operands {
             banks: (0..banks).map(|_| BankQueue { slots: vec![0; depth].into(), head: 0, len: 0 }).collect(),
             reading: 0,
             written: 0,
-            last: (0..ports * groups).map(|i| (i % groups * per_group) as u8).collect(),
+            last: vec![0; ports].into(),
             conflicts: 0,
         }
     }
@@ -216,7 +214,8 @@ impl Operands {
 
     /// Sends complete instructions to the registers before their units, one per output port.
     ///
-    /// A port serves the first sub-core with an instruction that can leave; within it, the collectors take turns.
+    /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
+    /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
     fn dispatch(&mut self, flights: &Flights) {
         let mut can_leave = 0;
         let mut left = self.complete;
@@ -229,16 +228,13 @@ impl Operands {
             if can_leave == 0 {
                 break;
             }
-            let group = can_leave.trailing_zeros() as usize / self.per_group;
-            let first = group * self.per_group;
-            let own = self.group_mask << first;
-            let last = &mut self.last[port * self.groups + group];
-            // The collector behind the last one of this port, counted as in the reference, from the sub-core's first.
-            let mut start = usize::from(*last) + first + 1;
-            start = if self.per_group.is_power_of_two() { start & (self.per_group - 1) } else { start % self.per_group };
-            let behind = can_leave & own & u64::MAX << (first + start);
-            let chosen = if behind != 0 { behind } else { can_leave & own }.trailing_zeros() as usize;
-            *last = chosen as u8;
+            let last = usize::from(self.last[port]);
+            let start = if self.shared { last + 1 } else { (last / self.per_group + 1) * self.per_group };
+            let behind = if start < 64 { can_leave & u64::MAX << start } else { 0 };
+            let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
+            self.last[port] = chosen as u8;
+            let group = chosen / self.per_group;
+            let own = self.group_mask << (group * self.per_group);
             let Collector { flight: slot, kind, .. } = self.collectors[chosen];
             let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
             self.ready.put(kind, place, slot, flights.get(slot).order);
