@@ -66,15 +66,15 @@ struct Collector {
     flight: u8,
     missing: u8,
     kind: UnitKind,
+    group: u8,
 }
 
-/// Reads that wait at a bank, oldest first, by the number of the collector.
-#[derive(Clone, Debug)]
-struct BankQueue {
-    slots: Box<[u8]>,
-    head: u8,
-    len: u8,
-}
+/// Reads that wait at a bank: bytes of a word, oldest lowest, each the number of a collector within its sub-core and, from
+/// bit 4, how many reads it has there.
+type BankQueue = u128;
+
+/// Collectors of a sub-core that a bank's queue can tell apart.
+const MAX_PER_GROUP: usize = 16;
 
 /// Collectors, banks, and the registers before and after them.
 #[derive(Debug)]
@@ -99,11 +99,13 @@ pub(super) struct Operands {
     may_collect: bool,
     free: u64,
     complete: u64,
-    banks: Box<[BankQueue]>,
+    banks: [BankQueue; 64],
     reading: u64,
+    /// The first collector of the sub-core of each bank.
+    bank_first: [u8; 64],
     written: u64,
-    /// The collector that each output port served last.
-    last: Box<[u8]>,
+    /// The collectors behind the one that each output port served last, where it begins.
+    turn: Box<[u64]>,
     /// Bank reads that had to wait for an earlier read or a write.
     pub(super) conflicts: u64,
 }
@@ -117,7 +119,7 @@ impl Operands {
         assert!(collectors <= 64 && collectors.is_multiple_of(groups), "{collectors} collectors cannot be shared out to {groups}");
         assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
         let per_group = collectors / groups;
-        let depth = (4 * per_group).next_power_of_two();
+        assert!(per_group <= MAX_PER_GROUP, "{per_group} collectors of a sub-core, at most {MAX_PER_GROUP} are supported");
         let ports = (spec.operands.ports as usize).max(1);
         Self {
             per_group,
@@ -135,10 +137,11 @@ impl Operands {
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
-            banks: (0..banks).map(|_| BankQueue { slots: vec![0; depth].into(), head: 0, len: 0 }).collect(),
+            banks: [0; 64],
             reading: 0,
+            bank_first: std::array::from_fn(|bank| (bank / (banks / groups) * per_group) as u8),
             written: 0,
-            last: vec![0; ports].into(),
+            turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
             conflicts: 0,
         }
     }
@@ -146,7 +149,10 @@ impl Operands {
     /// The bank of a register of a warp; register numbers count from one there, as in the reference.
     #[inline]
     pub(super) fn bank(&self, register: u16, warp: usize, group: usize) -> u8 {
-        ((u32::from(register) + 1 + warp as u32) % self.banks_per_group + group as u32 * self.banks_per_group) as u8
+        let number = u32::from(register) + 1 + warp as u32;
+        let banks = self.banks_per_group;
+        let within = if banks.is_power_of_two() { number & (banks - 1) } else { number % banks };
+        (within + group as u32 * banks) as u8
     }
 
     /// The sub-core of a scheduler.
@@ -222,20 +228,19 @@ impl Operands {
         while left != 0 {
             let collector = left.trailing_zeros() as usize;
             left &= left - 1;
-            can_leave |= u64::from(self.has_room(self.collectors[collector].kind, collector / self.per_group)) << collector;
+            let Collector { kind, group, .. } = self.collectors[collector];
+            can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
         }
         for port in 0..self.ports {
             if can_leave == 0 {
                 break;
             }
-            let last = usize::from(self.last[port]);
-            let start = if self.shared { last + 1 } else { (last / self.per_group + 1) * self.per_group };
-            let behind = if start < 64 { can_leave & u64::MAX << start } else { 0 };
+            let behind = can_leave & self.turn[port];
             let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
-            self.last[port] = chosen as u8;
-            let group = chosen / self.per_group;
+            let Collector { flight: slot, kind, group, .. } = self.collectors[chosen];
+            let group = usize::from(group);
             let own = self.group_mask << (group * self.per_group);
-            let Collector { flight: slot, kind, .. } = self.collectors[chosen];
+            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << (group * self.per_group) };
             let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
             self.ready.put(kind, place, slot, flights.get(slot).order);
             self.complete &= !(1 << chosen);
@@ -261,14 +266,15 @@ impl Operands {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
             let queue = &mut self.banks[bank];
-            let reader = usize::from(queue.slots[usize::from(queue.head)]);
-            queue.head = (queue.head + 1) & (queue.slots.len() - 1) as u8;
-            queue.len -= 1;
-            if queue.len == 0 {
-                self.reading &= !(1 << bank);
-            } else {
-                self.conflicts += u64::from(queue.len);
+            let first = usize::from(self.bank_first[bank]);
+            let reader = first + (*queue & 0xf) as usize;
+            *queue -= 0x10;
+            if *queue & 0xf0 == 0 {
+                *queue >>= 8;
             }
+            let more = *queue != 0;
+            self.reading &= !(u64::from(!more) << bank);
+            self.conflicts += u64::from(more);
             let collector = &mut self.collectors[reader];
             collector.missing -= 1;
             if collector.missing == 0 {
@@ -314,15 +320,20 @@ impl Operands {
         let flight = flights.get(slot);
         self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
         self.free &= !(1 << chosen);
-        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources, kind: flight.kind };
+        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources, kind: flight.kind, group: flight.group };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
         }
+        let own = (chosen - usize::from(flight.group) * self.per_group) as u128;
         for bank in &flight.banks[..usize::from(flight.sources)] {
-            let queue = &mut self.banks[usize::from(*bank)];
-            let tail = usize::from(queue.head + queue.len) & (queue.slots.len() - 1);
-            queue.slots[tail] = chosen as u8;
-            queue.len += 1;
+            let queue = &mut self.banks[usize::from(*bank) & 63];
+            // The reads of one instruction at a bank come one after another, so that they share the last byte.
+            let used = (128 - queue.leading_zeros()).next_multiple_of(8);
+            if used > 0 && *queue >> (used - 8) & 0xf == own {
+                *queue += 0x10 << (used - 8);
+            } else {
+                *queue |= (0x10 | own) << used;
+            }
             self.reading |= 1 << bank;
         }
     }

@@ -172,7 +172,14 @@ impl Lsu {
 
 impl Sm {
     /// One cycle of the load/store unit.
+    #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
+        if self.operands.ready.taken(UnitKind::Mem) != 0 || self.lsu.next_event(self.now) == self.now {
+            self.load_store_cycle(out);
+        }
+    }
+
+    fn load_store_cycle(&mut self, out: &mut Outbox) {
         self.write_answer();
         if self.lsu.answer.is_none() {
             self.choose_answer();
