@@ -64,17 +64,16 @@ impl Issued {
 #[derive(Clone, Copy, Debug, Default)]
 struct Collector {
     flight: u8,
-    missing: u8,
     kind: UnitKind,
     group: u8,
 }
 
-/// Reads that wait at a bank: bytes of a word, oldest lowest, each the number of a collector within its sub-core and, from
-/// bit 4, how many reads it has there.
-type BankQueue = u128;
-
-/// Collectors of a sub-core that a bank's queue can tell apart.
-const MAX_PER_GROUP: usize = 16;
+/// An instruction that reads operands: the banks that it has to read at least once, twice, three and four times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    banks: [u64; 4],
+    collector: u8,
+}
 
 /// Collectors, banks, and the registers before and after them.
 #[derive(Debug)]
@@ -99,14 +98,13 @@ pub(super) struct Operands {
     may_collect: bool,
     free: u64,
     complete: u64,
-    banks: [BankQueue; 64],
-    reading: u64,
-    /// The first collector of the sub-core of each bank.
-    bank_first: [u8; 64],
+    /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
+    reads: [Reads; 64],
+    reading: u8,
     written: u64,
     /// The collectors behind the one that each output port served last, where it begins.
     turn: Box<[u64]>,
-    /// Bank reads that had to wait for an earlier read or a write.
+    /// Banks that an instruction could not read yet because of an earlier read or a write, once for each step.
     pub(super) conflicts: u64,
 }
 
@@ -119,7 +117,6 @@ impl Operands {
         assert!(collectors <= 64 && collectors.is_multiple_of(groups), "{collectors} collectors cannot be shared out to {groups}");
         assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
         let per_group = collectors / groups;
-        assert!(per_group <= MAX_PER_GROUP, "{per_group} collectors of a sub-core, at most {MAX_PER_GROUP} are supported");
         let ports = (spec.operands.ports as usize).max(1);
         Self {
             per_group,
@@ -137,9 +134,8 @@ impl Operands {
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
-            banks: [0; 64],
+            reads: [Reads::default(); 64],
             reading: 0,
-            bank_first: std::array::from_fn(|bank| (bank / (banks / groups) * per_group) as u8),
             written: 0,
             turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
             conflicts: 0,
@@ -258,29 +254,25 @@ impl Operands {
         }
     }
 
-    /// Every bank that is not written reads the first operand of its queue.
+    /// Every bank that is not written reads an operand of the first that wants it.
     fn read(&mut self) {
-        let mut banks = self.reading & !self.written;
-        self.conflicts += u64::from((self.reading & self.written).count_ones());
-        while banks != 0 {
-            let bank = banks.trailing_zeros() as usize;
-            banks &= banks - 1;
-            let queue = &mut self.banks[bank];
-            let first = usize::from(self.bank_first[bank]);
-            let reader = first + (*queue & 0xf) as usize;
-            *queue -= 0x10;
-            if *queue & 0xf0 == 0 {
-                *queue >>= 8;
+        let mut taken = self.written;
+        let mut kept = 0;
+        for i in 0..usize::from(self.reading) {
+            let Reads { banks: [once, twice, thrice, four], collector } = self.reads[i];
+            let granted = once & !taken;
+            taken |= granted;
+            let left = once & !granted | twice & granted;
+            if left == 0 {
+                self.complete |= 1 << collector;
+                continue;
             }
-            let more = *queue != 0;
-            self.reading &= !(u64::from(!more) << bank);
-            self.conflicts += u64::from(more);
-            let collector = &mut self.collectors[reader];
-            collector.missing -= 1;
-            if collector.missing == 0 {
-                self.complete |= 1 << reader;
-            }
+            self.conflicts += u64::from(left.count_ones());
+            let banks = [left, twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
+            self.reads[kept] = Reads { banks, collector };
+            kept += 1;
         }
+        self.reading = kept as u8;
     }
 
     /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
@@ -320,22 +312,21 @@ impl Operands {
         let flight = flights.get(slot);
         self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
         self.free &= !(1 << chosen);
-        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources, kind: flight.kind, group: flight.group };
+        self.collectors[chosen] = Collector { flight: slot, kind: flight.kind, group: flight.group };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
+            return;
         }
-        let own = (chosen - usize::from(flight.group) * self.per_group) as u128;
+        let mut banks = [0; 4];
         for bank in &flight.banks[..usize::from(flight.sources)] {
-            let queue = &mut self.banks[usize::from(*bank) & 63];
-            // The reads of one instruction at a bank come one after another, so that they share the last byte.
-            let used = (128 - queue.leading_zeros()).next_multiple_of(8);
-            if used > 0 && *queue >> (used - 8) & 0xf == own {
-                *queue += 0x10 << (used - 8);
-            } else {
-                *queue |= (0x10 | own) << used;
-            }
-            self.reading |= 1 << bank;
+            let bit = 1 << bank;
+            banks[3] |= banks[2] & bit;
+            banks[2] |= banks[1] & bit;
+            banks[1] |= banks[0] & bit;
+            banks[0] |= bit;
         }
+        self.reads[usize::from(self.reading)] = Reads { banks, collector: chosen as u8 };
+        self.reading += 1;
     }
 
     /// How many instructions wait in each register before the collectors, for reports of a standstill.
