@@ -28,7 +28,6 @@ struct Bound {
 struct Resident {
     launch: CtaLaunch,
     needs: CtaNeeds,
-    code: Arc<[StaticInst]>,
     /// Its slots.
     warps: u64,
     /// Those not yet released.
@@ -54,6 +53,9 @@ pub(super) struct Windows {
 pub(super) struct Ctas {
     bound: VecDeque<Bound>,
     slots: Box<[Option<Resident>]>,
+    /// Code and kernel by slot, apart from the rest because every issue reads them.
+    code: Box<[Arc<[StaticInst]>]>,
+    kernel: Box<[KernelIndex]>,
     used: CtaNeeds,
     resident: u32,
     /// CTAs that may be resident at once, by decision of a controller.
@@ -69,6 +71,8 @@ impl Ctas {
         Self {
             bound: VecDeque::new(),
             slots: vec![None; slots as usize].into(),
+            code: vec![Arc::from([]); slots as usize].into(),
+            kernel: vec![KernelIndex(0); slots as usize].into(),
             used: CtaNeeds::default(),
             resident: 0,
             limit: u32::MAX,
@@ -106,13 +110,13 @@ impl Ctas {
     /// The code of the CTA in a slot.
     #[inline]
     pub(super) fn code(&self, slot: u8) -> &[StaticInst] {
-        &self.get(slot).code
+        &self.code[usize::from(slot)]
     }
 
     /// The kernel of the CTA in a slot.
     #[inline]
     pub(super) fn kernel(&self, slot: u8) -> KernelIndex {
-        self.get(slot).launch.kernel
+        self.kernel[usize::from(slot)]
     }
 
     /// The address windows of the CTA in a slot.
@@ -182,7 +186,7 @@ impl Sm {
         let mut running = 0;
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
-            self.warps.start(warp, slot, self.ctas.launched, stream.clone());
+            self.warps.start(warp, slot, self.ctas.launched, self.now, stream.clone());
             self.ctas.launched += 1;
             running |= u64::from(!stream.is_empty()) << warp;
         }
@@ -195,8 +199,9 @@ impl Sm {
         ctas.used.warps += needs.warps;
         ctas.used.shared_bytes += needs.shared_bytes;
         ctas.used.registers += needs.registers;
-        ctas.slots[slot] =
-            Some(Resident { launch, needs, code: Arc::clone(&program.code), warps: mask, left: mask_started, running, windows });
+        ctas.code[slot] = Arc::clone(&program.code);
+        ctas.kernel[slot] = launch.kernel;
+        ctas.slots[slot] = Some(Resident { launch, needs, warps: mask, left: mask_started, running, windows });
         self.counters.sm.ctas_started += 1;
         self.limit_warps();
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
@@ -309,7 +314,7 @@ impl Sm {
             } else {
                 "for instructions".to_owned()
             };
-            lines.push(format!("warp {warp} waits {what} since {}", self.last_progress));
+            lines.push(format!("warp {warp} waits {what} since {}", warps.last_issue[warp]));
         }
     }
 }

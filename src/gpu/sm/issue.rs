@@ -73,6 +73,7 @@ impl Sm {
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
     fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
         let inst = self.warps.take_front(warp);
+        self.warps.last_issue[warp] = self.now;
         let cta = self.warps.cta[warp];
         let code = self.ctas.code(cta)[inst.index as usize];
         let route = self.routes[code.class as usize];
@@ -89,8 +90,9 @@ impl Sm {
             ..Flight::default()
         };
         self.issued_count = self.issued_count.wrapping_add(1);
-        for source in code.src {
-            if source != NO_REGISTER {
+        for (i, source) in code.src.into_iter().enumerate() {
+            // A register that is named twice is read once.
+            if source != NO_REGISTER && !code.src[..i].contains(&source) {
                 flight.banks[usize::from(flight.sources)] = self.operands.bank(source, warp, group);
                 flight.sources += 1;
             }

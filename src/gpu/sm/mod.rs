@@ -104,8 +104,6 @@ pub struct Sm {
     /// Cycles with a CTA before the present residency, and the first cycle of it.
     active_before: u64,
     active_since: Cycle,
-    /// The last cycle that was not skipped.
-    last_progress: Cycle,
 }
 
 impl Sm {
@@ -150,7 +148,6 @@ impl Sm {
             counters: SmStats::new(workload.kernels.len()),
             active_before: 0,
             active_since: Cycle(0),
-            last_progress: Cycle(0),
             workload,
             spec,
         }
@@ -161,7 +158,8 @@ impl Sm {
         self.id
     }
 
-    /// Takes a message that becomes visible at cycle `at`; see [`engine::Unit`](crate::engine).
+    /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of
+    /// their arrival.
     ///
     /// # Panics
     /// When the message does not belong on its link.
@@ -195,7 +193,6 @@ impl Sm {
 
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
-        self.last_progress = self.now;
         self.counters.sm.packets_received += self.net.cycle(self.now, &mut self.lsu.responses, out);
         self.writeback();
         if self.operands.ready.any != 0 {

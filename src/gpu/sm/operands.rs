@@ -8,9 +8,9 @@
 
 use crate::config::machine::{CoreStyle, Sm as Spec};
 
-use super::units::{ALL_KINDS, Flight, Flights, KINDS, StageRegisters, UnitKind, places};
+use super::units::{ALL_KINDS, Flight, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
 
-/// In which order an input port of the collectors looks at the kinds, as bits of kind numbers to ranks.
+/// In which order an input port of the collectors looks at the kinds.
 const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Sp,
     UnitKind::Sfu,
@@ -23,45 +23,88 @@ const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Uniform,
 ];
 
+/// The place of each kind in [`PORT_ORDER`].
+const RANK: [u8; KINDS] = {
+    let mut rank = [0; KINDS];
+    let mut i = 0;
+    while i < KINDS {
+        rank[PORT_ORDER[i] as usize] = i as u8;
+        i += 1;
+    }
+    rank
+};
+
+/// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Issued {
+    slots: [(u8, u8); MAX_PLACES],
+    head: u8,
+    len: u8,
+}
+
+impl Issued {
+    #[inline]
+    fn push(&mut self, slot: u8, group: u8) {
+        self.slots[usize::from(self.head + self.len) % MAX_PLACES] = (slot, group);
+        self.len += 1;
+    }
+
+    #[inline]
+    fn front(&self) -> (u8, u8) {
+        self.slots[usize::from(self.head) % MAX_PLACES]
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.head = (self.head + 1) % MAX_PLACES as u8;
+        self.len -= 1;
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Collector {
     flight: u8,
-    missing: u8,
+    kind: UnitKind,
+    group: u8,
 }
 
-/// Reads that wait at a bank, oldest first, by the number of the collector.
-#[derive(Clone, Debug)]
-struct BankQueue {
-    slots: Box<[u8]>,
-    head: u8,
-    len: u8,
+/// An instruction that reads operands: the banks that it has to read at least once, twice, three and four times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    banks: [u64; 4],
+    collector: u8,
 }
 
 /// Collectors, banks, and the registers before and after them.
 #[derive(Debug)]
 pub(super) struct Operands {
-    groups: usize,
     per_group: usize,
     banks_per_group: u32,
     shared: bool,
     ports: usize,
     steps: u32,
     places: [usize; KINDS],
-    /// Issued instructions that wait for a collector.
-    pub(super) issued: StageRegisters,
+    /// Issued instructions that wait for a collector, by rank of their kind, and the ranks that have any.
+    issued: [Issued; KINDS],
+    issued_ranks: u16,
     /// Instructions that wait for their unit.
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
     full: [u16; 8],
     collectors: Box<[Collector]>,
+    /// The collectors of one sub-core, shifted to the lowest bits.
+    group_mask: u64,
+    /// Something was issued or a collector became free since instructions last entered collectors.
+    may_collect: bool,
     free: u64,
     complete: u64,
-    banks: Box<[BankQueue]>,
-    reading: u64,
+    /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
+    reads: [Reads; 64],
+    reading: u8,
     written: u64,
-    /// Where each output port began last, per group.
-    last: Vec<u8>,
-    /// Bank reads that had to wait for an earlier read or a write.
+    /// The collectors behind the one that each output port served last, where it begins.
+    turn: Box<[u64]>,
+    /// Banks that an instruction could not read yet because of an earlier read or a write, once for each step.
     pub(super) conflicts: u64,
 }
 
@@ -74,26 +117,27 @@ impl Operands {
         assert!(collectors <= 64 && collectors.is_multiple_of(groups), "{collectors} collectors cannot be shared out to {groups}");
         assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
         let per_group = collectors / groups;
-        let depth = (4 * per_group).next_power_of_two();
         let ports = (spec.operands.ports as usize).max(1);
         Self {
-            groups,
             per_group,
             banks_per_group: (banks / groups) as u32,
             shared,
             ports,
             steps: spec.operands.bank_ports.max(1),
             places: places(spec),
-            issued: StageRegisters::new(),
+            issued: [Issued::default(); KINDS],
+            issued_ranks: 0,
             ready: StageRegisters::new(),
             full: [0; 8],
             collectors: vec![Collector::default(); collectors].into(),
+            group_mask: u64::MAX >> (64 - per_group),
+            may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
-            banks: (0..banks).map(|_| BankQueue { slots: vec![0; depth].into(), head: 0, len: 0 }).collect(),
+            reads: [Reads::default(); 64],
             reading: 0,
             written: 0,
-            last: (0..ports * groups).map(|i| (i % groups * per_group) as u8).collect(),
+            turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
             conflicts: 0,
         }
     }
@@ -101,7 +145,10 @@ impl Operands {
     /// The bank of a register of a warp; register numbers count from one there, as in the reference.
     #[inline]
     pub(super) fn bank(&self, register: u16, warp: usize, group: usize) -> u8 {
-        ((u32::from(register) + 1 + warp as u32) % self.banks_per_group + group as u32 * self.banks_per_group) as u8
+        let number = u32::from(register) + 1 + warp as u32;
+        let banks = self.banks_per_group;
+        let within = if banks.is_power_of_two() { number & (banks - 1) } else { number % banks };
+        (within + group as u32 * banks) as u8
     }
 
     /// The sub-core of a scheduler.
@@ -119,11 +166,13 @@ impl Operands {
     /// Takes an issued instruction; its kind is not [`Operands::full`].
     #[inline]
     pub(super) fn issue(&mut self, slot: u8, flight: &Flight) {
-        let group = usize::from(flight.group);
-        let place = if self.shared { (!self.issued.taken(flight.kind)).trailing_zeros() as usize } else { group };
-        self.issued.put(flight.kind, place, slot);
-        if !self.shared || self.issued.taken(flight.kind).count_ones() as usize == self.places[flight.kind as usize] {
-            self.full[group] |= 1 << flight.kind as u8;
+        let rank = RANK[flight.kind as usize];
+        let issued = &mut self.issued[usize::from(rank)];
+        issued.push(slot, flight.group);
+        self.issued_ranks |= 1 << rank;
+        self.may_collect = true;
+        if !self.shared || usize::from(issued.len) == self.places[flight.kind as usize] {
+            self.full[usize::from(flight.group)] |= 1 << flight.kind as u8;
         }
     }
 
@@ -138,7 +187,7 @@ impl Operands {
     /// Whether the next cycle has nothing to do here, results written to banks aside.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.issued.any == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
+        self.issued_ranks == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
     }
 
     /// One core cycle of the register file.
@@ -151,124 +200,140 @@ impl Operands {
             if self.reading != 0 {
                 self.read();
             }
-            if self.issued.any != 0 {
+            if self.may_collect {
                 self.collect(flights);
             }
             self.written = 0;
         }
     }
 
+    /// Whether the register before the unit of a complete collector has room.
+    #[inline]
+    fn has_room(&self, kind: UnitKind, group: usize) -> bool {
+        let taken = self.ready.taken(kind);
+        if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 }
+    }
+
     /// Sends complete instructions to the registers before their units, one per output port.
+    ///
+    /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
+    /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
     fn dispatch(&mut self, flights: &Flights) {
+        let mut can_leave = 0;
+        let mut left = self.complete;
+        while left != 0 {
+            let collector = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Collector { kind, group, .. } = self.collectors[collector];
+            can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
+        }
         for port in 0..self.ports {
-            let Some(chosen) = self.find_complete(port, flights) else { break };
-            let slot = self.collectors[chosen].flight;
-            let flight = flights.get(slot);
-            let place = if self.shared { (!self.ready.taken(flight.kind)).trailing_zeros() as usize } else { usize::from(flight.group) };
-            self.ready.put(flight.kind, place, slot);
+            if can_leave == 0 {
+                break;
+            }
+            let behind = can_leave & self.turn[port];
+            let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
+            let Collector { flight: slot, kind, group, .. } = self.collectors[chosen];
+            let group = usize::from(group);
+            let own = self.group_mask << (group * self.per_group);
+            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << (group * self.per_group) };
+            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
+            self.ready.put(kind, place, slot, flights.get(slot).order);
             self.complete &= !(1 << chosen);
             self.free |= 1 << chosen;
+            self.may_collect |= self.issued_ranks != 0;
+            can_leave &= !(1 << chosen);
+            if !self.has_room(kind, group) {
+                let mut others = can_leave & own;
+                while others != 0 {
+                    let other = others.trailing_zeros() as usize;
+                    others &= others - 1;
+                    can_leave &= !(u64::from(self.collectors[other].kind == kind) << other);
+                }
+            }
         }
     }
 
-    fn find_complete(&mut self, port: usize, flights: &Flights) -> Option<usize> {
-        for group in 0..self.groups {
-            let first = group * self.per_group;
-            let mask = if self.per_group == 64 { u64::MAX } else { (1 << self.per_group) - 1 };
-            if self.complete >> first & mask == 0 {
+    /// Every bank that is not written reads an operand of the first that wants it.
+    fn read(&mut self) {
+        let mut taken = self.written;
+        let mut kept = 0;
+        for i in 0..usize::from(self.reading) {
+            let Reads { banks: [once, twice, thrice, four], collector } = self.reads[i];
+            let granted = once & !taken;
+            taken |= granted;
+            let left = once & !granted | twice & granted;
+            if left == 0 {
+                self.complete |= 1 << collector;
                 continue;
             }
-            let last = usize::from(self.last[port * self.groups + group]);
-            for step in 0..self.per_group {
-                let chosen = first + (last + first + step + 1) % self.per_group;
-                if self.complete >> chosen & 1 == 0 {
-                    continue;
-                }
-                let kind = flights.get(self.collectors[chosen].flight).kind;
-                let taken = self.ready.taken(kind);
-                let room = if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 };
-                if room {
-                    self.last[port * self.groups + group] = chosen as u8;
-                    return Some(chosen);
-                }
-            }
+            self.conflicts += u64::from(left.count_ones());
+            let banks = [left, twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
+            self.reads[kept] = Reads { banks, collector };
+            kept += 1;
         }
-        None
-    }
-
-    /// Every bank that is not written reads the first operand of its queue.
-    fn read(&mut self) {
-        let mut banks = self.reading & !self.written;
-        self.conflicts += u64::from((self.reading & self.written).count_ones());
-        while banks != 0 {
-            let bank = banks.trailing_zeros() as usize;
-            banks &= banks - 1;
-            let queue = &mut self.banks[bank];
-            let reader = usize::from(queue.slots[usize::from(queue.head)]);
-            queue.head = (queue.head + 1) & (queue.slots.len() - 1) as u8;
-            queue.len -= 1;
-            if queue.len == 0 {
-                self.reading &= !(1 << bank);
-            } else {
-                self.conflicts += u64::from(queue.len);
-            }
-            let collector = &mut self.collectors[reader];
-            collector.missing -= 1;
-            if collector.missing == 0 {
-                self.complete |= 1 << reader;
-            }
-        }
+        self.reading = kept as u8;
     }
 
     /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
     fn collect(&mut self, flights: &Flights) {
+        self.may_collect = false;
+        // A kind whose oldest instruction finds no collector finds none in this step.
+        let mut ranks = self.issued_ranks;
         for _ in 0..self.ports {
-            let mut moved = false;
-            for kind in PORT_ORDER {
-                if self.issued.any >> kind as u8 & 1 == 0 {
+            let mut round = ranks;
+            while round != 0 {
+                let rank = round.trailing_zeros() as usize;
+                round &= round - 1;
+                let (slot, group) = self.issued[rank].front();
+                let first = usize::from(group) * self.per_group;
+                let free = self.free & self.group_mask << first;
+                if free == 0 {
+                    ranks &= !(1 << rank);
                     continue;
                 }
-                let Some(place) = self.issued.oldest(kind, flights) else { continue };
-                let flight = flights.get(self.issued.slot(kind, place));
-                let group = usize::from(flight.group);
-                let first = group * self.per_group;
-                let mask = if self.per_group == 64 { u64::MAX } else { (1 << self.per_group) - 1 };
-                let free = self.free >> first & mask;
-                if free != 0 {
-                    let chosen = first + free.trailing_zeros() as usize;
-                    self.enter(kind, place, chosen, flights);
-                    moved = true;
+                self.issued[rank].pop();
+                if self.issued[rank].len == 0 {
+                    self.issued_ranks &= !(1 << rank);
+                    ranks &= !(1 << rank);
                 }
+                self.enter(slot, free.trailing_zeros() as usize, flights);
             }
-            if !moved || self.issued.any == 0 {
-                break;
+            if ranks == 0 {
+                return;
             }
         }
+        // Ports ran out: there may be room left in the next step.
+        self.may_collect = true;
     }
 
-    fn enter(&mut self, kind: UnitKind, place: usize, chosen: usize, flights: &Flights) {
-        let slot = self.issued.take(kind, place);
+    #[inline]
+    fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
         let flight = flights.get(slot);
-        self.full[usize::from(flight.group)] &= !(1 << kind as u8);
+        self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
         self.free &= !(1 << chosen);
-        self.collectors[chosen] = Collector { flight: slot, missing: flight.sources };
+        self.collectors[chosen] = Collector { flight: slot, kind: flight.kind, group: flight.group };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
+            return;
         }
+        let mut banks = [0; 4];
         for bank in &flight.banks[..usize::from(flight.sources)] {
-            let queue = &mut self.banks[usize::from(*bank)];
-            let tail = usize::from(queue.head + queue.len) & (queue.slots.len() - 1);
-            queue.slots[tail] = chosen as u8;
-            queue.len += 1;
-            self.reading |= 1 << bank;
+            let bit = 1 << bank;
+            banks[3] |= banks[2] & bit;
+            banks[2] |= banks[1] & bit;
+            banks[1] |= banks[0] & bit;
+            banks[0] |= bit;
         }
+        self.reads[usize::from(self.reading)] = Reads { banks, collector: chosen as u8 };
+        self.reading += 1;
     }
 
     /// How many instructions wait in each register before the collectors, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
         let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.collectors.len());
         for kind in ALL_KINDS {
-            let (before, after) = (self.issued.taken(kind).count_ones(), self.ready.taken(kind).count_ones());
+            let (before, after) = (u32::from(self.issued[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
             if before + after > 0 {
                 text.push_str(&format!(", {kind:?}: {before} wait for a collector, {after} for the unit"));
             }

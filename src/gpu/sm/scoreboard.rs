@@ -3,11 +3,15 @@
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
 //! writer under way. RZ (255) is a register like any other, as in the reference.
 
-use crate::frontend::{NO_REGISTER, StaticInst};
+use crate::frontend::StaticInst;
 
 use super::warps::MAX_WARPS;
 
-type RegisterSet = [u64; 4];
+/// Registers 0 to 255, and one that is never reserved, which stands for none.
+type RegisterSet = [u64; 5];
+
+/// The register that stands for none.
+const NEVER: u16 = 256;
 
 /// What keeps an instruction from issuing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +33,23 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     pub(super) fn new() -> Self {
-        Self { reserved: Box::new([[0; 4]; MAX_WARPS]), by_memory: Box::new([[0; 4]; MAX_WARPS]) }
+        Self { reserved: Box::new([[0; 5]; MAX_WARPS]), by_memory: Box::new([[0; 5]; MAX_WARPS]) }
     }
 
     /// What keeps `inst` of `warp` from issuing.
     #[inline]
     pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
-        let reserved = &self.reserved[warp];
-        if reserved[0] | reserved[1] | reserved[2] | reserved[3] == 0 {
-            return Hazard::None;
+        let meets = |set: &RegisterSet| {
+            let [a, b, c, d] = inst.src;
+            (bit(set, inst.dst) | bit(set, a) | bit(set, b) | bit(set, c) | bit(set, d)) & 1 != 0
+        };
+        if !meets(&self.reserved[warp]) {
+            Hazard::None
+        } else if meets(&self.by_memory[warp]) {
+            Hazard::Memory
+        } else {
+            Hazard::Alu
         }
-        let mut found = Hazard::None;
-        for register in [inst.dst, inst.src[0], inst.src[1], inst.src[2], inst.src[3]] {
-            if register != NO_REGISTER && has(reserved, register) {
-                if has(&self.by_memory[warp], register) {
-                    return Hazard::Memory;
-                }
-                found = Hazard::Alu;
-            }
-        }
-        found
     }
 
     /// Reserves the destination of an instruction that issues.
@@ -73,7 +74,7 @@ impl Scoreboard {
     /// Whether no register of the warp is reserved.
     #[inline]
     pub(super) fn is_clear(&self, warp: usize) -> bool {
-        self.reserved[warp] == [0; 4]
+        self.reserved[warp] == [0; 5]
     }
 
     /// The reserved registers of a warp, ascending.
@@ -85,12 +86,18 @@ impl Scoreboard {
 
 #[inline]
 fn place(register: u16) -> (usize, u64) {
-    debug_assert!(register < 256, "R{register} is not a register");
+    debug_assert!(register < NEVER, "R{register} is not a register");
     (usize::from(register >> 6) & 3, 1 << (register & 63))
 }
 
 #[inline]
 fn has(set: &RegisterSet, register: u16) -> bool {
-    let (word, bit) = place(register);
-    set[word] & bit != 0
+    bit(set, register) & 1 != 0
+}
+
+/// The register's bit of the set, as the lowest bit; zero for `NO_REGISTER`.
+#[inline]
+fn bit(set: &RegisterSet, register: u16) -> u64 {
+    let register = register.min(NEVER);
+    set[usize::from(register >> 6)] >> (register & 63)
 }

@@ -163,10 +163,10 @@ impl Flights {
     }
 }
 
-/// The registers of one stage before the units: a few places per kind.
+/// The registers before the units: a few places per kind, each with the order in which its instruction was issued.
 #[derive(Clone, Debug)]
 pub(super) struct StageRegisters {
-    slots: [[u8; MAX_PLACES]; KINDS],
+    slots: [[(u8, u32); MAX_PLACES]; KINDS],
     taken: [u16; KINDS],
     /// Kinds with an instruction in a register.
     pub(super) any: u16,
@@ -174,7 +174,7 @@ pub(super) struct StageRegisters {
 
 impl StageRegisters {
     pub(super) fn new() -> Self {
-        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0 }
+        Self { slots: [[(0, 0); MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0 }
     }
 
     #[inline]
@@ -184,13 +184,13 @@ impl StageRegisters {
 
     #[inline]
     pub(super) fn slot(&self, kind: UnitKind, place: usize) -> u8 {
-        self.slots[kind as usize][place]
+        self.slots[kind as usize][place].0
     }
 
     #[inline]
-    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
+    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8, order: u32) {
         debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "place {place} of {kind:?} is taken");
-        self.slots[kind as usize][place] = flight;
+        self.slots[kind as usize][place] = (flight, order);
         self.taken[kind as usize] |= 1 << place;
         self.any |= 1 << kind as u8;
     }
@@ -202,19 +202,19 @@ impl StageRegisters {
         if *taken == 0 {
             self.any &= !(1 << kind as u8);
         }
-        self.slots[kind as usize][place]
+        self.slots[kind as usize][place].0
     }
 
     /// The place whose instruction was issued first.
     #[inline]
-    pub(super) fn oldest(&self, kind: UnitKind, flights: &Flights) -> Option<usize> {
+    pub(super) fn oldest(&self, kind: UnitKind) -> Option<usize> {
         let mut left = self.taken[kind as usize];
         let mut best = None;
         while left != 0 {
             let place = left.trailing_zeros() as usize;
             left &= left - 1;
-            let order = flights.get(self.slots[kind as usize][place]).order;
-            if best.is_none_or(|(oldest, _)| order < oldest) {
+            let order = self.slots[kind as usize][place].1;
+            if best.is_none_or(|(oldest, _)| (order.wrapping_sub(oldest) as i32) < 0) {
                 best = Some((order, place));
             }
         }
@@ -273,7 +273,7 @@ impl Units {
             kinds &= kinds - 1;
             if self.shared {
                 for unit in 0..self.places[kind as usize] {
-                    let Some(place) = ready.oldest(kind, flights) else { break };
+                    let Some(place) = ready.oldest(kind) else { break };
                     self.try_enter(now, kind, unit, place, ready, flights, wheel);
                 }
             } else {

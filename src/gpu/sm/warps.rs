@@ -3,6 +3,7 @@
 //! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the
 //! schedulers choose. Invariant: the masks of a slot change only at such events, never by the passing of time.
 
+use crate::base::Cycle;
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
 use super::units::{KINDS, UnitKind};
@@ -60,6 +61,8 @@ pub(super) struct Warps {
     pub(super) cta: [u8; MAX_WARPS],
     /// Order of launch; the smaller, the older.
     pub(super) age: [u32; MAX_WARPS],
+    /// When a warp issued last, or was started.
+    pub(super) last_issue: [Cycle; MAX_WARPS],
     /// Resident and not yet released by the fetch stage.
     pub(super) live: u64,
     /// The instruction buffer holds something.
@@ -99,6 +102,7 @@ impl Warps {
             atomics: [0; MAX_WARPS],
             cta: [0; MAX_WARPS],
             age: [0; MAX_WARPS],
+            last_issue: [Cycle(0); MAX_WARPS],
             live: 0,
             valid: 0,
             fetchable: 0,
@@ -115,13 +119,14 @@ impl Warps {
     }
 
     /// Puts a new warp into a free slot.
-    pub(super) fn start(&mut self, warp: usize, cta: usize, age: u32, stream: WarpStream) {
+    pub(super) fn start(&mut self, warp: usize, cta: usize, age: u32, now: Cycle, stream: WarpStream) {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
         self.cursor[warp] = Cursor::default();
         self.undecoded[warp] = stream.len();
         self.streams[warp] = stream;
         self.cta[warp] = cta as u8;
         self.age[warp] = age;
+        self.last_issue[warp] = now;
         self.live |= 1 << warp;
         if self.undecoded[warp] > 0 {
             self.fetchable |= 1 << warp;

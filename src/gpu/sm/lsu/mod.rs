@@ -172,7 +172,14 @@ impl Lsu {
 
 impl Sm {
     /// One cycle of the load/store unit.
+    #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
+        if self.operands.ready.taken(UnitKind::Mem) != 0 || self.lsu.next_event(self.now) == self.now {
+            self.load_store_cycle(out);
+        }
+    }
+
+    fn load_store_cycle(&mut self, out: &mut Outbox) {
         self.write_answer();
         if self.lsu.answer.is_none() {
             self.choose_answer();
@@ -187,7 +194,7 @@ impl Sm {
             self.work_on_entry(out);
         }
         if self.lsu.entry.is_none()
-            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem, &self.flights)
+            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem)
         {
             let slot = self.operands.ready.take(UnitKind::Mem, place);
             let flight = self.flights.remove(slot);

@@ -173,7 +173,7 @@ fn atomics_on_one_address_send_a_packet_per_lane_and_hold_their_warp() {
 #[test]
 fn a_fence_waits_for_the_registers_of_its_warp() {
     let issues = issues(|program| {
-        program.access(0, load(1, &[]), LaneMask(1), &[0x10000]);
+        program.access(0, load(1, &[2]), LaneMask(1), &[0x10000]);
         program.all(op(OpClass::Fence, NO_REGISTER, &[]));
         program.all(op(OpClass::Sp, 7, &[]));
     });
