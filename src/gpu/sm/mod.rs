@@ -137,7 +137,7 @@ impl Sm {
             warp_limit: None,
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
-            flights: Flights::new(),
+            flights: Flights::new(&spec),
             operands: Operands::new(&spec),
             units: Units::new(&spec),
             wheel: Wheel::new((longest + 2).max(constant) as usize),
