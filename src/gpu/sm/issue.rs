@@ -27,7 +27,9 @@ impl Sm {
             self.end_fences();
         }
         let schedulers = self.spec.schedulers as usize;
-        let first = (self.active_cycle() % schedulers as u64) as usize;
+        let cycle = self.active_cycle() as usize;
+        // A division every cycle would cost more than a scheduler that has nothing to issue.
+        let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
         for step in 0..schedulers {
             let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
             let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };

@@ -43,17 +43,18 @@ impl Sm {
 
     /// Takes the next answer from shared memory, from past the L1, or from the L1, in turns.
     pub(super) fn choose_answer(&mut self) {
-        // The reference has five sources; the texture and constant caches, 1 and 2, are not behind this unit here.
-        for step in 0..5 {
-            let source = (self.lsu.turn + step) % 5;
+        // The reference has five sources in turn; 1 and 2, its texture and constant caches, are not behind this unit here.
+        let mut source = self.lsu.turn;
+        for _ in 0..5 {
             let served = match source {
                 0 => self.answer_from_shared(),
                 3 => self.answer_from_bypass(),
                 4 => self.answer_from_l1(),
                 _ => false,
             };
+            source = if source == 4 { 0 } else { source + 1 };
             if served {
-                self.lsu.turn = (source + 1) % 5;
+                self.lsu.turn = source;
                 return;
             }
         }
