@@ -81,6 +81,10 @@ pub struct RunArgs {
     /// `warpshard show` lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What")]
     pub set: Vec<(String, String)>,
+    /// Attach a controller: NAME, or NAME:KEY=VALUE,KEY=VALUE; may be given several times. `warpshard list policies` names
+    /// them and their parameters.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "What")]
+    pub policy: Vec<String>,
     /// Seed of all random choices of kernel models.
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "What")]
     pub seed: u64,
@@ -200,6 +204,8 @@ pub enum ListWhat {
     Machines,
     /// Built-in kernel models.
     Workloads,
+    /// Controllers, with their parameters.
+    Policies,
     /// Comparisons with published or measured figures.
     Studies,
     /// Counters of the results, with units and meanings.

@@ -10,6 +10,7 @@ mod inputs;
 mod interrupt;
 mod list;
 mod output;
+mod policies;
 mod progress;
 mod run;
 mod runfile;
