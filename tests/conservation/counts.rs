@@ -19,13 +19,13 @@ fn sum(counters: &[Counted], names: &[&str]) -> u64 {
 }
 
 /// A counter of a component.
-pub fn of(outcome: &Outcome, kind: &str, id: u16, name: &str) -> u64 {
+pub(crate) fn of(outcome: &Outcome, kind: &str, id: u16, name: &str) -> u64 {
     let component = outcome.components.iter().find(|component| component.kind == kind && component.id == u32::from(id));
     value(&component.unwrap_or_else(|| panic!("no {kind} {id}")).counters, name)
 }
 
 /// Instructions issued are those of the streams, kernel by kernel: of warps, of lanes, and barriers.
-pub fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
+pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
     for (kernel, stats) in workload.kernels.iter().zip(&outcome.kernels) {
         let (mut warps, mut lanes, mut barriers) = (0, 0, 0);
         for cta in 0..kernel.info.ctas() {
@@ -46,7 +46,7 @@ pub fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
 }
 
 /// The stall reasons of an SM sum to schedulers x cycles.
-pub fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
+pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
     for component in outcome.components.iter().filter(|component| component.kind == "sm") {
         let reasons = component.counters.iter().filter(|c| c.info.unit == "scheduler cycles").map(|c| c.value).sum::<u64>();
         let expected = u64::from(machine.gpu.sm.schedulers) * outcome.counted_until;
@@ -56,7 +56,7 @@ pub fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
 }
 
 /// The rows of the interval series add up to the totals of the components, column by column, and are as long as they say.
-pub fn intervals(name: &str, interval: u64, outcome: &Outcome) {
+pub(crate) fn intervals(name: &str, interval: u64, outcome: &Outcome) {
     let mut before = 0;
     for row in &outcome.intervals {
         assert!(row.cycle - before == interval || row.cycle == outcome.counted_until, "{name}: a row from {before} to {}", row.cycle);
@@ -72,7 +72,7 @@ pub fn intervals(name: &str, interval: u64, outcome: &Outcome) {
 }
 
 /// What SMs, networks, slices and channels counted in a completed run is what crossed the links.
-pub fn traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
+pub(crate) fn traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
     let outcome = &result.outcome;
     let packets = |way| record.hops(way).map(|hop| hop.packets.len() as u64).sum::<u64>();
     for hop in record.hops(Way::SmToNet) {

@@ -7,7 +7,7 @@ use warpshard::protocol::{MemPacket, Payload};
 
 /// The ways of packets, in the order in which a request and its answer take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     SmToNet,
     NetToSlice,
     SliceToNet,
@@ -16,31 +16,31 @@ pub enum Way {
 
 /// A queue at the end of a link: what was sent there, and the credits that came back for it.
 #[derive(Clone, Debug)]
-pub struct Hop {
-    pub way: Way,
+pub(crate) struct Hop {
+    pub(crate) way: Way,
     /// SM or slice.
-    pub index: u16,
-    pub from_clock: ClockDomain,
-    pub to_clock: ClockDomain,
+    pub(crate) index: u16,
+    pub(crate) from_clock: ClockDomain,
+    pub(crate) to_clock: ClockDomain,
     /// Of the data link, in base ticks.
-    pub latency: u64,
+    pub(crate) latency: u64,
     /// Packets that the queue holds, those under way included.
-    pub capacity: u64,
+    pub(crate) capacity: u64,
     /// The receiver's cycle of arrival, and the packet.
-    pub packets: Vec<(u64, MemPacket)>,
+    pub(crate) packets: Vec<(u64, MemPacket)>,
     /// The sender's cycle in which credits arrive, and how many.
-    pub credits: Vec<(u64, u64)>,
+    pub(crate) credits: Vec<(u64, u64)>,
 }
 
 impl Hop {
-    pub fn sectors(&self) -> u64 {
+    pub(crate) fn sectors(&self) -> u64 {
         self.packets.iter().map(|(_, packet)| u64::from(packet.sectors.count())).sum()
     }
 }
 
 /// What was said of CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub(crate) enum Word {
     Launch,
     Started,
     Done,
@@ -48,27 +48,27 @@ pub enum Word {
 
 /// Word of a CTA: the core cycle is that of the launch's arrival at the SM, or that in which the SM spoke.
 #[derive(Clone, Copy, Debug)]
-pub struct CtaWord {
-    pub word: Word,
-    pub at: u64,
-    pub sm: SmId,
-    pub kernel: KernelIndex,
-    pub cta: CtaIndex,
+pub(crate) struct CtaWord {
+    pub(crate) word: Word,
+    pub(crate) at: u64,
+    pub(crate) sm: SmId,
+    pub(crate) kernel: KernelIndex,
+    pub(crate) cta: CtaIndex,
 }
 
 /// Everything that was sent, by what it was for.
 #[derive(Clone, Debug)]
-pub struct Record {
-    pub hops: Vec<Hop>,
-    pub ctas: Vec<CtaWord>,
+pub(crate) struct Record {
+    pub(crate) hops: Vec<Hop>,
+    pub(crate) ctas: Vec<CtaWord>,
 }
 
 impl Record {
-    pub fn hops(&self, way: Way) -> impl Iterator<Item = &Hop> {
+    pub(crate) fn hops(&self, way: Way) -> impl Iterator<Item = &Hop> {
         self.hops.iter().filter(move |hop| hop.way == way)
     }
 
-    pub fn hop(&self, way: Way, index: u16) -> &Hop {
+    pub(crate) fn hop(&self, way: Way, index: u16) -> &Hop {
         self.hops.iter().find(|hop| hop.way == way && hop.index == index).unwrap()
     }
 
@@ -76,7 +76,7 @@ impl Record {
     ///
     /// # Errors
     /// When a link carries what it is not for.
-    pub fn of(machine: &Machine, names: &[String], log: &MessageLog<Payload>) -> Result<Self, String> {
+    pub(crate) fn of(machine: &Machine, names: &[String], log: &MessageLog<Payload>) -> Result<Self, String> {
         let mut record = Self { hops: empty_hops(machine), ctas: Vec::new() };
         let ends: Vec<(End, End)> = names.iter().map(|name| ends(name)).collect();
         for message in &log.sent {
@@ -129,14 +129,14 @@ impl Record {
 }
 
 /// The clocks of core, network and LLC.
-pub fn clocks(machine: &Machine) -> [ClockDomain; 3] {
+pub(crate) fn clocks(machine: &Machine) -> [ClockDomain; 3] {
     let clocks = machine.clocks;
     let base = TimeBase::of(&[clocks.core, clocks.noc, clocks.llc, clocks.dram]).unwrap();
     [clocks.core, clocks.noc, clocks.llc].map(|frequency| base.domain(frequency))
 }
 
 /// The clock in which arrivals on a link are counted.
-pub fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
+pub(crate) fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
     let [core, noc, llc] = clocks(machine);
     match ends(name).1 {
         End::Sm(_) | End::Grid => core,
@@ -146,7 +146,7 @@ pub fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
 }
 
 /// The first link from one kind of unit to another that carries packets, for tests that tamper with one.
-pub fn link_that_carries(log: &MessageLog<Payload>, names: &[String], from: &str, to: &str) -> LinkId {
+pub(crate) fn link_that_carries(log: &MessageLog<Payload>, names: &[String], from: &str, to: &str) -> LinkId {
     let wanted = |name: &str| name.split_once(" -> ").is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
     log.sent.iter().find(|m| wanted(&names[m.link.index()]) && !matches!(m.payload, Payload::Credit(_))).unwrap().link
 }

@@ -20,7 +20,7 @@ fn sample() -> (Case, RunResult) {
 fn judge(case: &Case, names: &[String], log: &MessageLog<Payload>, end: End) -> Result<(), String> {
     delivery(&case.machine, names, log, end)?;
     let record = Record::of(&case.machine, names, log)?;
-    passage(&case.machine, &record)?;
+    passage(&case.machine, &record, end.completed)?;
     answers(&record, false)?;
     credits(&record, true)?;
     ctas(&case.workload, &record, true)
@@ -161,7 +161,7 @@ fn a_credit_lost_doubled_or_too_early_is_noticed() {
         let link = side[at].link;
         side.iter_mut().filter(|m| m.link == link).for_each(|m| m.at = 0);
     };
-    notices(|log, _| both(log, credit(log), early), "credits at 0 for 0 packets");
+    notices(|log, _| both(log, credit(log), early), "credits at");
 }
 
 #[test]
