@@ -54,6 +54,13 @@ impl L1 {
         }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        self.cache.hot_bytes()
+            + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
+            + size_of_val(&*self.entered)
+    }
+
     pub(super) fn banks(&self) -> usize {
         self.pipes.len()
     }

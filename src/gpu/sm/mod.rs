@@ -158,6 +158,13 @@ impl Sm {
         self.id
     }
 
+    /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
+    pub fn hot_bytes(&self) -> usize {
+        let l1 = self.lsu.l1.as_ref().map_or(0, l1::L1::hot_bytes);
+        let pipeline = self.operands.hot_bytes() + self.flights.hot_bytes() + self.units.hot_bytes() + self.wheel.hot_bytes();
+        size_of::<Self>() + self.warps.hot_bytes() + self.scoreboard.hot_bytes() + pipeline + l1
+    }
+
     /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of
     /// their arrival.
     ///

@@ -143,6 +143,11 @@ impl Flights {
         Self { slots: vec![Flight::default(); count].into(), free }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
     #[inline]
     pub(super) fn add(&mut self, flight: Flight) -> u8 {
         for (word, free) in self.free.iter_mut().enumerate() {
@@ -273,6 +278,11 @@ impl Units {
             mixed,
             completions: vec![[0; 16]; units],
         }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.free_at) + size_of_val(&*self.buses) + size_of_val(&*self.completions)
     }
 
     /// Lets units take instructions from their registers.
