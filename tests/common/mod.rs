@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::engine::{RunOptions, RunResult, simulate};
 use warpshard::frontend::{Workload, model, sass};
 use warpshard::policy;
-use warpshard::report::{RunFacts, csv, json};
 
 /// A workload on a machine, perhaps with a controller.
 pub(crate) struct Case {
@@ -26,16 +24,6 @@ impl Case {
         };
         self.policy.iter().map(make).collect()
     }
-}
-
-/// The simulated files of a run.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Files {
-    pub(crate) stats: String,
-    pub(crate) intervals: String,
-    pub(crate) timeline: String,
-    pub(crate) cycles: u64,
-    pub(crate) counted_until: u64,
 }
 
 pub(crate) fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
@@ -103,33 +91,4 @@ fn bfs_head(sass: &Path) -> Arc<Workload> {
     });
     workload.kernels.truncate(wanted);
     Arc::new(workload)
-}
-
-pub(crate) fn run(case: &Case, options: RunOptions) -> Files {
-    files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
-}
-
-/// Runs on two threads and asks to stop after a while of the host's time.
-pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
-    let options = RunOptions { threads: 2, ..RunOptions::default() };
-    let stop = options.stop.clone();
-    let result = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            std::thread::sleep(after);
-            stop.request();
-        });
-        simulate(&case.machine, &case.workload, options)
-    });
-    files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
-}
-
-fn files(case: &Case, result: &RunResult) -> Files {
-    let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
-    Files {
-        stats: json::stats(&facts, &result.outcome),
-        intervals: csv::intervals(&result.outcome.intervals),
-        timeline: csv::timeline(&result.outcome.timeline),
-        cycles: result.outcome.cycles,
-        counted_until: result.outcome.counted_until,
-    }
 }

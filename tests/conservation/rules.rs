@@ -1,6 +1,6 @@
 //! What must hold of the messages of any run. Each rule says what broke it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use warpshard::base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard::config::Machine;
@@ -177,9 +177,12 @@ fn credits_of(hop: &Hop, completed: bool) -> Result<u64, String> {
     Ok(most * 100 / capacity)
 }
 
+/// When and on which SM a CTA was launched, started and done.
+type Words = [Option<(u64, u16)>; 3];
+
 /// A CTA is launched, started and done once each, in this order, on one SM; in a completed run every CTA is.
 pub(crate) fn ctas(workload: &Workload, record: &Record, completed: bool) -> Verdict {
-    let mut seen: HashMap<(u16, u32), [Option<(u64, u16)>; 3]> = HashMap::new();
+    let mut seen: BTreeMap<(u16, u32), Words> = BTreeMap::new();
     for word in &record.ctas {
         let all = seen.entry((word.kernel.0, word.cta.0)).or_default();
         let place = &mut all[word.word as usize];

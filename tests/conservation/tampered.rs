@@ -96,7 +96,14 @@ fn a_message_under_way_after_the_end_is_noticed() {
 #[test]
 fn a_packet_lost_in_a_network_is_noticed() {
     for (from, to) in [("request", "partition"), ("reply", "sm")] {
-        notices(|log, names| both(log, link_that_carries(log, names, from, to), |side, at| drop(side.remove(at))), "sm");
+        notices(
+            |log, names| {
+                both(log, link_that_carries(log, names, from, to), |side, at| {
+                    side.remove(at);
+                })
+            },
+            "sm",
+        );
     }
 }
 
@@ -155,7 +162,14 @@ fn an_answer_that_nobody_asked_for_is_noticed() {
 #[test]
 fn a_credit_lost_doubled_or_too_early_is_noticed() {
     let credit = |log: &MessageLog<Payload>| log.sent.iter().find(|m| matches!(m.payload, Payload::Credit(_))).unwrap().link;
-    notices(|log, _| both(log, credit(log), |side, at| drop(side.remove(at))), "credits in the end");
+    notices(
+        |log, _| {
+            both(log, credit(log), |side, at| {
+                side.remove(at);
+            })
+        },
+        "credits in the end",
+    );
     notices(|log, _| both(log, credit(log), |side, at| side.insert(at, side[at])), "credits");
     let early = |side: &mut Vec<Logged<Payload>>, at: usize| {
         let link = side[at].link;
