@@ -192,6 +192,8 @@ pub(super) struct Ejectors {
     vcs: usize,
     awake: Box<[u64]>,
     delay: u64,
+    /// The packet of which flits were taken last, and how many, by terminal and virtual channel; to check the order.
+    open: Box<[(u32, u16)]>,
     /// Flits taken so far.
     pub(super) flits: u64,
 }
@@ -211,6 +213,7 @@ impl Ejectors {
             vcs,
             awake: vec![0; terminals.div_ceil(64)].into(),
             delay: 1 + u64::from(spec.channel_latency) + u64::from(spec.credit_delay),
+            open: vec![(0, 0); terminals * vcs].into(),
             flits: 0,
         }
     }
@@ -251,6 +254,16 @@ impl Ejectors {
             if !sink.accept(now, packets.get(flit.packet())) {
                 return false;
             }
+        }
+        if cfg!(debug_assertions) {
+            let open = &mut self.open[terminal * self.vcs + vc];
+            *open = if flit.is_head() { (flit.packet(), 1) } else { (open.0, open.1 + 1) };
+            let packet = packets.get(flit.packet());
+            assert!(open.0 == flit.packet(), "terminal {terminal}: flits of two packets are mixed at {now}");
+            assert!(flit.is_tail() == (open.1 == packet.flits), "terminal {terminal}: a packet lost or gained flits at {now}");
+            assert!(usize::from(packet.dest) == terminal, "terminal {terminal} got a packet for {} at {now}", packet.dest);
+        }
+        if flit.is_tail() {
             packets.remove(flit.packet());
         }
         self.flits += 1;

@@ -16,6 +16,8 @@ mod spec;
 mod tests;
 mod topology;
 mod unit;
+#[cfg(test)]
+mod unit_tests;
 mod wheel;
 
 pub use interface::Lane;

@@ -290,7 +290,8 @@ impl<const W: usize> MeshUnit<W> {
         if self.net.in_flight() == 0 {
             return Vec::new();
         }
-        let full: Vec<String> = (0..self.desk.credits.len()).filter(|output| self.desk.credits[*output] == 0).map(|o| o.to_string()).collect();
+        let full: Vec<String> =
+            (0..self.desk.credits.len()).filter(|output| self.desk.credits[*output] == 0).map(|o| o.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
         vec![format!("{}: {} packets are under way at {}: {reason}", self.name(), self.net.in_flight(), self.now)]
     }
