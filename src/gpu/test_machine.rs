@@ -2,7 +2,7 @@
 
 use crate::base::{Addr, Frequency, StreamId};
 use crate::config::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, Noc,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms, Noc,
     OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, WarpOrder, WriteMiss, WritePolicy,
 };
 use crate::frontend::{Dim3, KernelInfo, OpClass};
@@ -124,6 +124,7 @@ fn mem() -> Mem {
                 tRTPL: 3,
             },
         },
+        memcpy_warms: MemcpyWarms::Low32,
     }
 }
 

@@ -14,7 +14,7 @@ use super::{Partition, PartitionPorts, arrival_capacity};
 const LLC: ClockDomain = ClockDomain { period: 425 };
 const DRAM: ClockDomain = ClockDomain { period: 566 };
 const PORTS: PartitionPorts =
-    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30) };
+    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
 /// A machine with the memory side of SM7_QV100 and one partition of two slices; the SM side is not looked at.
 fn machine() -> Machine {
@@ -86,7 +86,7 @@ fn machine() -> Machine {
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: 1, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
         noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
-        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram },
+        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }
 }

@@ -496,16 +496,15 @@ burst = 4
 fn dram_timings_fit_each_other() {
     let text = r#"extends = "v100"
 [mem.dram.timing]
-tRAS = 30
+tRCD = 30
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `mem.dram.timing.tRC` is 40, expected at least tRAS + tRP = 42
+    error: `mem.dram.timing.tRAS` is 28, expected at least tRCD = 30
       --> mine.toml:3:8
-       | tRAS = 30
+       | tRCD = 30
        |        ^^
-       = help: a bank is open for tRAS and closes for tRP before it opens again
-       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):182
-       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):181
+       = help: a row stays open until a column of it can be read
+       = note: `mem.dram.timing.tRAS` = 28 comes from v100 (built in):180
     "#);
 }
 
