@@ -5,29 +5,29 @@ use std::process::Command;
 
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReferenceRow {
+pub struct ReferenceRow {
     /// The trace's name with its origin: `real-...` (recorded) or `gen-...` (written by the generator).
-    pub(super) trace: String,
+    pub trace: String,
     /// Cycles without launch latency.
-    pub(super) net_cycles: u64,
+    pub net_cycles: u64,
     /// Warp instructions.
-    pub(super) warp_instructions: u64,
+    pub warp_instructions: u64,
     /// Thread instructions.
-    pub(super) thread_instructions: u64,
+    pub thread_instructions: u64,
     /// L1 accesses.
-    pub(super) l1_accesses: u64,
+    pub l1_accesses: u64,
     /// L1 misses.
-    pub(super) l1_misses: u64,
+    pub l1_misses: u64,
     /// LLC accesses.
-    pub(super) llc_accesses: u64,
+    pub llc_accesses: u64,
     /// LLC misses.
-    pub(super) llc_misses: u64,
+    pub llc_misses: u64,
     /// DRAM reads, in sectors.
-    pub(super) dram_reads: u64,
+    pub dram_reads: u64,
     /// DRAM writes, in sectors.
-    pub(super) dram_writes: u64,
+    pub dram_writes: u64,
     /// Seconds of host time.
-    pub(super) user_seconds: f64,
+    pub user_seconds: f64,
 }
 
 /// Launch latency of one kernel in the reference's configurations, `-gpgpu_kernel_launch_latency`, in core cycles.
@@ -36,7 +36,10 @@ const LAUNCH_LATENCY: u64 = 5000;
 /// Reads the rows of `configuration` from `results.csv`.
 ///
 /// Also returns the names of the traces that the reference itself could not run (a return code other than 0).
-pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
+///
+/// # Errors
+/// When the file cannot be read or lacks a column; a message for the user.
+pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
     let text = std::fs::read_to_string(results).map_err(|error| format!("cannot read {}: {error}", results.display()))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -94,7 +97,10 @@ fn move_down(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// The folder of a trace, written by the generator first where it is a generated one.
-pub(super) fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+///
+/// # Errors
+/// When it cannot be written; a message for the user.
+pub fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
     if let Some(name) = trace.strip_prefix("real-") {
         return Ok(reference.join("sass").join(name));
     }

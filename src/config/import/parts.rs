@@ -144,7 +144,7 @@ mod tests {
         let why = |text: &str| CacheText::parse(text).unwrap_err();
         assert!(why("S:4:128:64,F:T:m:L:L,A:512:8,16:0,32").contains("replacement `F`"));
         assert!(why("S:4:128:64,L:T:m:L:X,A:512:8,16:0,32").contains("set index function `X`"));
-        assert!(why("S:4:128").contains("field 4 of part 1 is missing"));
+        assert!(why("S:4:128,L:T:m:L:L,A:512:8,16").contains("field 4 of part 1 is missing"));
         assert!(why("S:4:128:64,L:T:m:L:L,F:512:8,16:0,32").contains("MSHRs of kind `F`"));
     }
 

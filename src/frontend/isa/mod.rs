@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_known_versions_can_be_said() {
-        assert_eq!(Generation::known(), "60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)");
+        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)");
         assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }
 }
