@@ -38,7 +38,8 @@ fn every_machine_executes_all_of_a_recorded_vector_addition() {
         return;
     }
     let workload = Arc::new(sass::load(&folder, &sass::TraceOptions::default()).unwrap());
-    for machine in builtin_machines() {
+    // A CTA of 1024 threads does not fit an SM of the tiny machine.
+    for machine in builtin_machines().iter().filter(|machine| machine.name != "tiny") {
         assert_eq!(run(machine.name, &workload), (1, 344), "{}", machine.name);
     }
 }

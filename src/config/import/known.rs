@@ -72,7 +72,11 @@ const fn unmodelled(name: &'static str, same: &'static str, instead: &'static st
 /// Options whose effect we model for one value only.
 pub(super) const UNMODELLED: &[Unmodelled] = &[
     unmodelled("gpgpu_TB_launch_latency", "0", "a latency per CTA is not modelled; CTAs start without"),
-    unmodelled("gpgpu_shmem_warp_parts", "1", "shared memory accesses of part of a warp at a time are not modelled; warps access as a whole"),
+    unmodelled(
+        "gpgpu_shmem_warp_parts",
+        "1",
+        "shared memory accesses of part of a warp at a time are not modelled; warps access as a whole",
+    ),
     unmodelled("icnt_subnets", "2", "one network for both directions is not modelled; requests and replies have one each"),
     unmodelled("icnt_verbose", "0", "the network's log is not written"),
     unmodelled("icnt_grant_cycles", "1", "grants that last several cycles are not modelled; one packet per output and cycle"),

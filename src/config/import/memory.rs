@@ -69,7 +69,11 @@ fn map(sheet: &mut Sheet) {
             sheet.report.warn(format!("{comment}: {what} is not modelled; the polynomial hash spreads in its place"));
             sheet.set_text("mem.map.hash", "ipoly", comment);
         }
-        _ => sheet.refuse(INDEXING, "custom indexing is not modelled", "0 (consecutive), 1 (xor), 2 (polynomial), 3 or 4 (both replaced by 2)"),
+        _ => sheet.refuse(
+            INDEXING,
+            "custom indexing is not modelled",
+            "0 (consecutive), 1 (xor), 2 (polynomial), 3 or 4 (both replaced by 2)",
+        ),
     }
 }
 
@@ -123,10 +127,9 @@ fn dram(sheet: &mut Sheet) {
         1 => sheet.set_text("mem.dram.scheduler", "fr-fcfs", comment),
         _ => sheet.wrong("gpgpu_dram_scheduler", "0 (first come, first served) or 1 (row hits first)"),
     }
-    for (key, option) in [
-        ("mem.dram.queue", "gpgpu_frfcfs_dram_sched_queue_size"),
-        ("mem.dram.return_queue", "gpgpu_dram_return_queue_size"),
-    ] {
+    for (key, option) in
+        [("mem.dram.queue", "gpgpu_frfcfs_dram_sched_queue_size"), ("mem.dram.return_queue", "gpgpu_dram_return_queue_size")]
+    {
         let (size, comment) = sheet.number(option, 0);
         let unlimited = if size == 0 { ": 0 is unlimited, the most there is" } else { "" };
         sheet.set(key, if size == 0 { 65535 } else { size }, format!("{comment}{unlimited}"));
@@ -135,7 +138,8 @@ fn dram(sheet: &mut Sheet) {
 
 fn dram_times(sheet: &mut Sheet) {
     const TIMING: &str = "gpgpu_dram_timing_opt";
-    const EXPECTED: &str = "named values, as in nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3";
+    const EXPECTED: &str =
+        "named values, as in nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3";
     let Some(given) = sheet.required(TIMING, "nbk=16:CCD=1:..") else { return };
     let pairs = match dram_timing(&given.value) {
         Ok(pairs) => pairs,

@@ -32,8 +32,7 @@ pub(super) struct CacheText {
 }
 
 /// What a cache looks like, for messages.
-pub(super) const CACHE_EXPECTED: &str =
-    "sector:sets:line:ways,replacement:write:allocate:write miss:index,MSHR:number:merge,queue,port as in S:4:128:64,L:T:m:L:L,A:512:8,16:0,32";
+pub(super) const CACHE_EXPECTED: &str = "sector:sets:line:ways,replacement:write:allocate:write miss:index,MSHR:number:merge,queue,port as in S:4:128:64,L:T:m:L:L,A:512:8,16:0,32";
 
 impl CacheText {
     /// Reads a cache, or says what it does not understand.

@@ -178,9 +178,7 @@ fn timing(sheet: &mut Sheet) {
         }
         set_timing(sheet, table, latency, initiation, &comment);
     }
-    for table in
-        ["gpu.sm.timing.load", "gpu.sm.timing.store", "gpu.sm.timing.fence", "gpu.sm.timing.barrier", "gpu.sm.timing.exit"]
-    {
+    for table in ["gpu.sm.timing.load", "gpu.sm.timing.store", "gpu.sm.timing.fence", "gpu.sm.timing.barrier", "gpu.sm.timing.exit"] {
         set_timing(sheet, table, 1, 1, "1,1 in the trace-driven front end");
     }
 }

@@ -15,8 +15,6 @@ pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Alu, names: &["SUBFM", "SUCLAMP", "SUEAU"] },
     Group {
         class: OpClass::Alu,
-        names: &[
-            "BPT", "BRA", "BRK", "BRX", "CAL", "CONT", "JCAL", "JMP", "JMX", "PBK", "PCNT", "PRET", "RET", "SSY", "SYNC",
-        ],
+        names: &["BPT", "BRA", "BRK", "BRX", "CAL", "CONT", "JCAL", "JMP", "JMX", "PBK", "PCNT", "PRET", "RET", "SSY", "SYNC"],
     },
 ];
