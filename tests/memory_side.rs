@@ -97,7 +97,7 @@ fn machine() -> Machine {
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: SMS as u32, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
         noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
-        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram },
+        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }
 }
@@ -140,6 +140,7 @@ impl Memory {
             credit_out: LinkId(SLICE_REQUEST_CREDIT + slice),
             reply_out: LinkId(SLICE_REPLY + slice),
             credit_in: LinkId(SLICE_REPLY_CREDIT + slice),
+            from_grid: LinkId(990),
         };
         let route = |link: u16| {
             let (kind, index) = (link / 100 * 100, link % 100);

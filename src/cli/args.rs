@@ -43,6 +43,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a kernel model as an Accel-Sim trace.
     Trace(TraceArgs),
+    /// Translate a pair of Accel-Sim's configuration files into a machine.
+    Import(ImportArgs),
     /// Run an experiment and compare it with a reference.
     Study(StudyArgs),
     /// Measure how fast this host simulates the standard set of traces.
@@ -315,6 +317,31 @@ pub struct NocArgs {
     /// The folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
     #[arg(long, value_name = "DIR", requires = "sweep")]
     pub out: Option<PathBuf>,
+}
+
+const IMPORT_HELP: &str = "\
+Every option is translated, ignored for a reason, warned of or reported as unknown; a policy without counterpart is an error.
+
+Example:
+  warpshard import --gpgpusim SM75_RTX2060/gpgpusim.config --trace-config SM75_RTX2060/trace.config --out rtx2060.toml
+  warpshard run --machine ./rtx2060.toml";
+
+/// Options of `import`.
+#[derive(Args, Debug)]
+#[command(after_help = IMPORT_HELP)]
+pub struct ImportArgs {
+    /// GPGPU-Sim's configuration, gpgpusim.config.
+    #[arg(long, value_name = "FILE")]
+    pub gpgpusim: PathBuf,
+    /// The trace front end's configuration, trace.config.
+    #[arg(long, value_name = "FILE")]
+    pub trace_config: PathBuf,
+    /// The machine to write; must not exist yet.
+    #[arg(long, value_name = "MACHINE.toml")]
+    pub out: PathBuf,
+    /// What the machine is called [default: the name of its file].
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// How long an epoch is.

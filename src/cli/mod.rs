@@ -6,6 +6,7 @@
 pub mod args;
 mod check;
 pub mod exit;
+mod import;
 mod inputs;
 mod interrupt;
 mod list;
@@ -65,6 +66,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
         Command::Bench(args) => study::bench(&args),
         Command::Noc(args) => noc::noc(&args),

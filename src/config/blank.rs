@@ -1,8 +1,8 @@
 //! A machine before its first key is read. Every field is overwritten by a required key or a default.
 
 use super::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, Noc,
-    OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
+    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, WarpOrder, WriteMiss, WritePolicy,
 };
 use crate::base::Frequency;
 use crate::protocol::{AddressMap, PartitionHash};
@@ -84,5 +84,6 @@ fn mem() -> Mem {
             return_queue: 0,
             timing: DramTiming::default(),
         },
+        memcpy_warms: MemcpyWarms::Off,
     }
 }

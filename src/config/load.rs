@@ -14,8 +14,13 @@ use super::source::{self, Entry, Override};
 use super::value::Raw;
 
 /// The machines that come with the program, by name.
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 8] = [
     ("v100", include_str!("../../configs/machines/v100.toml")),
+    ("rtx2060", include_str!("../../configs/machines/rtx2060.toml")),
+    ("rtx3070", include_str!("../../configs/machines/rtx3070.toml")),
+    ("p100", include_str!("../../configs/machines/p100.toml")),
+    ("k20x", include_str!("../../configs/machines/k20x.toml")),
+    ("gtx480", include_str!("../../configs/machines/gtx480.toml")),
     ("m2090", include_str!("../../configs/machines/m2090.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),
 ];

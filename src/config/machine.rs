@@ -343,6 +343,19 @@ pub struct Mem {
     pub dram_latency: u64,
     /// The DRAM channel of a partition.
     pub dram: Dram,
+    /// What a copy from the host leaves in the LLC.
+    pub memcpy_warms: MemcpyWarms,
+}
+
+/// What a copy from the host leaves in the LLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemcpyWarms {
+    /// Nothing.
+    Off,
+    /// Its lines, at the low 32 bits of their addresses: what GPGPU-Sim does, which keeps the address in 32 bits.
+    Low32,
+    /// Its lines, as far as there is room for them.
+    Full,
 }
 
 /// Queue capacities of a memory partition, in packets.

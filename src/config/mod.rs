@@ -7,6 +7,7 @@
 mod blank;
 pub mod check;
 pub mod error;
+pub mod import;
 pub mod keys;
 pub mod layout;
 pub mod load;

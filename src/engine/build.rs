@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::base::{ClockDomain, LinkId, PartitionId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
+use crate::config::machine::MemcpyWarms;
 use crate::frontend::Workload;
 use crate::gpu::cta::{Grid, GridPorts};
 use crate::gpu::occupancy::resident_ctas;
@@ -90,10 +91,11 @@ struct Wiring {
     sm_credit_to_reply: LinkId,
     grid_to_sm: LinkId,
     sm_to_grid: LinkId,
+    grid_to_partition: LinkId,
 }
 
 impl Wiring {
-    fn of(sms: u32, slices: u32) -> Self {
+    fn of(sms: u32, slices: u32, partitions: u32) -> Self {
         let mut next = 0;
         let mut block = |links: u32| {
             let first = LinkId(u16::try_from(next).expect("at most 65536 links"));
@@ -111,6 +113,7 @@ impl Wiring {
             sm_credit_to_reply: block(sms),
             grid_to_sm: block(sms),
             sm_to_grid: block(sms),
+            grid_to_partition: block(partitions),
         }
     }
 }
@@ -125,7 +128,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
     let layout = GpuLayout::of(machine);
     let slices_per_partition = machine.mem.map.slices_per_partition;
     let slices = layout.partitions * slices_per_partition;
-    let wiring = Wiring::of(layout.sms, slices);
+    let wiring = Wiring::of(layout.sms, slices, layout.partitions);
     let mut plan = Plan::new(clocks.core);
     let mut shard = 0;
 
@@ -151,6 +154,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
             credit_out: nth(wiring.slice_credit_to_request, first),
             reply_out: nth(wiring.slice_to_reply, first),
             credit_in: nth(wiring.reply_credit_to_slice, first),
+            from_grid: nth(wiring.grid_to_partition, partition),
         };
         let id = PartitionId(partition as u16);
         let unit = Partition::new(id, machine, clocks.llc, clocks.dram, workload.kernels.len(), ports);
@@ -181,7 +185,12 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
         let unit = GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports)));
         plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost: 4.0 });
     }
-    let ports = GridPorts { first_to_sm: wiring.grid_to_sm, first_from_sm: wiring.sm_to_grid };
+    let ports = GridPorts {
+        first_to_sm: wiring.grid_to_sm,
+        first_from_sm: wiring.sm_to_grid,
+        first_to_partition: wiring.grid_to_partition,
+        partitions: if machine.mem.memcpy_warms == MemcpyWarms::Off { 0 } else { layout.partitions },
+    };
     let unit = GpuUnit::Grid(Box::new(Grid::new(machine, Arc::clone(workload), resident, ports)));
     plan.add_unit(PlannedUnit { name: "grid scheduler".into(), unit, clock: clocks.core, kind: "grid", shard: shard + 2, cost: 0.2 });
     link(&mut plan, machine, &clocks, &layout);
@@ -215,6 +224,10 @@ fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &G
     bundle(&sms, layout.reply_net, true, Latency::Slack);
     bundle(&sms, layout.grid, false, dispatch);
     bundle(&sms, layout.grid, true, dispatch);
+    // A copy has all the time that the first access of the kernel behind it takes over an SM and the network, and each of
+    // these three links is at least a lookahead long; so the least latency that does not shorten the lookahead is enough.
+    let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| layout.partition(PartitionId(partition as u16))).collect();
+    bundle(&partitions, layout.grid, false, Latency::Slack);
 }
 
 fn clocks(machine: &Machine) -> Result<Clocks, String> {

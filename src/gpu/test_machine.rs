@@ -2,8 +2,8 @@
 
 use crate::base::{Addr, Frequency, StreamId};
 use crate::config::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, Noc,
-    OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
+    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, WarpOrder, WriteMiss, WritePolicy,
 };
 use crate::frontend::{Dim3, KernelInfo, OpClass};
 use crate::protocol::{AddressMap, PartitionHash};
@@ -124,6 +124,7 @@ fn mem() -> Mem {
                 tRTPL: 3,
             },
         },
+        memcpy_warms: MemcpyWarms::Low32,
     }
 }
 

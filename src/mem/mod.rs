@@ -6,5 +6,6 @@ pub mod llc;
 mod partition;
 #[cfg(test)]
 mod partition_tests;
+mod warm;
 
 pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, arrival_capacity};

@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 
 use crate::base::{ClockDomain, Cycle, LinkId, PartitionId, SliceId};
-use crate::config::machine::Machine;
-use crate::protocol::{AddressMap, Credit, Outbox, Payload};
+use crate::config::machine::{Machine, MemcpyWarms};
+use crate::protocol::{AddressMap, Credit, Outbox, Payload, Warm};
 
 use super::cache::DownKind;
 use super::dram::{Channel, Request, RequestKind};
 use super::llc::{Fetched, Slice};
+use super::warm;
 
 /// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct PartitionPorts {
     pub reply_out: LinkId,
     /// Credits from the reply subnet.
     pub credit_in: LinkId,
+    /// Word of copies from the grid scheduler; one link for the whole partition.
+    pub from_grid: LinkId,
 }
 
 /// What a controller may see of a partition: sums over its slices and its channel since the start.
@@ -106,6 +109,9 @@ pub struct Partition {
     last_sender: usize,
     /// Since which edge a request finds the channel full.
     full_since: Option<Cycle>,
+    /// Copies that passed the slices, with the cycle in which their lines are there.
+    copies: VecDeque<(Cycle, Warm)>,
+    warms: MemcpyWarms,
 }
 
 impl Partition {
@@ -150,6 +156,8 @@ impl Partition {
             places: Places { private: vec![false; count as usize].into(), shared: 0, limit },
             last_sender: count as usize - 1,
             full_since: None,
+            copies: VecDeque::new(),
+            warms: mem.memcpy_warms,
         }
     }
 
@@ -193,6 +201,10 @@ impl Partition {
                 assert!(slice < self.slices.len(), "{}: credits come over {link}, which is no output", self.id);
                 self.sides[slice].coming.push_back((at, credit.count));
             }
+            Payload::Warm(copy) => {
+                debug_assert_eq!(link, self.ports.from_grid, "{}: a copy comes over another link", self.id);
+                self.copies.push_back((at, copy));
+            }
             other => panic!("{}: {link} brings {other:?} at {at}", self.id),
         }
     }
@@ -213,7 +225,7 @@ impl Partition {
 
     /// See `Unit::next_event` of the engine.
     pub fn next_event(&self) -> Cycle {
-        let mut next = Cycle::NEVER;
+        let mut next = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
         for (slice, side) in self.slices.iter().zip(&self.sides) {
             if slice.has_out() && side.credits > 0 {
                 return self.now;
@@ -286,6 +298,10 @@ impl Partition {
     }
 
     fn cycle(&mut self, skip: bool, out: &mut Outbox) {
+        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.now) {
+            self.copies.pop_front();
+            warm::warm(&mut self.slices, &self.map, copy, self.warms, self.now);
+        }
         self.pass_edges(skip);
         for i in 0..self.slices.len() {
             let side = &mut self.sides[i];

@@ -7,14 +7,14 @@ use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, SectorMask, SliceId, SmId, Tick, UnitId};
 use crate::config::machine::*;
-use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route};
+use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route, Warm};
 
 use super::{Partition, PartitionPorts, arrival_capacity};
 
 const LLC: ClockDomain = ClockDomain { period: 425 };
 const DRAM: ClockDomain = ClockDomain { period: 566 };
 const PORTS: PartitionPorts =
-    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30) };
+    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
 /// A machine with the memory side of SM7_QV100 and one partition of two slices; the SM side is not looked at.
 fn machine() -> Machine {
@@ -86,7 +86,7 @@ fn machine() -> Machine {
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: 1, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
         noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
-        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram },
+        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }
 }
@@ -371,4 +371,45 @@ impl crate::mem::llc::LlcCounters {
 fn a_slice_is_numbered_over_the_chip() {
     let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, 1, PORTS);
     assert_eq!(unit.slices().iter().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
+}
+
+/// Copies `bytes` bytes to `addr` at cycle 5, reads the sectors at `reads` long after, and tells which were there.
+fn hits_after_copy(warms: MemcpyWarms, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
+    let mut machine = machine();
+    machine.mem.memcpy_warms = warms;
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    unit.deliver(PORTS.from_grid, Cycle(5), Payload::Warm(Warm { addr: Addr(addr), bytes }));
+    assert_eq!(unit.next_event(), Cycle(5));
+    let mut hits = Vec::new();
+    for (i, &read_addr) in reads.iter().enumerate() {
+        let before: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
+        deliver(&mut unit, 1000 * (i as u64 + 1), read(&machine.mem.map, read_addr, i as u32));
+        unit.run(Cycle(1000 * (i as u64 + 2)), true, &mut out);
+        let after: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
+        hits.push(after > before);
+    }
+    assert_eq!(answers(&mut out).len(), reads.len());
+    hits
+}
+
+#[test]
+fn a_copy_warms_its_own_sectors_and_no_others() {
+    let base = 0x7f00_0000_0000;
+    let reads = [base - 32, base, base + 96, base + 4064, base + 4096];
+    assert_eq!(hits_after_copy(MemcpyWarms::Full, base, 4096, &reads), [false, true, true, true, false]);
+    assert_eq!(hits_after_copy(MemcpyWarms::Off, base, 4096, &reads), [false; 5]);
+}
+
+#[test]
+fn a_copy_with_addresses_cut_to_32_bits_warms_what_lies_below_4_gib_only() {
+    let reads = |base: u64| [base, base + 64];
+    assert_eq!(hits_after_copy(MemcpyWarms::Low32, 0x7f00_1000_0000, 4096, &reads(0x7f00_1000_0000)), [false; 2]);
+    assert_eq!(hits_after_copy(MemcpyWarms::Low32, 0x7f00_1000_0000, 4096, &reads(0x1000_0000)), [true; 2]);
+    assert_eq!(hits_after_copy(MemcpyWarms::Low32, 0x1000_0000, 4096, &reads(0x1000_0000)), [true; 2]);
+}
+
+#[test]
+fn a_copy_covers_the_last_sector_of_an_unaligned_span_where_hardware_would() {
+    assert_eq!(hits_after_copy(MemcpyWarms::Full, 0x1010, 32, &[0x1000, 0x1020, 0x1040]), [true, true, false]);
+    assert_eq!(hits_after_copy(MemcpyWarms::Low32, 0x1010, 32, &[0x1000, 0x1020, 0x1040]), [true, false, false]);
 }

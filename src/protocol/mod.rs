@@ -24,6 +24,8 @@ pub enum Payload {
     CtaStarted(CtaNotice),
     /// An SM finished a CTA: all its warps exited and its stores are acknowledged.
     CtaDone(CtaNotice),
+    /// The host copied to the device; the LLC may keep what it saw.
+    Warm(Warm),
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
@@ -71,6 +73,15 @@ pub struct Credit {
     pub queue: u16,
     /// How many packets more may be sent.
     pub count: u16,
+}
+
+/// A copy from the host that passes the LLC slices on its way to DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Warm {
+    /// First byte.
+    pub addr: Addr,
+    /// Length in bytes.
+    pub bytes: u64,
 }
 
 /// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.

@@ -42,6 +42,8 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         "ref",
         "L1 acc",
         "ref",
+        "L1 miss",
+        "ref",
         "LLC acc",
         "ref",
         "LLC miss",
@@ -51,7 +53,7 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         "DRAM wr",
         "ref",
     ]);
-    let (mut errors, mut points) = (Vec::new(), Vec::new());
+    let (mut errors, mut points, mut worst_of) = (Vec::new(), Vec::new(), Worst::default());
     for Row { reference: theirs, ours } in &rows {
         let ours = match ours {
             Ok(ours) => ours,
@@ -66,6 +68,7 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         let pairs = [
             (ours.warp_instructions, theirs.warp_instructions),
             (ours.l1_accesses, theirs.l1_accesses),
+            (ours.l1_misses, theirs.l1_misses),
             (ours.llc_accesses, theirs.llc_accesses),
             (ours.llc_misses, theirs.llc_misses),
             (ours.dram_reads, theirs.dram_reads),
@@ -80,6 +83,7 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         ];
         cells.extend(pairs.iter().flat_map(|(ours, theirs)| [ours.to_string(), theirs.to_string()]));
         output.row(cells);
+        worst_of.take(ours, theirs);
         if ours.warp_instructions != theirs.warp_instructions || ours.thread_instructions != theirs.thread_instructions {
             output.note(format!("{}: instruction counts differ from the reference's", theirs.trace));
         }
@@ -95,6 +99,9 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
     if let Some(correlation) = log_correlation(&points) {
         output.figure("correlation of the logarithms", correlation);
     }
+    output.figure("largest difference of L1 hit rates, points", worst_of.l1);
+    output.figure("largest difference of LLC hit rates, points", worst_of.llc);
+    output.figure("largest difference of DRAM accesses, %", worst_of.dram);
     output.scatter(Plot {
         title: format!("Net cycles: {} against {configuration}", traces.machine),
         x: "reference, cycles".into(),
@@ -103,4 +110,30 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         series: vec![Series { name: "one trace".into(), points }],
     });
     Ok(output)
+}
+
+/// The largest differences of counters, over traces where the reference counts enough of them.
+#[derive(Debug, Default)]
+struct Worst {
+    l1: f64,
+    llc: f64,
+    dram: f64,
+}
+
+/// What the reference must count at least before a rate is compared.
+const ENOUGH: u64 = 1000;
+
+impl Worst {
+    fn take(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
+        let points = |a: (u64, u64), b: (u64, u64)| {
+            let rate = |(accesses, misses): (u64, u64)| 100.0 * misses as f64 / accesses.max(1) as f64;
+            if b.0 < ENOUGH { 0.0 } else { (rate(a) - rate(b)).abs() }
+        };
+        self.l1 = self.l1.max(points((ours.l1_accesses, ours.l1_misses), (theirs.l1_accesses, theirs.l1_misses)));
+        self.llc = self.llc.max(points((ours.llc_accesses, ours.llc_misses), (theirs.llc_accesses, theirs.llc_misses)));
+        let (dram, reference) = (ours.dram_reads + ours.dram_writes, theirs.dram_reads + theirs.dram_writes);
+        if reference >= ENOUGH {
+            self.dram = self.dram.max(error_percent(dram, reference).map_or(0.0, f64::abs));
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod traces;
 
 pub use bench::BenchOptions;
 pub use output::{StudyError, StudyOutput};
+pub use reference::{ReferenceRow, read as read_reference, trace_folder};
 pub use traces::{TraceRun, Traces};
 
 /// A study as the command line lists it.

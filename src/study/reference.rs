@@ -5,27 +5,29 @@ use std::process::Command;
 
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReferenceRow {
+pub struct ReferenceRow {
     /// The trace's name with its origin: `real-...` (recorded) or `gen-...` (written by the generator).
-    pub(super) trace: String,
+    pub trace: String,
     /// Cycles without launch latency.
-    pub(super) net_cycles: u64,
+    pub net_cycles: u64,
     /// Warp instructions.
-    pub(super) warp_instructions: u64,
+    pub warp_instructions: u64,
     /// Thread instructions.
-    pub(super) thread_instructions: u64,
+    pub thread_instructions: u64,
     /// L1 accesses.
-    pub(super) l1_accesses: u64,
+    pub l1_accesses: u64,
+    /// L1 misses.
+    pub l1_misses: u64,
     /// LLC accesses.
-    pub(super) llc_accesses: u64,
+    pub llc_accesses: u64,
     /// LLC misses.
-    pub(super) llc_misses: u64,
+    pub llc_misses: u64,
     /// DRAM reads, in sectors.
-    pub(super) dram_reads: u64,
+    pub dram_reads: u64,
     /// DRAM writes, in sectors.
-    pub(super) dram_writes: u64,
+    pub dram_writes: u64,
     /// Seconds of host time.
-    pub(super) user_seconds: f64,
+    pub user_seconds: f64,
 }
 
 /// Launch latency of one kernel in the reference's configurations, `-gpgpu_kernel_launch_latency`, in core cycles.
@@ -34,7 +36,10 @@ const LAUNCH_LATENCY: u64 = 5000;
 /// Reads the rows of `configuration` from `results.csv`.
 ///
 /// Also returns the names of the traces that the reference itself could not run (a return code other than 0).
-pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
+///
+/// # Errors
+/// When the file cannot be read or lacks a column; a message for the user.
+pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
     let text = std::fs::read_to_string(results).map_err(|error| format!("cannot read {}: {error}", results.display()))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -42,7 +47,7 @@ pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<Reference
         header.iter().position(|h| *h == name).ok_or_else(|| format!("{}: line 1: there is no column `{name}`", results.display()))
     };
     let names = ["trace", "config", "rc", "kernels", "gpu_tot_sim_cycle", "warp_insn", "gpu_tot_sim_insn", "l1d_accesses"];
-    let more = ["l2_accesses", "l2_misses", "dram_reads", "dram_writes", "user_s"];
+    let more = ["l2_accesses", "l2_misses", "dram_reads", "dram_writes", "user_s", "l1d_misses"];
     let columns = names.iter().chain(&more).map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
     let (mut rows, mut failed) = (Vec::new(), Vec::new());
     for (number, line) in lines.enumerate() {
@@ -65,6 +70,7 @@ pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<Reference
             warp_instructions: count(5)?,
             thread_instructions: count(6)?,
             l1_accesses: count(7)?,
+            l1_misses: count(13)?,
             llc_accesses: count(8)?,
             llc_misses: count(9)?,
             dram_reads: count(10)?,
@@ -75,8 +81,26 @@ pub(super) fn read(results: &Path, configuration: &str) -> Result<(Vec<Reference
     Ok((rows, failed))
 }
 
+/// Traces that are others with their data below 4 GiB, which the generator cannot write, and those others.
+const LOW: [(&str, &str); 1] = [("vecadd_low_addr", "gen-vecadd_1024x256")];
+
+/// Copies a trace with all addresses of the generator's buffers, 0x7f00_0000_0000 and up, moved to 0 and up.
+fn move_down(from: &Path, to: &Path) -> std::io::Result<()> {
+    let partial = to.with_extension("partial");
+    std::fs::create_dir_all(&partial)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let text = std::fs::read_to_string(entry.path())?;
+        std::fs::write(partial.join(entry.file_name()), text.replace("0x00007f00", "0x00000000"))?;
+    }
+    std::fs::rename(&partial, to)
+}
+
 /// The folder of a trace, written by the generator first where it is a generated one.
-pub(super) fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+///
+/// # Errors
+/// When it cannot be written; a message for the user.
+pub fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
     if let Some(name) = trace.strip_prefix("real-") {
         return Ok(reference.join("sass").join(name));
     }
@@ -84,6 +108,10 @@ pub(super) fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Resul
     let folder = cache.join(name);
     if folder.join("kernelslist.g").is_file() {
         return Ok(folder);
+    }
+    if let Some((_, original)) = LOW.iter().find(|(low, _)| *low == name) {
+        let original = trace_folder(reference, cache, original)?;
+        return move_down(&original, &folder).map_err(|error| format!("cannot write {}: {error}", folder.display())).map(|()| folder);
     }
     let generator = reference.join("sass").join("generate.py");
     let output = Command::new("python3")

@@ -32,6 +32,8 @@ pub struct TraceRun {
     pub thread_instructions: u64,
     /// L1 accesses, in sectors or lines as the machine requests them.
     pub l1_accesses: u64,
+    /// L1 misses, in the same.
+    pub l1_misses: u64,
     /// LLC accesses, in sectors.
     pub llc_accesses: u64,
     /// LLC misses, in sectors.
@@ -75,6 +77,7 @@ impl Traces<'_> {
             warp_instructions: per_kernel(&[metrics::WARP_INSTRUCTIONS]),
             thread_instructions: per_kernel(&[metrics::THREAD_INSTRUCTIONS]),
             l1_accesses: per_kernel(L1_ACCESSES),
+            l1_misses: per_kernel(L1_MISSES),
             llc_accesses: totals.sum("llc", LLC_ACCESSES).unwrap_or(0),
             llc_misses: totals.sum("llc", LLC_MISSES).unwrap_or(0),
             dram_reads: totals.get("dram", "reads").unwrap_or(0),
@@ -97,6 +100,8 @@ const L1_ACCESSES: &[&str] = &[
     "l1_write_misses",
     "l1_write_sector_misses",
 ];
+/// Counters that together are the L1's misses.
+const L1_MISSES: &[&str] = &["l1_read_misses", "l1_read_sector_misses", "l1_write_misses", "l1_write_sector_misses"];
 /// Counters that together are the LLC's accesses.
 const LLC_ACCESSES: &[&str] = &["accesses"];
 /// Counters that together are the LLC's misses.

@@ -314,7 +314,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, m2090, tiny; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 
@@ -471,7 +471,7 @@ banks = 8
        | banks = 8
        |         ^
        = help: 2 to the number of B must be `mem.dram.banks`
-       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):141
+       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):142
     "#);
 }
 
@@ -487,8 +487,8 @@ burst = 4
        | burst = 4
        |         ^
        = help: a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: 16 x 4
-       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):141
-       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):167
+       = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):142
+       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):168
     "#);
 }
 
@@ -504,8 +504,8 @@ tRAS = 30
        | tRAS = 30
        |        ^^
        = help: a bank is open for tRAS and closes for tRP before it opens again
-       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):182
-       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):181
+       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):183
+       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):182
     "#);
 }
 

@@ -1,6 +1,6 @@
 //! The words for the machine's enumerations.
 
-use super::super::machine::{Allocate, Arbiter, CoreStyle, DramScheduler, SetIndex, WarpOrder, WriteMiss, WritePolicy};
+use super::super::machine::{Allocate, Arbiter, CoreStyle, DramScheduler, MemcpyWarms, SetIndex, WarpOrder, WriteMiss, WritePolicy};
 use super::super::value::{Choice, Kind, Value};
 use super::Field;
 use crate::protocol::PartitionHash;
@@ -69,6 +69,12 @@ words!(Arbiter {
 words!(DramScheduler {
     Fcfs = "fcfs": "first come, first served",
     FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+});
+
+words!(MemcpyWarms {
+    Off = "off": "nothing",
+    Low32 = "low32": "its lines at the low 32 bits of their addresses, so that data above 4 GiB is never found, as in Accel-Sim",
+    Full = "full": "its lines, as far as there is room",
 });
 
 words!(PartitionHash {

@@ -1,6 +1,6 @@
 //! Keys of the network, the LLC slices and the DRAM channels.
 
-use super::super::machine::{Arbiter, DramScheduler};
+use super::super::machine::{Arbiter, DramScheduler, MemcpyWarms};
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
 use super::choices::Words;
@@ -19,6 +19,9 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_l2_rop_latency"),
     key!("mem.dram_latency", Kind::Cycles("llc", 0), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
         .option("-dram_latency"),
+    key!("mem.memcpy_warms_l2", MemcpyWarms::KIND, "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
+        .default("\"full\"")
+        .option("-gpgpu_perf_sim_memcpy"),
     key!("mem.map.partitions", Kind::Count(1, 1024), "Memory partitions (channels) of the chip.", |m| m.mem.map.partitions)
         .option("-gpgpu_n_mem"),
     key!("mem.map.slices_per_partition", Kind::Count(1, 16), "LLC slices of a partition.", |m| m.mem.map.slices_per_partition)

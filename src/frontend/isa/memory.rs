@@ -32,6 +32,14 @@ pub(super) const CORE: &[MemRow] = &[
     row("RED", MemSpace::Global, MemKind::Reduction),
 ];
 
+/// Kepler locks shared memory for atomics by a load and a conditional store, and accesses surfaces as global memory.
+pub(super) const KEPLER: &[MemRow] = &[
+    row("LDSLK", MemSpace::Shared, MemKind::Load),
+    row("STSCUL", MemSpace::Shared, MemKind::Store),
+    row("SULDGA", MemSpace::Global, MemKind::Load),
+    row("SUSTGA", MemSpace::Global, MemKind::Store),
+];
+
 pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKind::Load)];
 
 /// LDGSTS copies from device to shared memory; its device side is what the caches see.

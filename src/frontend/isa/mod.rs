@@ -8,6 +8,7 @@
 mod ampere;
 mod core;
 mod guess;
+mod kepler;
 mod memory;
 mod pascal;
 mod turing;
@@ -30,6 +31,8 @@ pub(crate) struct Group {
 /// A family of binary versions that share an opcode table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
+    /// Binary version 35.
+    Kepler,
     /// Binary versions 60 and 61.
     Pascal,
     /// Binary version 70.
@@ -53,7 +56,7 @@ pub struct Opcode {
 
 impl Generation {
     /// Every generation with a table, oldest first.
-    pub const ALL: [Self; 4] = [Self::Pascal, Self::Volta, Self::Turing, Self::Ampere];
+    pub const ALL: [Self; 5] = [Self::Kepler, Self::Pascal, Self::Volta, Self::Turing, Self::Ampere];
 
     /// The generation of a trace's `-binary version`; `None` for a version without a table.
     pub fn of(binary_version: u32) -> Option<Self> {
@@ -63,6 +66,7 @@ impl Generation {
     /// The binary versions that the generation covers.
     pub fn versions(self) -> &'static [u32] {
         match self {
+            Self::Kepler => &[35],
             Self::Pascal => &[60, 61],
             Self::Volta => &[70],
             Self::Turing => &[75],
@@ -73,6 +77,7 @@ impl Generation {
     /// The generation's name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Kepler => "Kepler",
             Self::Pascal => "Pascal",
             Self::Volta => "Volta",
             Self::Turing => "Turing",
@@ -80,7 +85,7 @@ impl Generation {
         }
     }
 
-    /// All known binary versions in words, for messages: "60, 61 (Pascal), 70 (Volta), ...".
+    /// All known binary versions in words, for messages: "35 (Kepler), 60, 61 (Pascal), 70 (Volta), ...".
     pub fn known() -> String {
         let one = |generation: Self| {
             let versions: Vec<String> = generation.versions().iter().map(u32::to_string).collect();
@@ -102,6 +107,7 @@ impl Generation {
     /// The tables without memory accesses that make up the generation.
     fn groups(self) -> impl Iterator<Item = &'static Group> {
         let parts: &[&'static [Group]] = match self {
+            Self::Kepler => &[core::GROUPS, kepler::GROUPS],
             Self::Pascal => &[core::GROUPS, pascal::GROUPS],
             Self::Volta => &[core::GROUPS, volta::SINCE_VOLTA, volta::GROUPS],
             Self::Turing => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING],
@@ -113,6 +119,7 @@ impl Generation {
     /// The memory accesses of the generation.
     fn memory(self) -> impl Iterator<Item = &'static MemRow> {
         let parts: &[&'static [MemRow]] = match self {
+            Self::Kepler => &[memory::CORE, memory::KEPLER],
             Self::Pascal | Self::Volta => &[memory::CORE],
             Self::Turing => &[memory::CORE, memory::SINCE_TURING],
             Self::Ampere => &[memory::CORE, memory::SINCE_TURING, memory::AMPERE],
@@ -147,6 +154,9 @@ mod tests {
 
     #[test]
     fn generations_differ_where_the_hardware_does() {
+        assert_eq!(Generation::Kepler.opcode("ISUB").map(|o| o.class), Some(OpClass::Int));
+        assert_eq!(Generation::Kepler.opcode("LDSLK").map(|o| o.class), Some(OpClass::Load));
+        assert_eq!(Generation::Kepler.opcode("XMAD"), None);
         assert_eq!(Generation::Pascal.opcode("XMAD").map(|o| o.class), Some(OpClass::Int));
         assert_eq!(Generation::Volta.opcode("XMAD"), None);
         assert_eq!(Generation::Volta.opcode("ULDC"), None);
@@ -161,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_known_versions_can_be_said() {
-        assert_eq!(Generation::known(), "60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)");
-        assert_eq!(Generation::of(35), None);
+        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)");
+        assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }
 }

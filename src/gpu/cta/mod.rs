@@ -3,6 +3,8 @@
 //! It is a unit like any other: an SM learns of a CTA one link latency after it was bound, and the scheduler learns of its
 //! end one link latency after that. So that this costs no bubble between two CTAs, some are bound to an SM ahead
 //! of time; so that it does not delay kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
+//! Copies from the host are done, in program order, when a kernel behind them is launched: the partitions hear of them
+//! before the kernel's first CTA starts.
 //!
 //! In: word of CTAs that started and ended. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
 //! Invariants: CTAs of a kernel are bound once each, in ascending order; between events nothing is done, and
@@ -19,10 +21,10 @@ mod waiting;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, KernelIndex, LinkId, SmId};
 use crate::config::machine::{self, Machine};
-use crate::frontend::Workload;
-use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload};
+use crate::frontend::{Command, Workload};
+use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload, Warm};
 use crate::stats::KernelStats;
 
 pub use counters::GridCounters;
@@ -31,13 +33,17 @@ use inbox::{Inbox, Notice, Word};
 use ledger::Ledger;
 use streams::Streams;
 
-/// The links of the grid scheduler, one per SM in each direction, with consecutive numbers.
+/// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridPorts {
     /// The link to SM 0.
     pub first_to_sm: LinkId,
     /// The link from SM 0.
     pub first_from_sm: LinkId,
+    /// The link to partition 0.
+    pub first_to_partition: LinkId,
+    /// Partitions that hear of copies; 0 where these leave no trace in the LLC.
+    pub partitions: u32,
 }
 
 /// What a controller may ask of the grid scheduler.
@@ -82,6 +88,8 @@ pub struct Grid {
     dispatch: Dispatch,
     ledger: Ledger,
     counters: GridCounters,
+    /// Commands of the workload whose copies are done.
+    copied: usize,
     told_end: bool,
 }
 
@@ -111,6 +119,7 @@ impl Grid {
             dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, capacity),
             ledger: Ledger::new(workload.kernels.len()),
             counters: GridCounters::default(),
+            copied: 0,
             told_end: false,
             workload,
         }
@@ -202,7 +211,7 @@ impl Grid {
             self.hear(notice, out);
         }
         if self.streams.can_admit() {
-            self.launch_kernels();
+            self.launch_kernels(out);
         }
         if self.streams.becomes_ready(now) {
             self.dispatch.reconsider_all();
@@ -246,13 +255,34 @@ impl Grid {
     }
 
     /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
-    fn launch_kernels(&mut self) {
+    fn launch_kernels(&mut self, out: &mut Outbox) {
         let launched = Cycle(self.present.0.saturating_sub(self.latency));
         // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
         let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
             self.ledger.record_mut(kernel).launched = Some(launched);
             self.counters.kernels_launched += 1;
+            self.copy_before(kernel, out);
+        }
+    }
+
+    /// Tells the partitions of the copies in front of `kernel` that they have not heard of.
+    fn copy_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
+        while let Some(&command) = self.workload.commands.get(self.copied) {
+            match command {
+                Command::Launch(launched) if launched > kernel => return,
+                Command::Launch(_) => {}
+                Command::CopyToDevice { addr, bytes } => {
+                    for partition in 0..self.ports.partitions {
+                        let link = LinkId(self.ports.first_to_partition.0 + partition as u16);
+                        out.send(link, self.present, Payload::Warm(Warm { addr, bytes }));
+                    }
+                }
+            }
+            self.copied += 1;
+            if command == Command::Launch(kernel) {
+                return;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the workload's commands, and word of kernels that ended. Out: kernels that get a place, and from when on their
 //! CTAs may be bound. A kernel gets a place when its predecessor in the stream has ended and a place is free; of several
-//! that wait, the first in program order. Copies take no time and hold nobody up.
+//! that wait, the first in program order. Copies take no time and hold nobody up; the grid scheduler passes them on.
 
 use std::collections::BTreeSet;
 

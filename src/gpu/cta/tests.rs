@@ -300,7 +300,8 @@ fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
     let info = crate::gpu::test_machine::kernel_info(256, 4000);
     let resident = crate::gpu::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
     let workload = mock::workload_of(vec![info]);
-    let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(machine.gpu.sms as u16) };
+    let ports =
+        GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(machine.gpu.sms as u16), first_to_partition: LinkId(0), partitions: 0 };
     let mut grid = Grid::new(&machine, workload, vec![resident], ports);
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };

@@ -158,6 +158,11 @@ impl DataCache {
         self.tags.set_ways(ways);
     }
 
+    /// Puts a sector into the cache that nobody asked for: a line makes room without being written back, as in the reference.
+    pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+        self.tags.fill_allocating(addr, set_addr, sectors, now.0);
+    }
+
     /// Whether the data port can take an access at `now`.
     #[inline]
     pub fn data_port_free(&self, now: Cycle) -> bool {

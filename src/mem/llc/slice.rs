@@ -105,6 +105,11 @@ impl Slice {
         self.arrivals.push_back(Arrived { packet, at });
     }
 
+    /// A sector that passes on its way from the host to DRAM stays, as if it had been fetched. Counts nothing.
+    pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+        self.cache.warm(addr, set_addr, sectors, now);
+    }
+
     /// The oldest request to DRAM.
     #[inline]
     pub fn to_dram(&self) -> Option<&ToDram> {

@@ -1,0 +1,44 @@
+//! What an import used, ignored, replaced and did not know, for the user.
+
+use std::fmt;
+
+/// What became of the options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Options that describe the machine.
+    pub used: Vec<String>,
+    /// Options without effect here, and why.
+    pub ignored: Vec<(String, String)>,
+    /// What is not the same here as in Accel-Sim, each with what is done instead.
+    pub warnings: Vec<String>,
+    /// Options that nobody knows, with value and place.
+    pub unknown: Vec<String>,
+}
+
+impl Report {
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} options used", self.used.len())?;
+        writeln!(f, "{} ignored{}", self.ignored.len(), if self.ignored.is_empty() { "" } else { ":" })?;
+        let mut reasons: Vec<&str> = self.ignored.iter().map(|(_, why)| why.as_str()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        for reason in reasons {
+            let names: Vec<String> = self.ignored.iter().filter(|(_, why)| why == reason).map(|(name, _)| format!("-{name}")).collect();
+            writeln!(f, "  {reason}: {}", names.join(", "))?;
+        }
+        for (title, lines) in [("not the same here", &self.warnings), ("unknown, without effect", &self.unknown)] {
+            writeln!(f, "{} {title}{}", lines.len(), if lines.is_empty() { "" } else { ":" })?;
+            for line in lines {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}

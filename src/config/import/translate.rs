@@ -1,0 +1,53 @@
+//! From options to keys: the chip, its clocks and the grid scheduler.
+
+use super::sheet::Sheet;
+use super::{memory, sm};
+
+/// Translates everything.
+pub(super) fn translate(sheet: &mut Sheet) {
+    clocks(sheet);
+    chip(sheet);
+    sm::translate(sheet);
+    memory::translate(sheet);
+}
+
+fn clocks(sheet: &mut Sheet) {
+    const NAME: &str = "gpgpu_clock_domains";
+    let Some(given) = sheet.required(NAME, "1132:1132:1132:850") else { return };
+    let parts: Vec<&str> = given.value.split(':').map(str::trim).collect();
+    if parts.len() != 4 || parts.iter().any(|part| part.parse::<f64>().is_err()) {
+        sheet.wrong(NAME, "core:network:L2:DRAM in MHz, as in 1132:1132:1132:850");
+        return;
+    }
+    let keys = ["clocks.core", "clocks.noc", "clocks.llc", "clocks.dram"];
+    for ((key, part), place) in keys.into_iter().zip(parts).zip(["first", "second", "third", "fourth"]) {
+        let mhz = if part.contains('.') { part.trim_end_matches('0').trim_end_matches('.') } else { part };
+        sheet.set_text(key, &format!("{mhz} MHz"), format!("-{NAME} {}, {place}", given.value));
+    }
+}
+
+fn chip(sheet: &mut Sheet) {
+    let (clusters, comment) = sheet.number("gpgpu_n_clusters", 10);
+    let (cores, of_cluster) = sheet.number("gpgpu_n_cores_per_cluster", 3);
+    sheet.set("gpu.sms", clusters * cores, format!("{comment}, {of_cluster}"));
+    if cores > 1 {
+        sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: SMs share no network port here, each has its own"));
+    }
+    sheet.set("gpu.dispatch.latency", 40, "chosen: as long as the other links after retiming");
+    sheet.set("gpu.dispatch.ahead", 1, "chosen: one CTA bound ahead hides that latency when a CTA ends");
+    sheet.copy("gpu.dispatch.launch_latency", "gpgpu_kernel_launch_latency", 0);
+    let (share, share_comment) = sheet.flag("gpgpu_concurrent_kernel_sm", false);
+    sheet.set("gpu.dispatch.share_sm", share, share_comment);
+    let (kernels, comment) = sheet.number("gpgpu_max_concurrent_kernel", 32);
+    // The trace front end keeps a window of one kernel unless SMs may be shared, whatever the streams.
+    if share {
+        sheet.set("gpu.dispatch.max_kernels", kernels, comment);
+    } else {
+        sheet.set("gpu.dispatch.max_kernels", 1, format!("{comment}, but without -gpgpu_concurrent_kernel_sm traces run kernel by kernel"));
+    }
+    let (warm, comment) = sheet.flag("gpgpu_perf_sim_memcpy", true);
+    sheet.set_text("mem.memcpy_warms_l2", if warm { "low32" } else { "off" }, comment);
+    if warm {
+        sheet.report.warn("-gpgpu_perf_sim_memcpy 1: copies warm the L2 at the low 32 bits of their addresses, as in the reference, so that data above 4 GiB is never found; hardware does what mem.memcpy_warms_l2 = \"full\" does");
+    }
+}

@@ -1,0 +1,42 @@
+//! What a copy from the host leaves in the slices of a partition.
+//!
+//! In the reference (`gpgpu_sim::perf_memcpy_to_gpu`) a copy puts its sectors, in ascending order, into the tags of their
+//! slices at once. It keeps their addresses in 32 bits, so that data above 4 GiB is never found again; hardware has no such
+//! limit. Nothing is counted and no time passes.
+
+use crate::base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
+use crate::config::machine::MemcpyWarms;
+use crate::protocol::{AddressMap, Warm};
+
+use super::llc::Slice;
+
+/// Puts what `copy` leaves in `slices`, the slices of one partition in their order, there at `now`.
+pub(super) fn warm(slices: &mut [Slice], map: &AddressMap, copy: Warm, how: MemcpyWarms, now: Cycle) {
+    if copy.bytes == 0 || slices.is_empty() {
+        return;
+    }
+    let first = copy.addr.0 / SECTOR_BYTES;
+    let count = match how {
+        MemcpyWarms::Off => return,
+        // The reference steps by sectors from the first byte, so that it may miss the last sector of an unaligned copy.
+        MemcpyWarms::Low32 => copy.bytes.div_ceil(SECTOR_BYTES),
+        MemcpyWarms::Full => (copy.addr.0.saturating_add(copy.bytes - 1)) / SECTOR_BYTES - first + 1,
+    };
+    let own = usize::from(slices[0].id().0);
+    let mut slice = usize::MAX;
+    let mut piece = u64::MAX;
+    // Addresses that differ only in bits below those of the partition and the slice have one slice.
+    let together = map.interleave_bit.min(map.bank_mask.trailing_zeros());
+    for sector in first..first.saturating_add(count) {
+        let full = sector.wrapping_mul(SECTOR_BYTES);
+        let addr = if how == MemcpyWarms::Low32 { Addr(full & u64::from(u32::MAX)) } else { Addr(full) };
+        if addr.0 >> together != piece {
+            piece = addr.0 >> together;
+            slice = usize::from(map.slice_of(addr).0).wrapping_sub(own);
+        }
+        if let Some(slice) = slices.get_mut(slice) {
+            let index = addr.0 % LINE_BYTES / SECTOR_BYTES;
+            slice.warm(addr, map.within_slice(addr), SectorMask(1 << index), now);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Every built-in machine runs a recorded trace and a kernel model to the end, with the counts that these have.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use warpshard::config::{Machine, Override, builtin_machines};
+use warpshard::engine::{RunOptions, simulate};
+use warpshard::frontend::{Workload, model, sass};
+
+/// CTAs and warp instructions that a machine executed.
+fn run(name: &str, workload: &Arc<Workload>) -> (u64, u64) {
+    let machine = Machine::load(name, &[Override::new("gpu.dispatch.launch_latency", "100")]).unwrap().machine;
+    let result = simulate(&machine, workload, RunOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let counter = |wanted: &str| -> u64 {
+        let kernels = result.outcome.kernels.iter();
+        kernels.flat_map(|kernel| kernel.counters.iter()).filter(|counter| counter.info.name == wanted).map(|counter| counter.value).sum()
+    };
+    (result.outcome.kernels.len() as u64, counter("warp_instructions"))
+}
+
+#[test]
+fn every_machine_executes_all_of_a_tiled_matrix_product() {
+    let sizes = [("n", "64"), ("k", "32")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let workload = Arc::new(model::builtin("gemm_tiled", 1, &sizes).unwrap());
+    let expected = run("tiny", &workload);
+    assert!(expected.1 > 0);
+    for machine in builtin_machines() {
+        assert_eq!(run(machine.name, &workload), expected, "{}", machine.name);
+    }
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn every_machine_executes_all_of_a_recorded_vector_addition() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass/vectoradd-100-pascal");
+    if !folder.is_dir() {
+        println!("SKIPPED: ../shared/reference/sass is not there");
+        return;
+    }
+    let workload = Arc::new(sass::load(&folder, &sass::TraceOptions::default()).unwrap());
+    // A CTA of 1024 threads does not fit an SM of the tiny machine.
+    for machine in builtin_machines().iter().filter(|machine| machine.name != "tiny") {
+        assert_eq!(run(machine.name, &workload), (1, 344), "{}", machine.name);
+    }
+}
