@@ -113,7 +113,7 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Loads of a sweep, in hundredths, until two of them are too much.
+/// A sweep goes up by 0.02 flits per source and cycle, until two loads are too much.
 const STEPS: std::ops::RangeInclusive<u32> = 1..=50;
 const STEP: f64 = 0.02;
 

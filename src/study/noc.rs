@@ -28,8 +28,11 @@ struct Point {
     routers: f64,
 }
 
+/// Points of one configuration, pattern and packet length, with our results.
+type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
+
 /// Shares of the saturation throughput up to which loads are low, and up to which latencies are compared.
-const LOW: f64 = 0.5;
+const LOW: f64 = 0.3;
 const COMPARED: f64 = 0.8;
 /// Bounds in percent: latency at low load and at higher load, saturation throughput.
 const LOW_BOUND: f64 = 1.0;
@@ -83,7 +86,7 @@ pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
         "BookSim  ",
         "stable",
     ]);
-    let mut groups: BTreeMap<(&str, &str, u16), Vec<(&Point, &Measured)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str, u16), Rows<'_>> = BTreeMap::new();
     for (point, ours) in points.iter().zip(&results) {
         groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
     }
@@ -100,7 +103,7 @@ pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
             let adjusted =
                 point.latency.filter(|_| ours.stable).map(|l| percent(ours.packet_latency, l + (ours.routers - point.routers) * spec));
             if let Some(adjusted) = adjusted.filter(|_| point.load <= COMPARED * theirs) {
-                let is_low = point.load <= LOW * theirs && (point.load <= 0.3 * theirs || *flits == 1);
+                let is_low = point.load <= LOW * theirs;
                 let (tally, all, bound) =
                     if is_low { (&mut group_low, &mut low, LOW_BOUND) } else { (&mut group_high, &mut high, HIGH_BOUND) };
                 tally.add(adjusted, bound);

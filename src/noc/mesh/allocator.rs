@@ -1,24 +1,17 @@
 //! Who gets which output virtual channel, and who the switch: iSLIP with one iteration (McKeown, 1999).
 //!
 //! Each output grants one request, in turn; each input accepts one grant, in turn; both pointers move behind what was
-//! accepted. Both allocators look at the state at the beginning of a round and change nothing but their pointers: what they
-//! grant is carried out afterwards.
+//! accepted. The switch is allocated first and changes nothing but pointers, so that both allocators see the state at the
+//! beginning of a round; what the VC allocator grants is handed over at once, as nobody else in the round looks at it.
 
 use super::bits::{Bits, cyclic};
 use super::router::{Routers, State};
 
-/// An output virtual channel for an input channel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VcGrant {
-    pub(super) channel: u16,
-    pub(super) out: u16,
-    pub(super) vc: u8,
-}
-
 /// What the allocators of one router granted, and their working memory.
 #[derive(Clone, Debug)]
 pub(super) struct Round<const W: usize> {
-    pub(super) vc_grants: Vec<VcGrant>,
+    /// Whether an output virtual channel was granted.
+    pub(super) took_vcs: bool,
     /// Input channels that may send a flit through the switch.
     pub(super) switch_grants: Vec<u16>,
     /// Virtual channels of one output that were granted to a channel.
@@ -38,9 +31,9 @@ pub(super) struct Round<const W: usize> {
 const SPECULATIVE: u8 = 0x80;
 
 impl<const W: usize> Round<W> {
-    pub(super) fn new(ports: usize, channels: usize) -> Self {
+    pub(super) fn new(ports: usize) -> Self {
         Self {
-            vc_grants: Vec::with_capacity(channels),
+            took_vcs: false,
             switch_grants: Vec::with_capacity(ports),
             offers: Vec::with_capacity(16),
             chosen: vec![0; ports * ports].into(),
@@ -53,9 +46,9 @@ impl<const W: usize> Round<W> {
         }
     }
 
-    /// Allocates output virtual channels to the packets that wait for one.
+    /// Allocates output virtual channels to the packets that wait for one, and hands them over.
     pub(super) fn allocate_vcs(&mut self, routers: &mut Routers<W>, router: usize) {
-        self.vc_grants.clear();
+        self.took_vcs = false;
         for out in routers.all[router].wanted.iter() {
             let port = &routers.output_ports[router * routers.ports + out];
             let (free, want) = (port.free, port.want);
@@ -93,11 +86,26 @@ impl<const W: usize> Round<W> {
     fn accept_vc(&mut self, routers: &mut Routers<W>, router: usize, channel: usize, out: usize, offer: u16) {
         let (base, first) = (router * routers.channels, out * routers.vcs);
         let input = &mut routers.inputs[base + channel];
+        debug_assert!(input.state == State::Waiting && input.len > 0);
         let from = usize::from(input.accept).wrapping_sub(first);
         let vc = cyclic(offer, if from < routers.vcs { from } else { 0 });
         input.accept = wrapped(first + vc + 1, routers.channels);
-        routers.outputs[base + first + vc].grant = wrapped(channel + 1, routers.channels);
-        self.vc_grants.push(VcGrant { channel: channel as u16, out: out as u16, vc: vc as u8 });
+        input.state = State::Active;
+        input.out_vc = vc as u8;
+        let output = &mut routers.outputs[base + first + vc];
+        output.grant = wrapped(channel + 1, routers.channels);
+        output.owner = channel as u16;
+        let state = &mut routers.all[router];
+        if output.credits > 0 {
+            state.ready.set(channel);
+        }
+        let port = &mut routers.output_ports[router * routers.ports + out];
+        port.free &= !(1 << vc);
+        port.want.clear(channel);
+        if port.want.is_empty() {
+            state.wanted.clear(out);
+        }
+        self.took_vcs = true;
     }
 
     /// Allocates the switch. With speculation, packets that wait for a virtual channel ask too, behind those of their input.
@@ -106,12 +114,8 @@ impl<const W: usize> Round<W> {
         self.refused = 0;
         let ready = routers.all[router].ready;
         let speculates = speculative && !routers.all[router].wanted.is_empty();
-        if !speculates {
-            if let Some(channel) = ready.single() {
-                let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-                self.grant_switch(routers, router, usize::from(routers.port_of[channel]), out, routers.vc_of[channel]);
-                return;
-            }
+        if !speculates && self.grant_apart(routers, router, ready) {
+            return;
         }
         let mut requests = 0;
         for channel in ready.iter() {
@@ -124,6 +128,26 @@ impl<const W: usize> Round<W> {
         }
         self.match_requests(routers, router);
         self.refused = requests - self.switch_grants.len() as u32;
+    }
+
+    /// Grants all requests if no two of them share an input or an output, as is usual below saturation.
+    #[inline]
+    fn grant_apart(&mut self, routers: &mut Routers<W>, router: usize, ready: Bits<W>) -> bool {
+        let (mut inputs, mut outputs) = (Bits::<W>::EMPTY, Bits::<W>::EMPTY);
+        for channel in ready.iter() {
+            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
+            let input = usize::from(routers.port_of[channel]);
+            if inputs.has(input) || outputs.has(out) {
+                return false;
+            }
+            inputs.set(input);
+            outputs.set(out);
+        }
+        for channel in ready.iter() {
+            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
+            self.grant_switch(routers, router, usize::from(routers.port_of[channel]), out, routers.vc_of[channel]);
+        }
+        true
     }
 
     /// Requests of packets that may get a virtual channel with a credit in this round.
@@ -191,29 +215,6 @@ impl<const W: usize> Round<W> {
         port.accept = wrapped(out + 1, ports);
         port.turn = wrapped(usize::from(vc) + 1, vcs);
         self.switch_grants.push((input * vcs + usize::from(vc)) as u16);
-    }
-}
-
-/// Carries out what the VC allocator granted.
-pub(super) fn take_vcs<const W: usize>(grants: &[VcGrant], routers: &mut Routers<W>, router: usize) {
-    let base = router * routers.channels;
-    for grant in grants {
-        let (channel, out) = (usize::from(grant.channel), usize::from(grant.out));
-        let input = &mut routers.inputs[base + channel];
-        debug_assert!(input.state == State::Waiting && input.len > 0);
-        input.state = State::Active;
-        input.out_vc = grant.vc;
-        let output = &mut routers.outputs[base + out * routers.vcs + usize::from(grant.vc)];
-        output.owner = grant.channel;
-        if output.credits > 0 {
-            routers.all[router].ready.set(channel);
-        }
-        let port = &mut routers.output_ports[router * routers.ports + out];
-        port.free &= !(1 << grant.vc);
-        port.want.clear(channel);
-        if port.want.is_empty() {
-            routers.all[router].wanted.clear(out);
-        }
     }
 }
 

@@ -8,19 +8,25 @@ impl<const W: usize> Bits<W> {
     /// The empty set.
     pub(super) const EMPTY: Self = Self([0; W]);
 
+    /// The word of an element; the compiler knows that there is but one where W is 1.
+    #[inline]
+    fn word(i: usize) -> usize {
+        if W == 1 { 0 } else { i / 64 }
+    }
+
     #[inline]
     pub(super) fn set(&mut self, i: usize) {
-        self.0[i / 64] |= 1 << (i % 64);
+        self.0[Self::word(i)] |= 1 << (i % 64);
     }
 
     #[inline]
     pub(super) fn clear(&mut self, i: usize) {
-        self.0[i / 64] &= !(1 << (i % 64));
+        self.0[Self::word(i)] &= !(1 << (i % 64));
     }
 
     #[inline]
     pub(super) fn has(&self, i: usize) -> bool {
-        self.0[i / 64] >> (i % 64) & 1 != 0
+        self.0[Self::word(i)] >> (i % 64) & 1 != 0
     }
 
     #[inline]
@@ -56,7 +62,7 @@ impl<const W: usize> Bits<W> {
     /// The first element at or after `from`, wrapping: what a round-robin arbiter picks.
     #[inline]
     pub(super) fn next_from(&self, from: usize) -> Option<usize> {
-        let (first, bit) = (from / 64, from % 64);
+        let (first, bit) = (Self::word(from), from % 64);
         let above = self.0[first] & u64::MAX << bit;
         if above != 0 {
             return Some(first * 64 + above.trailing_zeros() as usize);

@@ -220,18 +220,10 @@ impl Ejectors {
 
     /// A flit arrives.
     #[inline]
-    pub(super) fn arrive<S: Sink>(
-        &mut self,
-        terminal: usize,
-        vc: usize,
-        flit: Flit,
-        now: Cycle,
-        packets: &mut Packets,
-        wheel: &mut Wheel,
-        sink: &mut S,
-    ) {
+    pub(super) fn arrive<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) {
+        let (terminal, vc) = (place.node(), place.channel());
         // Without a queue the flit is taken at once; a terminal receives no more than one flit per cycle.
-        if self.filled[terminal] == 0 && self.take(terminal, vc, flit, now, packets, wheel, sink) {
+        if self.filled[terminal] == 0 && self.take(place, flit, now, packets, wheel, sink) {
             return;
         }
         self.buffers[terminal * self.vcs + vc].push_back(flit);
@@ -240,20 +232,10 @@ impl Ejectors {
     }
 
     #[inline]
-    fn take<S: Sink>(
-        &mut self,
-        terminal: usize,
-        vc: usize,
-        flit: Flit,
-        now: Cycle,
-        packets: &mut Packets,
-        wheel: &mut Wheel,
-        sink: &mut S,
-    ) -> bool {
-        if flit.is_tail() {
-            if !sink.accept(now, packets.get(flit.packet())) {
-                return false;
-            }
+    fn take<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) -> bool {
+        let (terminal, vc) = (place.node(), place.channel());
+        if flit.is_tail() && !sink.accept(now, packets.get(flit.packet())) {
+            return false;
         }
         if cfg!(debug_assertions) {
             let open = &mut self.open[terminal * self.vcs + vc];
@@ -302,7 +284,7 @@ impl Ejectors {
             let vc = cyclic(left, usize::from(self.turn[terminal]));
             left &= !(1 << vc);
             let Some(&flit) = self.buffers[terminal * self.vcs + vc].front() else { continue };
-            if self.take(terminal, vc, flit, now, packets, wheel, sink) {
+            if self.take(Place::terminal(terminal, vc), flit, now, packets, wheel, sink) {
                 let buffer = &mut self.buffers[terminal * self.vcs + vc];
                 buffer.pop_front();
                 if buffer.is_empty() {

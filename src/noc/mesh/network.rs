@@ -7,7 +7,7 @@
 
 use crate::base::Cycle;
 
-use super::allocator::{Round, take_vcs};
+use super::allocator::Round;
 use super::interface::{Ejectors, Injectors, Lane};
 use super::packet::{Packet, Packets};
 use super::router::{Routers, State};
@@ -69,7 +69,7 @@ impl<const W: usize> Network<W> {
         let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
         let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
         Self {
-            round: Round::new(routers.ports, routers.channels),
+            round: Round::new(routers.ports),
             routers,
             routes: (0..nodes * terminals).map(route).collect(),
             terminals,
@@ -153,7 +153,7 @@ impl<const W: usize> Network<W> {
             let (place, flit) = self.arrived.flits[i];
             let (node, channel) = (place.node(), place.channel());
             if place.is_terminal() {
-                self.ejectors.arrive(node, channel, flit, now, &mut self.packets, &mut self.wheel, sink);
+                self.ejectors.arrive(place, flit, now, &mut self.packets, &mut self.wheel, sink);
                 continue;
             }
             self.awake[node / 64] |= 1 << (node % 64);
@@ -168,8 +168,10 @@ impl<const W: usize> Network<W> {
             if place.is_terminal() {
                 self.injectors.credit(node, channel);
             } else {
-                self.awake[node / 64] |= 1 << (node % 64);
-                self.routers.credit(node, channel);
+                // A credit that nobody waits for changes nothing, except for those that speculate on it.
+                if self.routers.credit(node, channel) {
+                    self.awake[node / 64] |= 1 << (node % 64);
+                }
             }
         }
         self.arrived.flits.clear();
@@ -187,10 +189,9 @@ impl<const W: usize> Network<W> {
     /// One round of a router's stages. Says whether the next round may do anything without an arrival.
     fn round(&mut self, router: usize, now: Cycle, last: bool) -> bool {
         let speculative = self.spec.pipeline == Pipeline::Speculative;
-        self.round.allocate_vcs(&mut self.routers, router);
         self.round.allocate_switch(&mut self.routers, router, speculative);
         self.activity.refused += u64::from(self.round.refused);
-        take_vcs(&self.round.vc_grants, &mut self.routers, router);
+        self.round.allocate_vcs(&mut self.routers, router);
         let routed = std::mem::replace(&mut self.routers.all[router].routing, super::bits::Bits::EMPTY);
         for channel in routed.iter() {
             self.routers.wait(router, channel);
@@ -201,7 +202,7 @@ impl<const W: usize> Network<W> {
         }
         let left = &self.routers.all[router];
         let done = left.ready.is_empty() && left.wanted.is_empty() && left.routing.is_empty();
-        let stuck = self.round.vc_grants.is_empty() && self.round.switch_grants.is_empty() && routed.is_empty();
+        let stuck = !self.round.took_vcs && self.round.switch_grants.is_empty() && routed.is_empty();
         !done && !stuck
     }
 

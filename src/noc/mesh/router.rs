@@ -105,7 +105,7 @@ impl<const W: usize> Routers<W> {
         let mut allowed = vec![all_vcs; vcs];
         for range in &spec.classes {
             for vc in range.first..range.first + range.count {
-                allowed[usize::from(vc)] = ((1u32 << range.count) - 1 << range.first) as u16;
+                allowed[usize::from(vc)] = (((1u32 << range.count) - 1) << range.first) as u16;
             }
         }
         let sources = (0..vcs).map(|vc| {
@@ -207,20 +207,23 @@ impl<const W: usize> Routers<W> {
         self.all[router].wanted.set(out);
     }
 
-    /// A credit for an output channel.
+    /// A credit for an output channel. Says whether that lets anybody do something.
     #[inline]
-    pub(super) fn credit(&mut self, router: usize, channel: usize) {
+    pub(super) fn credit(&mut self, router: usize, channel: usize) -> bool {
         let output = &mut self.outputs[router * self.channels + channel];
         output.credits += 1;
         debug_assert!(output.credits <= self.capacity, "router {router}: channel {channel} has more credits than places");
         if output.credits > 1 {
-            return;
+            return false;
         }
         let (vc, owner) = (self.vc_of[channel], usize::from(output.owner));
         let port = &mut self.output_ports[router * self.ports + usize::from(self.port_of[channel])];
         port.credited |= 1 << vc;
-        if port.free >> vc & 1 == 0 && self.inputs[router * self.channels + owner].len > 0 {
+        let held = port.free >> vc & 1 == 0;
+        if held && self.inputs[router * self.channels + owner].len > 0 {
             self.all[router].ready.set(owner);
+            return true;
         }
+        !held && !port.want.is_empty()
     }
 }

@@ -106,8 +106,8 @@ fn a_flow_is_as_fast_as_its_credits_come_back() {
 fn packets_of_five_flits_wait_for_credits_that_four_places_lack() {
     let spec = NetworkSpec::new(MESH);
     let (mut net, mut now) = (network(&spec), Cycle(0));
-    // The fifth flit follows the head by 4 cycles, and a head's place is used again after 6 at the last router, 7 at others: the
-    // wait is the same for any way, since whoever waited once comes late enough for the next credit.
+    // The fifth flit waits until the head's place is free again. That costs it two cycles in all, whatever the way: flits
+    // behind a head need no virtual channel and so have a cycle to spare at every router.
     let measured: Vec<u64> = [0, 1, 2, 5].iter().map(|to| alone(&mut net, &mut now, 0, *to, 5)).collect();
     assert_eq!(measured, [1, 2, 3, 6].map(|routers| 2 + 4 * routers + 4 + 2));
 }
