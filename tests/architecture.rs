@@ -22,14 +22,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc"]),
     ("report", &["base", "stats", "config"]),
-    ("study", &["base", "stats", "config", "frontend", "policy::registry", "engine", "report"]),
-    ("cli", &["base", "config", "stats", "frontend", "control", "policy::registry", "engine", "report", "study", "sync"]),
+    ("study", &["base", "stats", "config", "frontend", "mem::dram", "rig", "policy::registry", "engine", "report"]),
+    (
+        "cli",
+        &["base", "config", "stats", "frontend", "mem::dram", "rig", "control", "policy::registry", "engine", "report", "study", "sync"],
+    ),
     ("main", &["cli"]),
 ];
 
 /// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "control", "policy"];
+const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "rig", "control", "policy"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];

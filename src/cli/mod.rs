@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod dram;
 pub mod exit;
 mod inputs;
 mod interrupt;
@@ -65,6 +66,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Trace(args) => trace::trace(&args),
         Command::Study(args) => study::study(&args),
         Command::Bench(args) => study::bench(&args),
+        Command::Dram(args) => dram::dram(&args),
     }
 }
 
