@@ -128,8 +128,10 @@ impl Controller {
             return [None, queue.oldest(bank).map(|place| (Command::Activate, place))];
         }
         let hit = queue.hit(bank);
+        // With strict order the oldest request must be able to close a row that others want.
+        let protects = self.policy.protect_hits && self.policy.order == Order::FrFcfs;
         let closing = queue.miss(bank).filter(|&miss| {
-            let protected = self.policy.protect_hits && hit.is_some_and(|hit| queue.entry(hit).arrived <= queue.entry(miss).arrived);
+            let protected = protects && hit.is_some_and(|hit| queue.entry(hit).arrived <= queue.entry(miss).arrived);
             self.active >> bank & 1 == 0 && !protected
         });
         [hit.map(|place| (column(self.writing), place)), closing.map(|place| (Command::Precharge, place))]
