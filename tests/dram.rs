@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use warpshard::base::Cycle;
-use warpshard::mem::dram::control::{Access, Controller, Order, Page, Policy};
+use warpshard::mem::dram::control::{Access, Controller, Drain, Order, Page, Policy};
 use warpshard::mem::dram::standard::{Command, Organisation, STANDARDS, Scope, Standard, StandardError, Timing};
 use warpshard::rig::audit::audit;
 use warpshard::rig::dram::{Options, Outcome, run, run_traced};
@@ -259,18 +259,20 @@ proptest! {
         load in prop_oneof![0.01..1.3f64, Just(1.5)],
         refresh: bool,
         closed: bool,
-        policy in 0..3usize,
+        policy in 0..4usize,
         queues in prop_oneof![Just((64, 64)), (1..40u32, 2..40u32)],
     ) {
         let standard = STANDARDS[device];
-        let base = [Policy::RAMULATOR2, Policy::RAMULATOR1, Policy { order: Order::Fcfs, ..Policy::RAMULATOR2 }][policy];
+        let base = [Policy::RAMULATOR2, Policy::RAMULATOR1, Policy::DRAMSIM3, Policy { order: Order::Fcfs, ..Policy::RAMULATOR2 }][policy];
         let policy = Policy {
             refresh,
             page: if closed { Page::Closed } else { Page::Open },
             read_queue: queues.0,
             write_queue: queues.1,
-            drain_above: queues.1 * 4 / 5,
-            drain_below: queues.1.div_ceil(5),
+            drain: match base.drain {
+                Drain::Marks { .. } => Drain::Marks { above: queues.1 * 4 / 5, below: queues.1.div_ceil(5) },
+                batch => batch,
+            },
             ..base
         };
         let requests = 1500;
@@ -280,6 +282,7 @@ proptest! {
         let bursts: u64 = outcome.banks.iter().map(|bank| bank.reads + bank.writes).sum();
         let columns = commands.iter().filter(|issued| issued.command.is_column()).count() as u64;
         prop_assert_eq!(bursts, columns);
+        prop_assert!(columns <= requests);
         if refresh {
             let cycles = commands.last().map_or(0, |issued| issued.at.0);
             let refreshes = commands.iter().filter(|issued| issued.command == Command::Refresh).count() as u64;

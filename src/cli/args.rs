@@ -256,6 +256,8 @@ pub enum ControllerName {
     Ramulator2,
     /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
     Ramulator1,
+    /// What of DRAMsim3 is a policy: queues of 32, writes posted and drained in batches, refresh bank by bank.
+    Dramsim3,
     /// First come, first served, otherwise as ramulator2.
     Fcfs,
 }

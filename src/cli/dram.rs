@@ -34,6 +34,7 @@ fn options(args: &DramArgs, load: f64) -> Options {
     let policy = match args.controller {
         ControllerName::Ramulator2 => Policy::RAMULATOR2,
         ControllerName::Ramulator1 => Policy::RAMULATOR1,
+        ControllerName::Dramsim3 => Policy::DRAMSIM3,
         ControllerName::Fcfs => Policy { order: Order::Fcfs, protect_hits: false, ..Policy::RAMULATOR2 },
     };
     let page = if args.closed_page { Page::Closed } else { Page::Open };

@@ -166,9 +166,7 @@ fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> 
     let (name, policy) = match (simulator, device) {
         ("ramulator2", "gddr6") => ("gddr6-14g", Policy::RAMULATOR2),
         ("ramulator2", "hbm2") => ("hbm2-2000", Policy::RAMULATOR2),
-        ("dramsim3", "gddr5") => {
-            ("gddr5-6g", Policy { read_queue: 32, write_queue: 32, drain_above: 31, drain_below: 1, ..Policy::RAMULATOR2 })
-        }
+        ("dramsim3", "gddr5") => ("gddr5-6g", Policy::DRAMSIM3),
         _ => return None,
     };
     Standard::named(name).map(|standard| (standard, policy))

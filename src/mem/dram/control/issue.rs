@@ -25,6 +25,7 @@ impl Controller {
         }
         if command.is_column() {
             let entry = queue.remove(place);
+            self.batch = self.batch.saturating_sub(u32::from(self.writing));
             self.issue_column(now, bank, entry);
             return;
         }
@@ -37,6 +38,7 @@ impl Controller {
             return;
         }
         let entry = queue.remove(place);
+        self.batch = self.batch.saturating_sub(u32::from(self.writing));
         self.note(now, command, bank, row);
         self.timers.issue_bank(bank, command, now);
         self.counters.activates += 1;
@@ -73,6 +75,15 @@ impl Controller {
         }
     }
 
+    /// Closes the row of one bank for a refresh.
+    pub(super) fn issue_close(&mut self, now: u64, bank: usize) {
+        self.note(now, Command::Precharge, bank, 0);
+        self.timers.issue_bank(bank, Command::Precharge, now);
+        self.counters.precharges += 1;
+        self.bank_counters[bank].precharges += 1;
+        self.set_row(bank, None);
+    }
+
     fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
         let write = entry.access.write;
         let closes = self.policy.page == Page::Closed && self.is_last(bank);
@@ -88,7 +99,9 @@ impl Controller {
         if write {
             self.counters.writes += 1;
             self.bank_counters[bank].writes += 1;
-            self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(now) });
+            if !self.policy.posted_writes {
+                self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(now) });
+            }
         } else {
             self.counters.reads += 1;
             self.bank_counters[bank].reads += 1;

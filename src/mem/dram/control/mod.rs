@@ -13,6 +13,8 @@ mod issue;
 mod pick;
 mod policy;
 mod queue;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ use queue::{Entry, Queue};
 use timers::Timers;
 
 pub use counters::{BankCounters, ControlCounters};
-pub use policy::{Order, Page, Policy};
+pub use policy::{Drain, Order, Page, Policy, RefreshClose};
 
 /// What a requester wants of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,8 @@ pub struct Controller {
     reads: Queue,
     writes: Queue,
     writing: bool,
+    /// Writes left of the batch that is drained.
+    batch: u32,
     /// Banks with an open row.
     open: u64,
     /// Column commands since the row was opened.
@@ -121,6 +125,7 @@ impl Controller {
             reads: Queue::new(policy.read_queue, banks),
             writes: Queue::new(policy.write_queue, banks),
             writing: false,
+            batch: 0,
             open: 0,
             columns: vec![0; banks as usize].into(),
             opened: vec![(Entry::default(), 0); banks as usize].into(),
@@ -200,6 +205,9 @@ impl Controller {
             self.orders += 1;
             let queue = if access.write { &mut self.writes } else { &mut self.reads };
             queue.push(access, now.0, self.orders);
+            if access.write && self.policy.posted_writes {
+                self.done.push_back(Done { access, arrived: now, at: Cycle(now.0 + 1) });
+            }
         }
         self.wake = self.wake.min(now.0 + 1);
         true

@@ -3,7 +3,7 @@
 use crate::mem::dram::standard::Command;
 
 use super::queue::{Place, Queue};
-use super::{Controller, Order};
+use super::{Controller, Drain, Order, RefreshClose};
 
 /// A command that could go out.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +60,23 @@ impl Controller {
     /// The next command towards a refresh: closing all rows, unless a request still needs one, then the refresh.
     fn pick_refresh(&mut self, now: u64, pseudo_channel: u32, next: &mut u64) -> bool {
         let banks = self.banks_of(pseudo_channel);
-        let command = if self.open & banks != 0 { Command::PrechargeAll } else { Command::Refresh };
-        if command == Command::PrechargeAll && self.active & banks != 0 {
+        let open = self.open & banks;
+        if open != 0 && self.policy.refresh_close == RefreshClose::EachBank {
+            let mut left = open & !self.active;
+            while left != 0 {
+                let bank = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let ready = self.timers.bank_ready(bank, Command::Precharge);
+                if ready <= now {
+                    self.issue_close(now, bank);
+                    return true;
+                }
+                *next = (*next).min(ready);
+            }
+            return false;
+        }
+        let command = if open != 0 { Command::PrechargeAll } else { Command::Refresh };
+        if open != 0 && self.active & banks != 0 {
             return false;
         }
         let ready = self.timers.wide_ready(pseudo_channel as usize, command);
@@ -78,12 +93,20 @@ impl Controller {
         (u64::MAX >> (64 - self.span)) << (pseudo_channel * self.span)
     }
 
-    /// Writes are drained in batches: from the high mark, or without reads, down to the low mark.
+    /// Chooses between reads and writes; the same queues give the same answer however often it is asked.
     #[inline]
     fn choose_direction(&mut self) {
         let (reads, writes) = (self.reads.len(), self.writes.len());
-        self.writing =
-            if self.writing { !(writes < self.policy.drain_below && reads != 0) } else { writes > self.policy.drain_above || reads == 0 };
+        self.writing = match self.policy.drain {
+            Drain::Marks { below, .. } if self.writing => !(writes < below && reads != 0),
+            Drain::Marks { above, .. } => writes > above || reads == 0,
+            Drain::Batch { idle } => {
+                if self.batch == 0 && (self.writes.is_full() || reads == 0 && writes >= idle) {
+                    self.batch = writes;
+                }
+                self.batch > 0
+            }
+        };
     }
 
     /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.

@@ -25,6 +25,7 @@ pub(super) const DDR4_2400R: Standard = Standard {
         tRRDL: 6,
         tFAW: 26,
         t32AW: 0,
+        tPPD: 0,
         tRTP: 9,
         tWR: 18,
         tWTRS: 3,

@@ -25,6 +25,7 @@ pub(super) const GDDR6_14G: Standard = Standard {
         tRRDL: 8,
         tFAW: 29,
         t32AW: 0,
+        tPPD: 1,
         tRTP: 4,
         tWR: 27,
         tWTRS: 9,

@@ -25,6 +25,7 @@ pub(super) const HBM2_2000: Standard = Standard {
         tRRDL: 4,
         tFAW: 15,
         t32AW: 0,
+        tPPD: 0,
         tRTP: 5,
         tWR: 16,
         tWTRS: 6,

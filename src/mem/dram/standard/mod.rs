@@ -83,6 +83,8 @@ pub struct Timing {
     pub tFAW: u32,
     /// Window in which at most 32 activates fall.
     pub t32AW: u32,
+    /// Precharge to precharge, other bank.
+    pub tPPD: u32,
     /// Read to precharge, same bank.
     pub tRTP: u32,
     /// Last write data to precharge, same bank.

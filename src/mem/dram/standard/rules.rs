@@ -75,6 +75,7 @@ use Scope::{Bank, BankGroup, Channel, PseudoChannel};
 
 const READS: &[Command] = &[Read, ReadPrecharge];
 const WRITES: &[Command] = &[Write, WritePrecharge];
+const CLOSES: &[Command] = &[Precharge, PrechargeAll];
 const ROW: &[Command] = &[Activate, Precharge, PrechargeAll, Refresh];
 const AFTER_REFRESH: &[Command] = &[Precharge, PrechargeAll, Read, Write, ReadPrecharge, WritePrecharge, Refresh];
 
@@ -99,6 +100,7 @@ pub(super) fn rules(t: &Timing) -> Vec<Rule> {
         Rule { window: 32, ..rule(PseudoChannel, &[Activate], &[Activate], t.t32AW) },
         rule(PseudoChannel, &[Activate], &[PrechargeAll], after_activate(t.tRAS)),
         rule(PseudoChannel, &[PrechargeAll], &[Activate], to_activate(t.tRP)),
+        rule(PseudoChannel, CLOSES, CLOSES, t.tPPD),
         rule(PseudoChannel, &[Activate], &[Refresh], after_activate(t.tRC)),
         rule(PseudoChannel, &[Precharge, PrechargeAll], &[Refresh], t.tRP),
         rule(PseudoChannel, &[ReadPrecharge], &[Refresh], t.tRTP + t.tRP),
