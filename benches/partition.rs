@@ -16,7 +16,7 @@ use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 const SECTORS: u64 = 8192;
 const EPOCH: u64 = 40;
 const PORTS: PartitionPorts =
-    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30) };
+    PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
 /// The addresses of the first partition's sectors, from 0 on.
 fn addresses(machine: &Machine, count: usize) -> Vec<Addr> {

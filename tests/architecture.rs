@@ -23,14 +23,31 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
     ("report", &["base", "stats", "config"]),
-    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc"]),
-    ("study", &["base", "stats", "config", "frontend", "noc", "policy::registry", "engine", "report", "rig"]),
-    ("cli", &["base", "config", "stats", "frontend", "control", "noc", "policy::registry", "engine", "report", "rig", "study", "sync"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
+    ("study", &["base", "stats", "config", "frontend", "mem::dram", "noc", "policy::registry", "engine", "report", "rig"]),
+    (
+        "cli",
+        &[
+            "base",
+            "config",
+            "stats",
+            "frontend",
+            "mem::dram",
+            "noc",
+            "control",
+            "policy::registry",
+            "engine",
+            "report",
+            "rig",
+            "study",
+            "sync",
+        ],
+    ),
     ("main", &["cli"]),
 ];
 
 /// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "control", "policy"];
+const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "rig", "control", "policy"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];

@@ -337,3 +337,38 @@ fn an_interrupted_run_is_complete_up_to_its_cycle_and_can_be_repeated() {
     let expected = read(&out, "stats.json").replace("\"ended_by\": \"interrupted\"", "\"ended_by\": \"max_cycles\"");
     assert_eq!(read(&again, "stats.json"), expected);
 }
+
+#[test]
+fn the_dram_rig_prints_its_figures_and_writes_sweeps() {
+    let output = warpshard(&["dram", "--standard", "hbm2-2000", "--load", "0.1", "--requests", "2200", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let value: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!((value["achieved_frac_of_peak"].as_f64().unwrap() - 0.1).abs() < 0.001);
+    assert!((value["avg_read_lat_mc_cycles"].as_f64().unwrap() - 17.875).abs() < 0.05);
+    assert!((value["avg_read_lat_total_cycles"].as_f64().unwrap() - 16.875).abs() < 0.05);
+    assert!((value["row_hit_rate"].as_f64().unwrap() - 31.0 / 32.0).abs() < 0.01);
+    assert!(value["requests_per_host_second"].as_f64().unwrap() > 0.0);
+    assert_eq!(value["banks"].as_array().unwrap().len(), 32);
+
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("sweep");
+    let output = warpshard(&["dram", "--pattern", "random", "--requests", "1100", "--sweep", "--out", out.to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let table = std::fs::read_to_string(out.join("table.csv")).unwrap();
+    assert!(table.starts_with("load,achieved_frac_of_peak,") && table.lines().count() > 10, "{table}");
+    assert!(out.join("latency.svg").is_file() && out.join("latency.png").is_file());
+}
+
+#[test]
+fn unknown_dram_names_list_the_known_ones() {
+    for (arguments, known) in [
+        (["--standard", "gddr9"], "ddr4-2400r, gddr5-6000, gddr5-6g, gddr5-fermi, gddr5-hetero, gddr6-14g, hbm2-2000"),
+        (["--pattern", "zigzag"], "seq_bg, seq_row, random, conf1, conf4, confN, pingpong"),
+        (["--writes", "1.5"], "a number from 0 to 1"),
+        (["--refresh", "maybe"], "[possible values: on, off]"),
+    ] {
+        let output = warpshard(&["dram", arguments[0], arguments[1]]);
+        assert_eq!(code(&output), 2, "{arguments:?}");
+        assert!(stderr(&output).contains(known), "{arguments:?}: {}", stderr(&output));
+    }
+}

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod dram;
 pub mod exit;
 mod import;
 mod inputs;
@@ -70,6 +71,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Study(args) => study::study(&args),
         Command::Bench(args) => study::bench(&args),
         Command::Noc(args) => noc::noc(&args),
+        Command::Dram(args) => dram::dram(&args),
     }
 }
 

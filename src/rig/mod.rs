@@ -1,3 +1,10 @@
-//! Stand-alone drivers of single models, for users who want a latency or a bandwidth without a machine around it.
+//! Test stands: single models driven by synthetic load, as users and studies compare them with other simulators.
+//!
+//! Thin over the models that machines are built from, and deterministic: the same options give the same figures.
 
+pub mod audit;
+pub mod dram;
 pub mod noc;
+mod pattern;
+
+pub use pattern::{PATTERNS, Pattern};

@@ -6,8 +6,11 @@
 
 mod bank;
 mod channel;
+pub mod control;
 mod latency;
+pub mod mapping;
 mod scheduler;
+pub mod standard;
 #[cfg(test)]
 mod tests;
 mod timing;
