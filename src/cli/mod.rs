@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod cpu;
 pub mod exit;
 mod inputs;
 mod interrupt;
@@ -64,6 +65,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Study(args) => study::study(&args),
+        Command::Cpu(args) => cpu::cpu(&args),
         Command::Bench(args) => study::bench(&args),
     }
 }

@@ -1,5 +1,6 @@
 //! One CPU core on one memory: the core runs until it sends, the memory catches up, and answers go back.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::base::{ClockDomain, CpuId, Cycle, LinkId, SmId, Tick, UnitId};
@@ -20,6 +21,29 @@ pub enum CpuMemory {
     Ideal,
     /// Data is there this many cycles after the request, whatever else is under way; at least 1.
     Fixed(u64),
+}
+
+impl CpuMemory {
+    /// Reads "ideal", "fixed:N" or the name of a DRAM standard.
+    ///
+    /// # Errors
+    /// When the text is none of these; the message lists them.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "ideal" {
+            return Ok(Self::Ideal);
+        }
+        let fixed = text.strip_prefix("fixed:").and_then(|cycles| cycles.parse().ok()).filter(|&cycles| cycles >= 1);
+        fixed.map(Self::Fixed).ok_or_else(|| "expected \"ideal\" or \"fixed:N\" with a latency of at least 1 cycle".to_owned())
+    }
+}
+
+impl fmt::Display for CpuMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ideal => f.write_str("ideal"),
+            Self::Fixed(latency) => write!(f, "fixed:{latency}"),
+        }
+    }
 }
 
 /// How to run.

@@ -1,7 +1,7 @@
 //! An endless stream of instructions with the statistics of a profile.
 //!
 //! Three kinds of access: hot ones, which hit in the L1 (8 KB at random); near ones, which miss there and hit in the L2
-//! (64 KB, one line after the other); far ones, which miss in both, because each line comes back only after the whole
+//! (48 KB, one line after the other); far ones, which miss in both, because each line comes back only after the whole
 //! working set. So the misses per instruction follow from how often a far access is made, whatever the caches' details.
 
 use crate::base::{Addr, LINE_BYTES, Rng};
@@ -11,7 +11,7 @@ use super::{CpuInst, CpuOp, CpuProfile};
 const HOT: u64 = 0x0040_0000;
 const HOT_LINES: u64 = (8 << 10) / LINE_BYTES;
 const NEAR: u64 = 0x0080_0000;
-const NEAR_LINES: u64 = (64 << 10) / LINE_BYTES;
+const NEAR_LINES: u64 = (48 << 10) / LINE_BYTES;
 const STREAMS: u64 = 0x1_0000_0000;
 const SCATTER: u64 = 0x10_0000_0000;
 
