@@ -20,18 +20,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("noc", &["base", "protocol", "stats", "config"]),
     ("gpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
     ("cpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
-    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     ("report", &["base", "stats", "config"]),
-    ("study", &["base", "stats", "config", "frontend", "policy::registry", "engine", "report", "rig"]),
-    ("cli", &["base", "config", "stats", "frontend", "control", "policy::registry", "engine", "report", "rig", "study", "sync"]),
+    ("study", &["base", "stats", "config", "frontend", "mem::dram", "rig", "policy::registry", "engine", "report"]),
+    (
+        "cli",
+        &["base", "config", "stats", "frontend", "mem::dram", "rig", "control", "policy::registry", "engine", "report", "study", "sync"],
+    ),
     ("main", &["cli"]),
 ];
 
 /// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "control", "policy"];
+const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::mem::dram::standard::{STANDARDS, Standard};
 use crate::rig::cpu::CpuMemory;
+use crate::rig::{PATTERNS, Pattern};
 
 use super::exit;
 
@@ -49,6 +51,8 @@ pub enum Command {
     Cpu(CpuArgs),
     /// Measure how fast this host simulates the standard set of traces.
     Bench(BenchArgs),
+    /// Run one DRAM channel alone under synthetic load.
+    Dram(DramArgs),
     /// List the exit codes.
     #[command(long_about = exit::table())]
     ExitCodes,
@@ -171,6 +175,8 @@ pub enum StudyName {
     AccelSim,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
+    /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
+    Dram,
 }
 
 const CPU_HELP: &str = "\
@@ -242,6 +248,91 @@ pub struct BenchArgs {
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
+}
+
+const DRAM_HELP: &str = "\
+Requests arrive at a fixed rate and wait in an unbounded queue when the controller is full; the first eleventh warms up.
+
+Examples:
+  warpshard dram --standard gddr6-14g --pattern random --load 0.2
+  warpshard dram --standard hbm2-2000 --pattern seq_bg --writes 0.5 --load 0.8 --refresh on --json
+  warpshard dram --standard gddr5-6g --pattern random --sweep --out results/gddr5";
+
+/// Options of `dram`.
+#[derive(Args, Debug)]
+#[command(after_help = DRAM_HELP)]
+pub struct DramArgs {
+    /// The device; a wrong name lists all.
+    #[arg(long, value_name = "NAME", default_value = "gddr6-14g", value_parser = standard)]
+    pub standard: &'static Standard,
+    /// The stream of requests; a wrong name lists all.
+    #[arg(long, value_name = "NAME", default_value = "seq_bg", value_parser = pattern)]
+    pub pattern: Pattern,
+    /// Fraction of the requests that write.
+    #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = fraction)]
+    pub writes: f64,
+    /// Requests that arrive, as a fraction of what the data bus can move; above 1 saturates.
+    #[arg(long, value_name = "F", default_value_t = 0.5, value_parser = load)]
+    pub load: f64,
+    /// Whether banks are refreshed.
+    #[arg(long, value_name = "on|off", default_value = "off")]
+    pub refresh: OnOff,
+    /// Requests, with those that warm up.
+    #[arg(long, value_name = "N", default_value_t = 220_000, value_parser = clap::value_parser!(u64).range(11..=u64::from(u32::MAX)))]
+    pub requests: u64,
+    /// The controller's policy.
+    #[arg(long, value_name = "NAME", default_value = "ramulator2")]
+    pub controller: ControllerName,
+    /// Close a row with the last request that wants it.
+    #[arg(long)]
+    pub closed_page: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Run loads from 0.05 to 1.2 and write a table and a latency-load plot.
+    #[arg(long, conflicts_with_all = ["load", "json"])]
+    pub sweep: bool,
+    /// The sweep's result folder [default: results/dram-STANDARD-PATTERN, replaced].
+    #[arg(long, value_name = "DIR", requires = "sweep")]
+    pub out: Option<PathBuf>,
+}
+
+/// A switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnOff {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// A controller's policy by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControllerName {
+    /// Ramulator 2.1: FR-FCFS that protects row hits, queues of 64.
+    Ramulator2,
+    /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
+    Ramulator1,
+    /// First come, first served, otherwise as ramulator2.
+    Fcfs,
+}
+
+fn standard(text: &str) -> Result<&'static Standard, String> {
+    let known: Vec<&str> = STANDARDS.iter().map(|standard| standard.name).collect();
+    Standard::named(text).ok_or_else(|| format!("known standards: {}", known.join(", ")))
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let known: Vec<&str> = PATTERNS.iter().map(|(name, _)| *name).collect();
+    Pattern::named(text).ok_or_else(|| format!("known patterns: {}", known.join(", ")))
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value| (1e-6..=16.0).contains(value)).ok_or_else(|| "a number from 0.000001 to 16".to_owned())
 }
 
 /// Options of `list`.

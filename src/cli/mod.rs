@@ -6,6 +6,7 @@
 pub mod args;
 mod check;
 mod cpu;
+mod dram;
 pub mod exit;
 mod inputs;
 mod interrupt;
@@ -67,6 +68,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Study(args) => study::study(&args),
         Command::Cpu(args) => cpu::cpu(&args),
         Command::Bench(args) => study::bench(&args),
+        Command::Dram(args) => dram::dram(&args),
     }
 }
 

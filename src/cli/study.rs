@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::Destination;
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch};
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch, dram};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -19,6 +19,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+        StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
 }

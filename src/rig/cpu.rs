@@ -7,12 +7,15 @@ use crate::base::{ClockDomain, CpuId, Cycle, LinkId, SmId, Tick, UnitId};
 use crate::config::cpu::CpuSpec;
 use crate::cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
 use crate::frontend::cpu::CpuStream;
+use crate::mem::dram::standard::{STANDARDS, Standard};
 use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload, Route};
+
+use super::cpu_dram::Dram;
 
 const REQUESTS: LinkId = LinkId(0);
 const REPLY_CREDITS: LinkId = LinkId(1);
-const REPLIES: LinkId = LinkId(2);
-const REQUEST_CREDITS: LinkId = LinkId(3);
+pub(super) const REPLIES: LinkId = LinkId(2);
+pub(super) const REQUEST_CREDITS: LinkId = LinkId(3);
 
 /// What the core runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +24,57 @@ pub enum CpuMemory {
     Ideal,
     /// Data is there this many cycles after the request, whatever else is under way; at least 1.
     Fixed(u64),
+    /// One channel of DRAM behind Ramulator 1's controller, and the ratio of the clocks.
+    Dram(&'static Standard, ClockRatio),
+}
+
+/// Cycles of the core and of the DRAM's command clock in the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockRatio {
+    /// Cycles of the core, at least 1.
+    pub core: u32,
+    /// Cycles of the command clock, at least 1.
+    pub dram: u32,
+}
+
+impl ClockRatio {
+    /// The ratio for `standard` when none is given: a core of 3.2 GHz on DDR4-2400 (8:3), of twice the command clock on others.
+    pub fn of(standard: &Standard) -> Self {
+        if standard.name == "ddr4-2400r" { Self { core: 8, dram: 3 } } else { Self { core: 2, dram: 1 } }
+    }
 }
 
 impl CpuMemory {
-    /// Reads "ideal", "fixed:N" or the name of a DRAM standard.
+    /// Reads "ideal", "fixed:N", or the name of a DRAM standard with an optional ratio of the clocks: "ddr4-2400r@8:3".
     ///
     /// # Errors
     /// When the text is none of these; the message lists them.
     pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, ratio) = text.split_once('@').map_or((text, None), |(name, ratio)| (name, Some(ratio)));
+        if let Some(standard) = Standard::named(name) {
+            return match ratio.map(ClockRatio::parse) {
+                None => Ok(Self::Dram(standard, ClockRatio::of(standard))),
+                Some(Some(ratio)) => Ok(Self::Dram(standard, ratio)),
+                Some(None) => Err("after @ belongs core:dram, cycles in the same time, as in ddr4-2400r@8:3".to_owned()),
+            };
+        }
         if text == "ideal" {
             return Ok(Self::Ideal);
         }
         let fixed = text.strip_prefix("fixed:").and_then(|cycles| cycles.parse().ok()).filter(|&cycles| cycles >= 1);
-        fixed.map(Self::Fixed).ok_or_else(|| "expected \"ideal\" or \"fixed:N\" with a latency of at least 1 cycle".to_owned())
+        let names = STANDARDS.iter().map(|standard| standard.name).collect::<Vec<_>>().join(", ");
+        fixed
+            .map(Self::Fixed)
+            .ok_or_else(|| format!("expected \"ideal\", \"fixed:N\" with a latency of at least 1 cycle, or one of {names}"))
+    }
+}
+
+impl ClockRatio {
+    fn parse(text: &str) -> Option<Self> {
+        let (core, dram) = text.split_once(':')?;
+        let (core, dram) = (core.parse().ok()?, dram.parse().ok()?);
+        (1..=1000).contains(&core).then_some(())?;
+        (1..=1000).contains(&dram).then_some(Self { core, dram })
     }
 }
 
@@ -42,6 +83,7 @@ impl fmt::Display for CpuMemory {
         match self {
             Self::Ideal => f.write_str("ideal"),
             Self::Fixed(latency) => write!(f, "fixed:{latency}"),
+            Self::Dram(standard, ratio) => write!(f, "{}@{}:{}", standard.name, ratio.core, ratio.dram),
         }
     }
 }
@@ -89,7 +131,7 @@ impl CpuResult {
 }
 
 /// What takes requests and gives answers.
-trait Memory {
+pub(super) trait Memory {
     /// Credits of a core that starts: for reads or all requests, and for writes where they are apart.
     fn credits(&self) -> (u32, Option<u32>);
     /// Takes a request sent at the core's cycle `at`.
@@ -145,11 +187,11 @@ pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, String> {
     if run.instructions <= run.warm {
         return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm));
     }
-    let mut memory = match run.memory {
-        CpuMemory::Ideal => Fixed { latency: 1, answers: Vec::new(), taken: 0 },
-        CpuMemory::Fixed(latency) => Fixed { latency: latency.max(1), answers: Vec::new(), taken: 0 },
-    };
-    drive(stream, run, &mut memory)
+    match run.memory {
+        CpuMemory::Ideal => drive(stream, run, &mut Fixed { latency: 1, answers: Vec::new(), taken: 0 }),
+        CpuMemory::Fixed(latency) => drive(stream, run, &mut Fixed { latency: latency.max(1), answers: Vec::new(), taken: 0 }),
+        CpuMemory::Dram(standard, ratio) => drive(stream, run, &mut Dram::new(standard, ratio)),
+    }
 }
 
 fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<CpuResult, String> {

@@ -1,3 +1,10 @@
-//! Parts of the machine alone, for users and for comparison with references.
+//! Test stands: single models driven by synthetic load, as users and studies compare them with other simulators.
+//!
+//! Thin over the models that machines are built from, and deterministic: the same options give the same figures.
 
 pub mod cpu;
+mod cpu_dram;
+pub mod dram;
+mod pattern;
+
+pub use pattern::{PATTERNS, Pattern};

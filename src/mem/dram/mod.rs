@@ -6,8 +6,10 @@
 
 mod bank;
 mod channel;
+pub mod control;
 mod latency;
 mod scheduler;
+pub mod standard;
 #[cfg(test)]
 mod tests;
 mod timing;

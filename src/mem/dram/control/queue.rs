@@ -1,0 +1,203 @@
+//! A queue of requests, kept as a list per bank with the oldest request for the open row and the oldest for another.
+
+use super::Access;
+
+const NONE: u16 = u16::MAX;
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) access: Access,
+    /// Cycle in which it arrived.
+    pub(super) arrived: u64,
+    /// Order of arrival, also within a cycle.
+    pub(super) order: u64,
+    /// Whether it was counted as hit, miss or conflict.
+    pub(super) classified: bool,
+    previous: u16,
+    next: u16,
+}
+
+impl Entry {
+    /// A request that waits in no queue.
+    pub(super) fn alone(access: Access, arrived: u64) -> Self {
+        Self { access, arrived, ..Self::default() }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u16,
+    last: u16,
+    /// Oldest request for the open row.
+    hit: u16,
+    /// Oldest request for a row that is not open.
+    miss: u16,
+    /// The open row.
+    open: Option<u32>,
+}
+
+/// Where an entry lies in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u16);
+
+/// Requests of one direction in the order of their arrival.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    entries: Box<[Entry]>,
+    free: u16,
+    lists: Box<[List]>,
+    /// Banks with requests.
+    pub(super) banks: u64,
+    len: u32,
+}
+
+impl Queue {
+    pub(super) fn new(capacity: u32, banks: u32) -> Self {
+        assert!((1..u32::from(NONE)).contains(&capacity), "a DRAM queue of {capacity} requests");
+        let entry = |i: u32| Entry { next: if i + 1 < capacity { i as u16 + 1 } else { NONE }, ..Entry::default() };
+        Self {
+            entries: (0..capacity).map(entry).collect(),
+            free: 0,
+            lists: vec![List { first: NONE, last: NONE, hit: NONE, miss: NONE, open: None }; banks as usize].into(),
+            banks: 0,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.free == NONE
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, place: Place) -> &Entry {
+        &self.entries[usize::from(place.0)]
+    }
+
+    #[inline]
+    pub(super) fn entry_mut(&mut self, place: Place) -> &mut Entry {
+        &mut self.entries[usize::from(place.0)]
+    }
+
+    fn place(at: u16) -> Option<Place> {
+        (at != NONE).then_some(Place(at))
+    }
+
+    /// Oldest request of a bank.
+    #[inline]
+    pub(super) fn oldest(&self, bank: usize) -> Option<Place> {
+        Self::place(self.lists[bank].first)
+    }
+
+    /// Oldest request for the open row of a bank.
+    #[inline]
+    pub(super) fn hit(&self, bank: usize) -> Option<Place> {
+        Self::place(self.lists[bank].hit)
+    }
+
+    /// Oldest request of a bank for a row that is not open.
+    #[inline]
+    pub(super) fn miss(&self, bank: usize) -> Option<Place> {
+        Self::place(self.lists[bank].miss)
+    }
+
+    /// Order of the oldest request of all; `u64::MAX` when there is none.
+    pub(super) fn oldest_order(&self) -> u64 {
+        let mut left = self.banks;
+        let mut oldest = u64::MAX;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            oldest = oldest.min(self.entries[usize::from(self.lists[bank].first)].order);
+        }
+        oldest
+    }
+
+    /// Whether a request for this place waits.
+    pub(super) fn contains(&self, access: &Access) -> bool {
+        let mut at = self.lists[usize::from(access.bank)].first;
+        while at != NONE {
+            let entry = &self.entries[usize::from(at)];
+            if entry.access.row == access.row && entry.access.column == access.column {
+                return true;
+            }
+            at = entry.next;
+        }
+        false
+    }
+
+    /// Takes a request; there is room.
+    pub(super) fn push(&mut self, access: Access, arrived: u64, order: u64) {
+        debug_assert!(!self.is_full(), "a request enters a full DRAM queue at {arrived}");
+        let at = self.free;
+        self.free = self.entries[usize::from(at)].next;
+        let bank = usize::from(access.bank);
+        let list = &mut self.lists[bank];
+        self.entries[usize::from(at)] = Entry { access, arrived, order, classified: false, previous: list.last, next: NONE };
+        let oldest = if list.open == Some(access.row) { &mut list.hit } else { &mut list.miss };
+        if *oldest == NONE {
+            *oldest = at;
+        }
+        match list.last {
+            NONE => list.first = at,
+            last => self.entries[usize::from(last)].next = at,
+        }
+        list.last = at;
+        self.banks |= 1 << bank;
+        self.len += 1;
+    }
+
+    /// Takes a request out.
+    pub(super) fn remove(&mut self, place: Place) -> Entry {
+        let at = place.0;
+        let entry = self.entries[usize::from(at)];
+        let bank = usize::from(entry.access.bank);
+        let list = &mut self.lists[bank];
+        let (hit, miss) = (list.hit == at, list.miss == at);
+        match entry.previous {
+            NONE => list.first = entry.next,
+            previous => self.entries[usize::from(previous)].next = entry.next,
+        }
+        match entry.next {
+            NONE => list.last = entry.previous,
+            next => self.entries[usize::from(next)].previous = entry.previous,
+        }
+        if list.first == NONE {
+            self.banks &= !(1 << bank);
+        }
+        // Older ones of its kind do not exist: the search goes on behind it.
+        if hit {
+            self.lists[bank].hit = self.search(bank, entry.next, true);
+        }
+        if miss {
+            self.lists[bank].miss = self.search(bank, entry.next, false);
+        }
+        self.entries[usize::from(at)].next = self.free;
+        self.free = at;
+        self.len -= 1;
+        entry
+    }
+
+    /// Sets the open row of a bank.
+    pub(super) fn set_open(&mut self, bank: usize, open: Option<u32>) {
+        self.lists[bank].open = open;
+        let first = self.lists[bank].first;
+        self.lists[bank].hit = self.search(bank, first, true);
+        self.lists[bank].miss = self.search(bank, first, false);
+    }
+
+    fn search(&self, bank: usize, from: u16, hit: bool) -> u16 {
+        let open = self.lists[bank].open;
+        let mut at = from;
+        while at != NONE && (open == Some(self.entries[usize::from(at)].access.row)) != hit {
+            at = self.entries[usize::from(at)].next;
+        }
+        at
+    }
+}

@@ -1,0 +1,219 @@
+//! `study dram`: every point that the reference simulators measured, ours beside it.
+//!
+//! A point of Ramulator 2 has bounds; a point of DRAMsim3 has none, since that controller differs by design, and its errors
+//! are shown as they are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::mem::dram::control::Policy;
+use crate::mem::dram::standard::Standard;
+use crate::report::plot::{Form, Plot, Series};
+use crate::rig::Pattern;
+use crate::rig::dram::{Options, Outcome, run as run_point};
+
+use super::{StudyError, StudyOutput};
+
+/// Requests of a point, as the reference measured it: 200 000 after the warm-up.
+const REQUESTS: u64 = 220_000;
+
+/// One measured point.
+#[derive(Clone, Debug)]
+struct Point {
+    simulator: String,
+    device: String,
+    options: Options,
+    achieved: f64,
+    latency: f64,
+    hits: f64,
+}
+
+impl Point {
+    /// What tells the sweeps apart.
+    fn sweep(&self) -> String {
+        let refresh = if self.options.policy.refresh { "ref" } else { "noref" };
+        let writes = self.options.writes;
+        format!("{} {} {refresh} {} {writes:.1}", self.simulator, self.device, self.options.pattern.name())
+    }
+}
+
+/// Errors of a point.
+struct Errors {
+    /// Achieved bandwidth, %.
+    bandwidth: f64,
+    /// Mean read latency in the controller, %; `None` without reads.
+    latency: Option<f64>,
+    /// Row-hit rate, points of a hundred.
+    hits: f64,
+}
+
+impl Errors {
+    fn of(point: &Point, ours: &Outcome) -> Self {
+        let percent = |ours: f64, theirs: f64| (ours / theirs - 1.0) * 100.0;
+        Self {
+            bandwidth: percent(ours.achieved, point.achieved),
+            latency: (point.latency > 0.0).then(|| percent(ours.mean_controller_latency(), point.latency)),
+            hits: (ours.row_hit_rate() - point.hits) * 100.0,
+        }
+    }
+}
+
+/// Bounds of a point of Ramulator 2: bandwidth in %, latency in %, hits in points of a hundred.
+fn bounds(point: &Point, saturated: f64) -> (f64, f64, f64) {
+    let Options { pattern, writes, load, .. } = point.options;
+    // Between these loads an even mix of reads and writes is metastable: the source queue fills or it does not.
+    let knee = pattern == Pattern::SeqBg && writes == 0.5 && (0.8..=0.85).contains(&load);
+    let latency = if knee {
+        f64::INFINITY
+    } else if point.achieved <= 0.9 * saturated {
+        4.0
+    } else {
+        10.0
+    };
+    (2.0, latency, 1.0)
+}
+
+/// Runs all points of `reference`/dram.
+///
+/// # Errors
+/// When the reference cannot be read.
+pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
+    let folder = reference.join("dram");
+    let mut points = Vec::new();
+    for file in ["ramulator2.csv", "dramsim3.csv"] {
+        points.extend(read(&folder.join(file)).map_err(StudyError::Reference)?);
+    }
+    let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
+    let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
+    for point in &points {
+        let most = saturated.entry(point.sweep()).or_default();
+        *most = most.max(point.achieved);
+    }
+    let mut output = StudyOutput::new("dram", "a DRAM channel beside Ramulator 2 and DRAMsim3".into());
+    output.columns(&[
+        "simulator",
+        "device",
+        "refresh",
+        "pattern",
+        "writes",
+        "load",
+        "achieved",
+        "ref",
+        "error %",
+        "latency",
+        "ref",
+        "error %",
+        "hits",
+        "ref",
+        "outside",
+    ]);
+    let mut outside = [0u32; 3];
+    let mut worst: BTreeMap<String, [f64; 3]> = BTreeMap::new();
+    let (mut compared, mut scatter) = (0u32, Vec::new());
+    for (point, ours) in points.iter().zip(&outcomes) {
+        let sweep = point.sweep();
+        let errors = Errors::of(point, ours);
+        let magnitudes = [errors.bandwidth.abs(), errors.latency.unwrap_or(0.0).abs(), errors.hits.abs()];
+        let (bandwidth, latency, hits) = bounds(point, saturated[&sweep]);
+        let misses: Vec<usize> =
+            [bandwidth, latency, hits].iter().zip(&magnitudes).enumerate().filter(|(_, (b, m))| m > b).map(|(i, _)| i).collect();
+        let bounded = point.simulator == "ramulator2";
+        if bounded {
+            compared += 1;
+            misses.iter().for_each(|&i| outside[i] += 1);
+        }
+        let most = worst.entry(sweep).or_default();
+        most.iter_mut().zip(magnitudes).for_each(|(most, magnitude)| *most = most.max(magnitude));
+        if point.latency > 0.0 && ours.reads > 0 {
+            scatter.push((point.latency, ours.mean_controller_latency()));
+        }
+        output.row(vec![
+            point.simulator.clone(),
+            point.device.clone(),
+            if point.options.policy.refresh { "on" } else { "off" }.into(),
+            point.options.pattern.name().into(),
+            format!("{:.2}", point.options.writes),
+            format!("{:.4}", point.options.load),
+            format!("{:.4}", ours.achieved),
+            format!("{:.4}", point.achieved),
+            format!("{:+.2}", errors.bandwidth),
+            format!("{:.2}", ours.mean_controller_latency()),
+            format!("{:.2}", point.latency),
+            errors.latency.map_or_else(|| "-".into(), |error| format!("{error:+.2}")),
+            format!("{:.4}", ours.row_hit_rate()),
+            format!("{:.4}", point.hits),
+            if bounded { misses.iter().map(|&i| ["bandwidth", "latency", "hits"][i]).collect::<Vec<_>>().join("+") } else { "-".into() },
+        ]);
+    }
+    output.figure("points of Ramulator 2 compared", f64::from(compared));
+    output.figure("outside 2 % of its bandwidth", f64::from(outside[0]));
+    output.figure("outside 4 % (10 % near saturation) of its latency", f64::from(outside[1]));
+    output.figure("outside 1 point of its row-hit rate", f64::from(outside[2]));
+    for (sweep, [bandwidth, latency, hits]) in &worst {
+        output.note(format!("{sweep}: at most {bandwidth:.2} % in bandwidth, {latency:.2} % in latency, {hits:.2} points in row hits"));
+    }
+    output.scatter(Plot {
+        title: "Mean read latency in the controller".into(),
+        x: "reference, cycles".into(),
+        y: "warpshard, cycles".into(),
+        form: Form::Scatter,
+        series: vec![Series { name: "one point".into(), points: scatter }],
+    });
+    Ok(output)
+}
+
+/// Which of our standards and policies a device of the reference is.
+fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> {
+    let (name, policy) = match (simulator, device) {
+        ("ramulator2", "gddr6") => ("gddr6-14g", Policy::RAMULATOR2),
+        ("ramulator2", "hbm2") => ("hbm2-2000", Policy::RAMULATOR2),
+        ("dramsim3", "gddr5") => {
+            ("gddr5-6g", Policy { read_queue: 32, write_queue: 32, drain_above: 31, drain_below: 1, ..Policy::RAMULATOR2 })
+        }
+        _ => return None,
+    };
+    Standard::named(name).map(|standard| (standard, policy))
+}
+
+fn read(path: &Path) -> Result<Vec<Point>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let names = [
+        "sim",
+        "device",
+        "refresh",
+        "pattern",
+        "write_frac",
+        "offered_frac_of_peak",
+        "achieved_frac_of_peak",
+        "avg_read_lat_mc_cycles",
+        "row_hit_rate",
+    ];
+    let column = |name: &&str| {
+        header.iter().position(|h| h == name).ok_or_else(|| format!("{}: line 1: there is no column `{name}`", path.display()))
+    };
+    let columns = names.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let point = |(number, line): (usize, &str)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
+        let value = |index: usize| {
+            cell(index).parse::<f64>().map_err(|_| format!("{}: line {}: `{}` is not a number", path.display(), number + 2, cell(index)))
+        };
+        let unknown = |what: &str, index: usize| format!("{}: line {}: unknown {what} `{}`", path.display(), number + 2, cell(index));
+        let (standard, policy) = device(cell(0), cell(1)).ok_or_else(|| unknown("device", 1))?;
+        let pattern = Pattern::named(cell(3)).ok_or_else(|| unknown("pattern", 3))?;
+        let policy = Policy { refresh: cell(2) == "ref", ..policy };
+        Ok(Point {
+            simulator: cell(0).to_owned(),
+            device: cell(1).to_owned(),
+            options: Options { standard, policy, pattern, writes: value(4)?, load: value(5)?, requests: REQUESTS },
+            achieved: value(6)?,
+            latency: value(7)?,
+            hits: value(8)?,
+        })
+    };
+    lines.enumerate().map(point).collect()
+}
