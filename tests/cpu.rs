@@ -1,5 +1,7 @@
 //! One CPU core on ideal and fixed memories: closed forms, goals, invariance of cuts, and the misses of every profile.
 
+use std::path::Path;
+
 use warpshard::base::Addr;
 use warpshard::config::cpu::CpuSpec;
 use warpshard::frontend::cpu::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile, builtin_profiles};
@@ -130,5 +132,26 @@ fn every_profile_misses_as_often_as_the_table_says() {
         let error = result.mpki() / profile.mpki - 1.0;
         println!("{name:12} {:8.2} {:8.3} {:+.3}", profile.mpki, result.mpki(), error);
         assert!(error.abs() < 0.1, "{name}: {:.3} misses per thousand instructions, expected {}", result.mpki(), profile.mpki);
+    }
+}
+
+#[test]
+fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
+    let study = warpshard::study::cpu::run(Path::new("../shared/reference")).unwrap();
+    let largest = study.figure_named(warpshard::study::cpu::LARGEST_ERROR).unwrap();
+    assert!(largest < 5.0, "{}", study.text());
+    assert!(study.column("trace").unwrap().len() >= 26, "{}", study.text());
+}
+
+#[test]
+fn on_dram_too_passing_cycles_in_closed_form_changes_nothing() {
+    for (memory, name) in [("ddr4-2400r", "mcf"), ("gddr5-6000", "swim"), ("gddr5-hetero@5:2", "soplex"), ("gddr5-6g", "namd")] {
+        let stream = || CpuStream::Profile(ProfileStream::new(&builtin_profile(name).unwrap(), 5, 0));
+        for spec in [CpuSpec::hetero(), CpuSpec::ramulator()] {
+            let memory = CpuMemory::parse(memory).unwrap();
+            let plan = CpuRun { spec, memory, warm: 0, instructions: 60_000, skip: true };
+            let stepped = CpuRun { skip: false, ..plan.clone() };
+            assert_eq!(run(stream(), &plan), run(stream(), &stepped), "{name} on {memory} {:?}", plan.spec);
+        }
     }
 }

@@ -173,6 +173,8 @@ pub struct StudyArgs {
 pub enum StudyName {
     /// Net cycles of recorded and generated traces beside Accel-Sim's.
     AccelSim,
+    /// IPC of a CPU core on recorded traces beside Ramulator 1's.
+    Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
@@ -197,7 +199,8 @@ pub struct CpuArgs {
     /// A built-in profile, or a .toml file; `warpshard list profiles` names them.
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
-    /// What the core runs on: "ideal", "fixed:N" (cycles), or a DRAM standard.
+    /// What the core runs on: "ideal", "fixed:N" (a latency in cycles), or a DRAM standard, with the ratio of the core's
+    /// clock to the DRAM's where another is wanted: "ddr4-2400r@8:3".
     #[arg(long, value_name = "MEMORY", value_parser = CpuMemory::parse)]
     pub memory: CpuMemory,
     /// Instructions fetched, executed and retired per cycle [default: 4 for traces, 3 for profiles].

@@ -166,6 +166,9 @@ impl CpuCore {
         CpuSample { counters: self.counters.clone(), warm: self.warm, measured: self.measured }
     }
 
+    /// As `engine::Unit::apply`; nothing can be asked of a core so far.
+    pub fn apply(&mut self, _at: Cycle, (): &()) {}
+
     /// As `engine::Unit::waiting`.
     pub fn waiting(&self) -> Vec<String> {
         if self.can_fetch(self.now) {
