@@ -8,6 +8,8 @@ mod core;
 mod counters;
 mod fetch;
 mod net;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use self::core::{CpuCore, CpuGoals, CpuSample, Mark};
