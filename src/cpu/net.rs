@@ -126,7 +126,8 @@ impl Net {
     /// Takes the credits that came by `now`.
     #[inline]
     pub(super) fn take_credits(&mut self, now: Cycle) {
-        while let Some((_, credit)) = self.credits_coming.pop_front_if(|(at, _)| *at <= now) {
+        while let Some(&(_, credit)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
+            self.credits_coming.pop_front();
             let pool = if self.ports.write_credits.is_some() { usize::from(credit.queue & 1) } else { 0 };
             self.credits[pool] += u32::from(credit.count);
         }
@@ -135,7 +136,8 @@ impl Net {
     /// Takes one reply, and returns the name of a read that is complete with it and its line in the core's own space.
     #[inline]
     pub(super) fn take_reply(&mut self, now: Cycle, out: &mut Outbox) -> Option<(u32, Addr)> {
-        let (_, packet) = self.replies.pop_front_if(|(at, _)| *at <= now)?;
+        let &(_, packet) = self.replies.front().filter(|(at, _)| *at <= now)?;
+        self.replies.pop_front();
         self.freed += 1;
         if self.freed == self.batch {
             let credit = Credit { queue: self.ports.port.0, count: self.freed };
