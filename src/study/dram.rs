@@ -16,9 +16,6 @@ use crate::rig::dram::{Options, Outcome, run as run_point};
 
 use super::{StudyError, StudyOutput};
 
-/// Requests of a point, as the reference measured it: 200 000 after the warm-up.
-const REQUESTS: u64 = 220_000;
-
 /// One measured point.
 #[derive(Clone, Debug)]
 struct Point {
@@ -191,6 +188,7 @@ fn read(path: &Path) -> Result<Vec<Point>, String> {
         "achieved_frac_of_peak",
         "avg_read_lat_mc_cycles",
         "row_hit_rate",
+        "measured_cycles",
     ];
     let column = |name: &&str| {
         header.iter().position(|h| h == name).ok_or_else(|| format!("{}: line 1: there is no column `{name}`", path.display()))
@@ -206,10 +204,12 @@ fn read(path: &Path) -> Result<Vec<Point>, String> {
         let (standard, policy) = device(cell(0), cell(1)).ok_or_else(|| unknown("device", 1))?;
         let pattern = Pattern::named(cell(3)).ok_or_else(|| unknown("pattern", 3))?;
         let policy = Policy { refresh: cell(2) == "ref", ..policy };
+        // How many requests the reference measured, whole thousands; a tenth more warmed it up.
+        let measured = (value(6)? * standard.peak_per_clock() * value(9)? / 1000.0).round() as u64 * 1000;
         Ok(Point {
             simulator: cell(0).to_owned(),
             device: cell(1).to_owned(),
-            options: Options { standard, policy, pattern, writes: value(4)?, load: value(5)?, requests: REQUESTS },
+            options: Options { standard, policy, pattern, writes: value(4)?, load: value(5)?, requests: measured + measured / 10 },
             achieved: value(6)?,
             latency: value(7)?,
             hits: value(8)?,

@@ -8,6 +8,7 @@ mod bank;
 mod channel;
 pub mod control;
 mod latency;
+pub mod mapping;
 mod scheduler;
 pub mod standard;
 #[cfg(test)]

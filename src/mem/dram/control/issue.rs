@@ -102,17 +102,11 @@ impl Controller {
 
     /// Whether nobody else wants the open row of a bank.
     fn is_last(&self, bank: usize) -> bool {
-        self.active >> bank & 1 == 0 && self.reads.hit(bank).is_none() && self.writes.hit(bank).is_none()
+        (self.active | self.reads.hits | self.writes.hits) >> bank & 1 == 0
     }
 
     fn set_row(&mut self, bank: usize, row: Option<u32>) {
-        match row {
-            Some(row) => {
-                self.open |= 1 << bank;
-                self.rows[bank] = row;
-            }
-            None => self.open &= !(1 << bank),
-        }
+        self.open = self.open & !(1 << bank) | u64::from(row.is_some()) << bank;
         self.reads.set_open(bank, row);
         self.writes.set_open(bank, row);
     }

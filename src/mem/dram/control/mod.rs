@@ -72,15 +72,15 @@ pub struct Controller {
     policy: Policy,
     bus: CommandBus,
     timing: Timing,
+    pseudo_channels: u32,
     /// Banks of a pseudo channel.
     span: u32,
     timers: Timers,
     reads: Queue,
     writes: Queue,
     writing: bool,
-    /// Banks with an open row, and the row.
+    /// Banks with an open row.
     open: u64,
-    rows: Box<[u32]>,
     /// Column commands since the row was opened.
     columns: Box<[u32]>,
     /// Requests that have opened their row, by bank, with the order in which they did; and their banks.
@@ -115,13 +115,13 @@ impl Controller {
             policy,
             bus: standard.bus,
             timing: standard.timing,
+            pseudo_channels: o.pseudo_channels,
             span: o.bank_groups * o.banks,
             timers: Timers::new(standard),
             reads: Queue::new(policy.read_queue, banks),
             writes: Queue::new(policy.write_queue, banks),
             writing: false,
             open: 0,
-            rows: vec![0; banks as usize].into(),
             columns: vec![0; banks as usize].into(),
             opened: vec![(Entry::default(), 0); banks as usize].into(),
             active: 0,
@@ -233,7 +233,7 @@ impl Controller {
         if now >= self.next_refresh {
             debug_assert_eq!(now, self.next_refresh, "a refresh is asked for late");
             self.next_refresh += u64::from(self.timing.tREFI);
-            self.refreshing.extend(0..self.rows.len() as u32 / self.span);
+            self.refreshing.extend(0..self.pseudo_channels);
         }
         let (issued, next) = match self.bus {
             CommandBus::Shared => self.slot(now, true, true),

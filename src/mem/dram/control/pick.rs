@@ -86,53 +86,100 @@ impl Controller {
             if self.writing { !(writes < self.policy.drain_below && reads != 0) } else { writes > self.policy.drain_above || reads == 0 };
     }
 
-    /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that allows one.
+    /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
     fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
         let queue = if self.writing { &self.writes } else { &self.reads };
-        let strict = self.policy.order == Order::Fcfs;
-        let oldest = if strict || self.policy.hit_cap.is_some() { queue.oldest_order() } else { 0 };
-        let (mut best, mut fallback): (Option<Candidate>, Option<Candidate>) = (None, None);
-        let mut left = queue.banks;
+        let ordered = self.policy.order == Order::Fcfs || self.policy.hit_cap.is_some();
+        let mut search = Search {
+            controller: self,
+            queue,
+            now,
+            oldest: if ordered { queue.oldest_order() } else { 0 },
+            next: *next,
+            best: None,
+            fallback: None,
+        };
+        for pseudo_channel in 0..self.pseudo_channels {
+            let banks = self.banks_of(pseudo_channel);
+            if columns {
+                search.look(pseudo_channel, queue.hits & banks, column(self.writing));
+            }
+            if rows {
+                search.look(pseudo_channel, queue.banks & banks & !self.open, Command::Activate);
+                search.look(pseudo_channel, queue.misses & banks & self.open & !self.active, Command::Precharge);
+            }
+        }
+        *next = search.next;
+        search.best.or(search.fallback)
+    }
+}
+
+/// A search for the oldest allowed command.
+struct Search<'a> {
+    controller: &'a Controller,
+    queue: &'a Queue,
+    now: u64,
+    /// Order of the oldest request, where the policy asks for it.
+    oldest: u64,
+    /// First cycle that may allow a command that is not allowed now.
+    next: u64,
+    best: Option<Candidate>,
+    /// A hit beyond the cap that nothing is older than.
+    fallback: Option<Candidate>,
+}
+
+impl Search<'_> {
+    /// Looks at one command of all these banks of a pseudo channel.
+    #[inline]
+    fn look(&mut self, pseudo_channel: u32, banks: u64, command: Command) {
+        if banks == 0 {
+            return;
+        }
+        let shared = self.controller.timers.shared_ready(pseudo_channel as usize, command);
+        if shared > self.now {
+            self.next = self.next.min(shared);
+            return;
+        }
+        let mut left = banks;
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
-            for (command, place) in self.wishes(queue, bank).into_iter().flatten() {
-                if !(if command.is_column() { columns } else { rows }) {
-                    continue;
-                }
-                let order = queue.entry(place).order;
-                if strict && order != oldest || best.is_some_and(|best| best.order < order) {
-                    continue;
-                }
-                // Beyond the cap, a hit goes only when nothing is older.
-                let capped = command.is_column() && self.policy.hit_cap.is_some_and(|cap| self.columns[bank] > cap);
-                if capped && order != oldest {
-                    continue;
-                }
-                let ready = self.timers.bank_ready(bank, command);
-                if ready > now {
-                    *next = (*next).min(ready);
-                } else {
-                    let chosen = if capped { &mut fallback } else { &mut best };
-                    *chosen = Some(Candidate { order, bank: bank as u8, command, place });
-                }
-            }
+            self.consider(bank, command);
         }
-        best.or(fallback)
     }
 
-    /// What the requests of a bank ask for: the column command of the oldest hit, and a row command.
     #[inline]
-    fn wishes(&self, queue: &Queue, bank: usize) -> [Option<(Command, Place)>; 2] {
-        if self.open >> bank & 1 == 0 {
-            return [None, queue.oldest(bank).map(|place| (Command::Activate, place))];
+    fn consider(&mut self, bank: usize, command: Command) {
+        let policy = &self.controller.policy;
+        let place = match command {
+            Command::Activate => self.queue.oldest(bank),
+            Command::Precharge => self.queue.miss(bank),
+            _ => self.queue.hit(bank),
+        };
+        let entry = self.queue.entry(place);
+        let strict = policy.order == Order::Fcfs;
+        if strict && entry.order != self.oldest || self.best.is_some_and(|best| best.order < entry.order) {
+            return;
         }
-        let hit = queue.hit(bank);
-        let closing = queue.miss(bank).filter(|&miss| {
-            let protected = self.policy.protect_hits && hit.is_some_and(|hit| queue.entry(hit).arrived <= queue.entry(miss).arrived);
-            self.active >> bank & 1 == 0 && !protected
-        });
-        [hit.map(|place| (column(self.writing), place)), closing.map(|place| (Command::Precharge, place))]
+        // With strict order the oldest request must be able to close a row that others want.
+        if command == Command::Precharge && policy.protect_hits && !strict && self.queue.hits >> bank & 1 != 0 {
+            let hit = self.queue.entry(self.queue.hit(bank));
+            if hit.arrived <= entry.arrived {
+                return;
+            }
+        }
+        // Beyond the cap, a hit goes only when nothing is older.
+        let capped = command.is_column() && policy.hit_cap.is_some_and(|cap| self.controller.columns[bank] > cap);
+        if capped && entry.order != self.oldest {
+            return;
+        }
+        let ready = self.controller.timers.own_ready(bank, command);
+        if ready > self.now {
+            self.next = self.next.min(ready);
+            return;
+        }
+        let chosen = if capped { &mut self.fallback } else { &mut self.best };
+        *chosen = Some(Candidate { order: entry.order, bank: bank as u8, command, place });
     }
 }
 

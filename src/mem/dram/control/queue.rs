@@ -47,8 +47,10 @@ pub(super) struct Queue {
     entries: Box<[Entry]>,
     free: u16,
     lists: Box<[List]>,
-    /// Banks with requests.
+    /// Banks with requests, with requests for their open row, with requests for another row.
     pub(super) banks: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
     len: u32,
 }
 
@@ -61,6 +63,8 @@ impl Queue {
             free: 0,
             lists: vec![List { first: NONE, last: NONE, hit: NONE, miss: NONE, open: None }; banks as usize].into(),
             banks: 0,
+            hits: 0,
+            misses: 0,
             len: 0,
         }
     }
@@ -85,26 +89,22 @@ impl Queue {
         &mut self.entries[usize::from(place.0)]
     }
 
-    fn place(at: u16) -> Option<Place> {
-        (at != NONE).then_some(Place(at))
+    /// Oldest request of a bank of [`Queue::banks`].
+    #[inline]
+    pub(super) fn oldest(&self, bank: usize) -> Place {
+        Place(self.lists[bank].first)
     }
 
-    /// Oldest request of a bank.
+    /// Oldest request for the open row of a bank of [`Queue::hits`].
     #[inline]
-    pub(super) fn oldest(&self, bank: usize) -> Option<Place> {
-        Self::place(self.lists[bank].first)
+    pub(super) fn hit(&self, bank: usize) -> Place {
+        Place(self.lists[bank].hit)
     }
 
-    /// Oldest request for the open row of a bank.
+    /// Oldest request for a row that is not open, of a bank of [`Queue::misses`].
     #[inline]
-    pub(super) fn hit(&self, bank: usize) -> Option<Place> {
-        Self::place(self.lists[bank].hit)
-    }
-
-    /// Oldest request of a bank for a row that is not open.
-    #[inline]
-    pub(super) fn miss(&self, bank: usize) -> Option<Place> {
-        Self::place(self.lists[bank].miss)
+    pub(super) fn miss(&self, bank: usize) -> Place {
+        Place(self.lists[bank].miss)
     }
 
     /// Order of the oldest request of all; `u64::MAX` when there is none.
@@ -140,9 +140,11 @@ impl Queue {
         let bank = usize::from(access.bank);
         let list = &mut self.lists[bank];
         self.entries[usize::from(at)] = Entry { access, arrived, order, classified: false, previous: list.last, next: NONE };
-        let oldest = if list.open == Some(access.row) { &mut list.hit } else { &mut list.miss };
+        let (oldest, banks) =
+            if list.open == Some(access.row) { (&mut list.hit, &mut self.hits) } else { (&mut list.miss, &mut self.misses) };
         if *oldest == NONE {
             *oldest = at;
+            *banks |= 1 << bank;
         }
         match list.last {
             NONE => list.first = at,
@@ -173,10 +175,10 @@ impl Queue {
         }
         // Older ones of its kind do not exist: the search goes on behind it.
         if hit {
-            self.lists[bank].hit = self.search(bank, entry.next, true);
+            self.find(bank, entry.next, true);
         }
         if miss {
-            self.lists[bank].miss = self.search(bank, entry.next, false);
+            self.find(bank, entry.next, false);
         }
         self.entries[usize::from(at)].next = self.free;
         self.free = at;
@@ -188,16 +190,20 @@ impl Queue {
     pub(super) fn set_open(&mut self, bank: usize, open: Option<u32>) {
         self.lists[bank].open = open;
         let first = self.lists[bank].first;
-        self.lists[bank].hit = self.search(bank, first, true);
-        self.lists[bank].miss = self.search(bank, first, false);
+        self.find(bank, first, true);
+        self.find(bank, first, false);
     }
 
-    fn search(&self, bank: usize, from: u16, hit: bool) -> u16 {
+    /// Finds the oldest hit or miss of a bank from an entry on.
+    fn find(&mut self, bank: usize, from: u16, hit: bool) {
         let open = self.lists[bank].open;
         let mut at = from;
         while at != NONE && (open == Some(self.entries[usize::from(at)].access.row)) != hit {
             at = self.entries[usize::from(at)].next;
         }
-        at
+        let list = &mut self.lists[bank];
+        let (oldest, banks) = if hit { (&mut list.hit, &mut self.hits) } else { (&mut list.miss, &mut self.misses) };
+        *oldest = at;
+        *banks = *banks & !(1 << bank) | u64::from(at != NONE) << bank;
     }
 }

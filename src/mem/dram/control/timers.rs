@@ -89,6 +89,19 @@ impl Timers {
         a.max(b).max(c.max(d))
     }
 
+    /// From when on the channel and the pseudo channel allow `command` to any of their banks.
+    #[inline]
+    pub(super) fn shared_ready(&self, pseudo_channel: usize, command: Command) -> u64 {
+        self.ready[0][command as usize].max(self.ready[self.first[1] + pseudo_channel][command as usize])
+    }
+
+    /// From when on the bank group and the bank allow `command`.
+    #[inline]
+    pub(super) fn own_ready(&self, bank: usize, command: Command) -> u64 {
+        let [_, _, group, own] = self.path[bank].map(usize::from);
+        self.ready[group][command as usize].max(self.ready[own][command as usize])
+    }
+
     /// From when on a command to all banks of a pseudo channel is allowed.
     pub(super) fn wide_ready(&self, pseudo_channel: usize, command: Command) -> u64 {
         let levels = (1..LEVELS).flat_map(|level| {
