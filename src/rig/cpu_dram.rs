@@ -8,10 +8,14 @@ use std::collections::VecDeque;
 
 use crate::base::{Addr, Cycle, SECTOR_BYTES};
 use crate::mem::dram::control::{Access, Controller, Policy};
-use crate::mem::dram::standard::{Organisation, Standard};
+use crate::mem::dram::mapping::{Mapping, Place};
+use crate::mem::dram::standard::Standard;
 use crate::protocol::{Credit, MemOp, MemPacket, Payload};
 
 use super::cpu::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
+
+/// The reference's order of address fields.
+const MAPPING: &str = "RoBaRaCoCh";
 
 /// A request in the channel, in bursts.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +28,8 @@ struct Request {
 #[derive(Debug)]
 pub(super) struct Dram {
     controller: Controller,
-    organisation: Organisation,
+    mapping: Mapping,
+    burst_bytes: u64,
     ratio: (u64, u64),
     /// The last command clock that was simulated.
     clock: u64,
@@ -41,7 +46,9 @@ impl Dram {
     pub(super) fn new(standard: &Standard, ratio: ClockRatio) -> Self {
         Self {
             controller: Controller::new(standard, Policy::RAMULATOR1),
-            organisation: standard.organisation,
+            mapping: Mapping::parse(MAPPING, &standard.organisation, 1)
+                .unwrap_or_else(|error| panic!("{MAPPING} does not fit {}: {error}", standard.name)),
+            burst_bytes: u64::from(standard.organisation.burst_bytes),
             ratio: (u64::from(ratio.core), u64::from(ratio.dram)),
             clock: 0,
             requests: Vec::new(),
@@ -62,16 +69,8 @@ impl Dram {
     }
 
     fn access(&self, addr: u64, write: bool, token: u32) -> Access {
-        let o = &self.organisation;
-        let mut rest = addr / u64::from(o.burst_bytes);
-        let mut take = |count: u32| {
-            let digit = rest % u64::from(count);
-            rest /= u64::from(count);
-            digit as u32
-        };
-        let (column, pseudo, group, bank, row) =
-            (take(o.columns), take(o.pseudo_channels), take(o.bank_groups), take(o.banks), take(o.rows));
-        Access { bank: o.bank(pseudo, group, bank) as u8, row, column, write, token }
+        let Place { bank, row, column, .. } = self.mapping.locate(Addr(addr));
+        Access { bank, row, column, write, token }
     }
 
     /// Gives waiting bursts to the controller, as far as it takes them.
@@ -102,11 +101,11 @@ impl Memory for Dram {
         }
         let first = packet.addr.line().0 + u64::from(packet.sectors.0.trailing_zeros()) * SECTOR_BYTES;
         let bytes = u64::from(packet.sectors.count()) * SECTOR_BYTES;
-        let burst = u64::from(self.organisation.burst_bytes);
+        let burst = self.burst_bytes;
         let (begin, end) = (first / burst, (first + bytes).div_ceil(burst));
         self.requests[token as usize] = Some(Request { packet, bursts: (end - begin) as u32 });
         for burst_number in begin..end {
-            let access = self.access(Addr(burst_number * burst).0, write, token);
+            let access = self.access(burst_number * burst, write, token);
             self.waiting.push_back(access);
         }
         self.push_waiting();
