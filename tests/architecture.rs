@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mem", &["base", "protocol", "stats", "config"]),
     ("noc", &["base", "protocol", "stats", "config"]),
     ("gpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
+    ("cpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
@@ -47,7 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "rig", "control", "policy"];
+const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::mem::dram::standard::{STANDARDS, Standard};
 use crate::noc::mesh::{Pipeline, Topology};
+use crate::rig::cpu::CpuMemory;
 use crate::rig::{PATTERNS, Pattern};
 
 use super::exit;
@@ -49,6 +50,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Run an experiment and compare it with a reference.
     Study(StudyArgs),
+    /// Run one CPU core on one memory.
+    Cpu(CpuArgs),
     /// Measure how fast this host simulates the standard set of traces.
     Bench(BenchArgs),
     /// Measure latency and throughput of a network alone under synthetic traffic.
@@ -179,12 +182,69 @@ pub struct StudyArgs {
 pub enum StudyName {
     /// Net cycles of recorded and generated traces beside Accel-Sim's.
     AccelSim,
+    /// IPC of a CPU core on recorded traces beside Ramulator 1's.
+    Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
     Dram,
+}
+
+const CPU_HELP: &str = "\
+Traces were filtered by caches, so that the core has none, and works as Ramulator's: 4-wide, 128 entries. Profiles go
+through private caches of 32 KB and 256 KB on a core that is 3-wide with 128 entries.
+
+Examples:
+  warpshard cpu --trace traces/403.gcc.gz --memory ddr4-2400r
+  warpshard cpu --profile mcf --memory fixed:200 --instructions 10000000 --json";
+
+/// Options of `cpu`.
+#[derive(Args, Debug)]
+#[command(after_help = CPU_HELP)]
+pub struct CpuArgs {
+    /// A memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
+    #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
+    pub trace: Option<PathBuf>,
+    /// A built-in profile, or a .toml file; `warpshard list profiles` names them.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
+    /// What the core runs on: "ideal", "fixed:N" (a latency in cycles), or a DRAM standard, with the ratio of the core's
+    /// clock to the DRAM's where another is wanted: "ddr4-2400r@8:3".
+    #[arg(long, value_name = "MEMORY", value_parser = CpuMemory::parse)]
+    pub memory: CpuMemory,
+    /// Instructions fetched, executed and retired per cycle [default: 4 for traces, 3 for profiles].
+    #[arg(long, value_name = "N")]
+    pub width: Option<u32>,
+    /// Instructions in the window [default: 128].
+    #[arg(long, value_name = "N")]
+    pub window: Option<u32>,
+    /// Instructions in all [default: one pass of a trace, 5 million of a profile after the warm-up].
+    #[arg(long, value_name = "N")]
+    pub instructions: Option<NonZeroU64>,
+    /// Instructions before the measurement.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warm: u64,
+    /// Let each load of the trace wait for the one before it, as in a pointer chase.
+    #[arg(long, requires = "trace")]
+    pub dependent: bool,
+    /// Put the private caches in front of a trace, for one that was not filtered.
+    #[arg(long, requires = "trace")]
+    pub unfiltered: bool,
+    /// Seed of a profile's random choices.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CpuArgs {
+    /// Whether the core has its private caches.
+    pub fn caches(&self) -> bool {
+        self.profile.is_some() || self.unfiltered
+    }
 }
 
 /// Options of `bench`.
@@ -307,6 +367,8 @@ pub enum ListWhat {
     Workloads,
     /// Controllers, with their parameters.
     Policies,
+    /// Built-in profiles of CPU applications.
+    Profiles,
     /// Comparisons with published or measured figures.
     Studies,
     /// Counters of the results, with units and meanings.

@@ -2,6 +2,7 @@
 
 use crate::config::builtin_machines;
 use crate::engine::counter_lists;
+use crate::frontend::cpu::{builtin_profile, builtin_profiles};
 use crate::frontend::model::builtin_names;
 use crate::policy::registry::POLICIES;
 use crate::report::text::{Align, Style, Table};
@@ -16,7 +17,7 @@ use super::output;
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Policies, ListWhat::Studies];
+    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Profiles, ListWhat::Policies, ListWhat::Studies];
     let wanted = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<String> = wanted.iter().map(|&what| section(what)).collect();
     output::print(&sections.join("\n")).map(|()| Exit::Ok)
@@ -30,6 +31,10 @@ fn section(what: ListWhat) -> String {
         }
         ListWhat::Workloads => lines("Kernel models (warpshard run --workload NAME)", builtin_names()),
         ListWhat::Policies => policies(),
+        ListWhat::Profiles => {
+            let profiles: Vec<_> = builtin_profiles().filter_map(|name| builtin_profile(name).ok()).collect();
+            lines("CPU profiles (warpshard cpu --profile NAME)", profiles.iter().map(|p| (p.name.as_str(), p.summary.as_str())))
+        }
         ListWhat::Studies => lines("Studies (warpshard study NAME)", STUDIES.iter().map(|study| (study.name, study.summary))),
         ListWhat::Counters => counters(),
     }

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod cpu;
 mod dram;
 pub mod exit;
 mod import;
@@ -69,6 +70,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Trace(args) => trace::trace(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
+        Command::Cpu(args) => cpu::cpu(&args),
         Command::Bench(args) => study::bench(&args),
         Command::Noc(args) => noc::noc(&args),
         Command::Dram(args) => dram::dram(&args),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::Destination;
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch, dram, noc};
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -18,6 +18,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let reference = &args.traces.reference;
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
+        StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::Noc => noc::run(reference),
         StudyName::Dram => dram::run(reference),

@@ -4,6 +4,7 @@ pub mod accel_sim;
 pub mod bench;
 mod bench_set;
 mod compare;
+pub mod cpu;
 pub mod dispatch;
 pub mod dram;
 pub mod noc;
@@ -28,6 +29,7 @@ pub struct StudyInfo {
 /// All studies.
 pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
+    StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },

@@ -111,6 +111,8 @@ impl Record {
                 self.ctas.push(CtaWord { word, at, sm: notice.sm, kernel: notice.kernel, cta: notice.cta });
                 return Ok(());
             }
+            // Copies of the host fill tags; nobody answers them.
+            (End::Grid, End::Partition(_), Payload::Warm(_)) => return Ok(()),
             _ => return Err("no message for this link"),
         };
         let hop = self.hops.iter_mut().find(|hop| hop.way == way && hop.index == index).ok_or("nobody lives there")?;
@@ -122,7 +124,7 @@ impl Record {
                 }
                 hop.credits.push((at, u64::from(credit.count)));
             }
-            Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) => {}
+            Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
         }
         Ok(())
     }

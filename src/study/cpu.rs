@@ -1,0 +1,123 @@
+//! `study cpu`: instructions per cycle of the recorded CPU traces, ours beside Ramulator 1's, on its two memories.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::config::cpu::CpuSpec;
+use crate::frontend::cpu::{CpuStream, CpuTrace};
+use crate::mem::dram::standard::Standard;
+use crate::report::plot::{Form, Plot, Series};
+use crate::rig::cpu::{ClockRatio, CpuMemory, CpuResult, CpuRun, run as run_core};
+
+use super::{StudyError, StudyOutput};
+
+/// The reference's memories: its name for each, ours, and the ratio of the clocks.
+const MEMORIES: [(&str, &str, ClockRatio); 2] =
+    [("DDR4", "ddr4-2400r", ClockRatio { core: 8, dram: 3 }), ("GDDR5", "gddr5-6000", ClockRatio { core: 2, dram: 1 })];
+
+/// One measured run.
+#[derive(Clone, Debug)]
+struct Row {
+    trace: String,
+    memory: String,
+    instructions: u64,
+    ipc: f64,
+    /// In cycles of the command clock.
+    latency: f64,
+}
+
+/// Runs every trace that is there on both memories.
+///
+/// # Errors
+/// When the reference's results cannot be read, or none of their traces is there.
+pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
+    let folder = reference.join("cpu-traces");
+    let rows = read(&folder.join("ramulator1_ipc.csv")).map_err(StudyError::Reference)?;
+    let results: Vec<(Row, Result<Option<CpuResult>, String>)> =
+        rows.into_par_iter().map(|row| (row.clone(), trace(&folder, &row.trace).map(|path| measure(&path, &row)).transpose())).collect();
+    let mut output = StudyOutput::new("cpu", "IPC of a CPU core on recorded traces, beside Ramulator 1".to_owned());
+    output.columns(&["trace", "memory", "IPC", "reference", "error %", "read latency", "reference latency"]);
+    let mut errors = Vec::new();
+    let mut missing = 0;
+    let mut series = MEMORIES.map(|(name, ..)| Series { name: name.to_owned(), points: Vec::new() });
+    for (row, result) in results {
+        let result = match result {
+            Ok(Some(result)) => result,
+            Ok(None) => {
+                missing += 1;
+                continue;
+            }
+            Err(why) => return Err(StudyError::Input(format!("{} on {}: {why}", row.trace, row.memory))),
+        };
+        let error = (result.ipc() / row.ipc - 1.0) * 100.0;
+        errors.push(error);
+        let Some(at) = MEMORIES.iter().position(|(name, ..)| *name == row.memory) else { continue };
+        series[at].points.push((row.ipc, result.ipc()));
+        let ratio = MEMORIES[at].2;
+        let latency = result.read_latency * f64::from(ratio.dram) / f64::from(ratio.core);
+        let cells = [format!("{:.4}", result.ipc()), format!("{:.4}", row.ipc), format!("{error:+.2}")];
+        let latencies = [format!("{latency:.2}"), format!("{:.2}", row.latency)];
+        output.row([row.trace, row.memory].into_iter().chain(cells).chain(latencies).collect());
+    }
+    if errors.is_empty() {
+        return Err(StudyError::Nothing(format!("no trace of the results is in {}", folder.display())));
+    }
+    output.figure("mean absolute error of the IPC, %", errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64);
+    output.figure(LARGEST_ERROR, errors.iter().fold(0.0, |worst, error| worst.max(error.abs())));
+    if missing > 0 {
+        output.note(format!("{missing} rows of the reference have no trace here"));
+    }
+    output.note("latencies are in cycles of the DRAM's command clock, from the core's sending to its next cycle after the data".to_owned());
+    output.scatter(Plot {
+        title: "IPC beside Ramulator 1".into(),
+        x: "IPC of the reference".into(),
+        y: "IPC of warpshard".into(),
+        form: Form::Scatter,
+        series: series.into(),
+    });
+    Ok(output)
+}
+
+/// Name of the headline figure with the worst row.
+pub const LARGEST_ERROR: &str = "largest error of the IPC, %";
+
+fn measure(path: &Path, row: &Row) -> Result<CpuResult, String> {
+    let (_, standard, ratio) = MEMORIES.iter().find(|(name, ..)| *name == row.memory).ok_or("the reference names an unknown memory")?;
+    let standard = Standard::named(standard).ok_or_else(|| format!("there is no standard {standard}"))?;
+    let trace = CpuTrace::open(path).map_err(|error| error.to_string())?;
+    let stream = CpuStream::Trace(trace.stream(false).map_err(|error| error.to_string())?);
+    let memory = CpuMemory::Dram(standard, *ratio);
+    let plan = CpuRun { spec: CpuSpec::ramulator(), memory, warm: 0, instructions: row.instructions, skip: true };
+    run_core(stream, &plan)
+}
+
+/// The file of a trace, if it is there.
+fn trace(folder: &Path, name: &str) -> Option<PathBuf> {
+    let paths = ["ramulator", "own-kernels"].map(|part| folder.join(part).join(format!("{name}.gz")));
+    paths.into_iter().find(|path| path.is_file())
+}
+
+fn read(path: &Path) -> Result<Vec<Row>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let column = |name: &str| {
+        let at = header.iter().position(|column| *column == name);
+        at.ok_or_else(|| format!("{}: line 1: there is no column `{name}`", path.display()))
+    };
+    let columns = [column("trace")?, column("mem")?, column("instructions")?, column("ipc")?, column("avg_read_lat_dram_cycles")?];
+    let rows = lines.enumerate().map(|(number, line)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
+        let wrong = |index: usize| format!("{}: line {}: `{}` is not a number", path.display(), number + 2, cell(index));
+        Ok(Row {
+            trace: cell(0).to_owned(),
+            memory: cell(1).to_owned(),
+            instructions: cell(2).parse().map_err(|_| wrong(2))?,
+            ipc: cell(3).parse().map_err(|_| wrong(3))?,
+            latency: cell(4).parse().map_err(|_| wrong(4))?,
+        })
+    });
+    rows.collect()
+}

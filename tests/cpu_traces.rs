@@ -1,0 +1,83 @@
+//! Reading CPU traces: the recorded ones, wrapping, and what is refused with which words.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use warpshard::base::Addr;
+use warpshard::frontend::cpu::{CpuInst, CpuOp, CpuStream, CpuTrace};
+
+fn write(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_trace_is_the_same_plain_and_compressed_and_starts_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = b"3 64 0x1000\n0 128\n";
+    for path in [write(folder.path(), "a", text), write(folder.path(), "a.gz", &gzip(text))] {
+        let trace = CpuTrace::open(&path).unwrap();
+        assert_eq!((trace.instructions(), trace.reads(), trace.writebacks()), (5, 2, 1));
+        let mut stream = CpuStream::Trace(trace.stream(true).unwrap());
+        let read = |bubbles, addr| CpuInst { bubbles, addr: Addr(addr), op: CpuOp::Load, dependent: true };
+        let back = CpuInst { bubbles: 0, addr: Addr(0x1000), op: CpuOp::WriteBack, dependent: false };
+        for _ in 0..3 {
+            assert_eq!([(); 3].map(|()| stream.next_inst()), [read(3, 64), back, read(0, 128)]);
+        }
+    }
+}
+
+#[test]
+fn lines_that_lie_across_pieces_of_text_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..40_000u64).map(|i| format!("{} {} {}\n", i % 17, i * 64, i)).collect();
+    let trace = CpuTrace::open(&write(folder.path(), "long.gz", &gzip(lines.as_bytes()))).unwrap();
+    assert_eq!((trace.reads(), trace.writebacks()), (40_000, 40_000));
+    let mut stream = CpuStream::Trace(trace.stream(false).unwrap());
+    for i in 0..40_000u64 {
+        let (read, back) = (stream.next_inst(), stream.next_inst());
+        assert_eq!((read.bubbles, read.addr, back.addr), (i % 17, Addr(i * 64), Addr(i)));
+    }
+    assert_eq!(stream.next_inst().addr, Addr(0));
+}
+
+#[test]
+fn broken_traces_are_refused_with_file_line_and_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = gzip(&b"12 64\n".repeat(100_000));
+    let mut long = b"1 64\n".to_vec();
+    long.extend(std::iter::repeat_n(b'7', 200_000));
+    let cases: [(&str, &[u8], &str); 12] = [
+        ("empty", b"", "empty: the trace is empty"),
+        ("blank", b"1 64\n\n2 64\n", "blank:2: the line is empty"),
+        ("short", b"1 64\n12\n", "short:2: the line has one field"),
+        ("fields", b"1 64 64 64\n", "fields:1: the line has more than three fields"),
+        ("dram", b"0x1000 R\n", "dram:1: the first field is no number of instructions"),
+        ("negative", b"-1 64\n", "negative:1: the first field"),
+        ("address", b"1 64\n1 64\n1 hello\n", "address:3: the second field is no read address"),
+        ("high", b"1 281474976710656\n", "high:1: the second field"),
+        ("back", b"1 64 6x\n", "back:1: the third field is no writeback address"),
+        ("cut.gz", &good[..good.len() / 2], "cut.gz:"),
+        ("plain.gz", b"1 64\n", "plain.gz:1: the file cannot be read"),
+        ("endless", &long, "endless:2: the file cannot be read"),
+    ];
+    for (name, content, begins) in cases {
+        let path = write(folder.path(), name, content);
+        let message = CpuTrace::open(&path).unwrap_err().to_string();
+        let begins = format!("error: {}/{begins}", folder.path().display());
+        assert!(message.starts_with(&begins), "{name}: {message}");
+        for part in ["\n  found: ", "\n  expected: ", "\n  help: "] {
+            assert!(message.contains(part), "{name}: {message}");
+        }
+    }
+    let missing = CpuTrace::open(&folder.path().join("missing.gz")).unwrap_err().to_string();
+    assert!(missing.contains("there is no such file"), "{missing}");
+    assert!(CpuTrace::open(folder.path()).unwrap_err().to_string().contains("it is a folder"));
+}
