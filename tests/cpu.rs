@@ -130,12 +130,12 @@ fn every_profile_misses_as_often_as_the_table_says() {
         let plan = CpuRun { spec: CpuSpec::hetero(), memory, warm, instructions: warm + measured, skip: true };
         let result = run(stream, &plan).unwrap();
         let error = result.mpki() / profile.mpki - 1.0;
-        println!("{name:12} {:8.2} {:8.3} {:+.3}", profile.mpki, result.mpki(), error);
         assert!(error.abs() < 0.1, "{name}: {:.3} misses per thousand instructions, expected {}", result.mpki(), profile.mpki);
     }
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if !reference.join("cpu-traces").is_dir() {

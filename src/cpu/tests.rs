@@ -28,7 +28,7 @@ fn stream(name: &str) -> CpuStream {
             bubbles: [0, 40, 0, 3, 200][i as usize % 5],
             addr: Addr(i * 3 % 1024 * 128),
             op: ops[i as usize % 4],
-            dependent: i % 3 == 0,
+            dependent: i.is_multiple_of(3),
         };
         return CpuStream::List(ListStream::new((0..60).map(inst).collect()));
     }

@@ -212,7 +212,8 @@ mod tests {
     #[test]
     fn each_kind_of_violation_is_found() {
         use Command::{Activate, Precharge, Read, Refresh, Write};
-        let cases: &[(&[(u64, Command, u8, u32)], &str)] = &[
+        type Case<'a> = (&'a [(u64, Command, u8, u32)], &'a str);
+        let cases: &[Case<'_>] = &[
             (&[(1, Activate, 0, 7), (27, Read, 0, 7)], "tRCDRD"),
             (&[(1, Activate, 0, 7), (28, Read, 0, 8)], "row 8 is wanted"),
             (&[(1, Activate, 0, 7), (90, Activate, 0, 8)], "row 7 is open"),
