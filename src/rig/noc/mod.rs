@@ -186,3 +186,35 @@ fn drive<const W: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Meas
         cycles: now,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(load: f64) -> Setup {
+        let network = NetworkSpec::new(Topology::Mesh { columns: 4, rows: 4 });
+        Setup { network, pattern: Pattern::Uniform, flits: 1, load, warm_up: 500, measured: 6000, seed: 3 }
+    }
+
+    #[test]
+    fn an_almost_idle_network_shows_the_latency_of_its_ways() {
+        let result = measure(&setup(0.005)).unwrap();
+        assert!(result.stable && (result.packet_latency - (2.0 + 4.0 * result.routers)).abs() < 0.1, "{result:?}");
+        assert!((result.routers - 3.5).abs() < 0.1 && (result.accepted - 0.005).abs() < 0.001, "{result:?}");
+        assert_eq!(measure(&setup(0.005)), Ok(result));
+    }
+
+    #[test]
+    fn a_network_that_gets_too_much_is_not_stable() {
+        let narrow = NetworkSpec { buffers: 1, ..setup(1.0).network.with_vcs(1) };
+        let overloaded = Setup { network: narrow, flits: 5, ..setup(1.0) };
+        let result = measure(&overloaded).unwrap();
+        assert!(!result.stable && result.accepted < 0.4, "{result:?}");
+    }
+
+    #[test]
+    fn a_load_beyond_one_packet_per_cycle_is_refused() {
+        assert!(measure(&setup(1.5)).is_err());
+        assert!(measure(&setup(0.0)).is_err());
+    }
+}
