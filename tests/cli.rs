@@ -340,7 +340,7 @@ fn an_interrupted_run_is_complete_up_to_its_cycle_and_can_be_repeated() {
 
 #[test]
 fn the_dram_rig_prints_its_figures_and_writes_sweeps() {
-    let output = warpshard(&["dram", "--standard", "hbm2-2000", "--load", "0.1", "--requests", "2200", "--json"]);
+    let output = warpshard(&["dram", "--standard", "hbm2-2000", "--load", "0.1", "--requests", "22000", "--json"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let value: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert!((value["achieved_frac_of_peak"].as_f64().unwrap() - 0.1).abs() < 0.001);
