@@ -3,22 +3,94 @@
 //! `cargo bench --bench engine`. The budget is 2 us per epoch on one thread.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpshard::engine::Settings;
+use warpshard::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
+use warpshard::engine::{Cut, Director, Latency, Plan, PlannedUnit, Settings, Unit, run};
+use warpshard::protocol::{EventKind, Outbox};
 
-#[path = "../tests/ring/mod.rs"]
-mod ring;
+/// Passes the token on in the cycle in which it comes.
+struct Node {
+    link: LinkId,
+    now: Cycle,
+    token: Option<(Cycle, u32)>,
+}
+
+impl Unit for Node {
+    type Payload = u32;
+    type Sample = ();
+    type Decision = ();
+
+    fn deliver(&mut self, _: LinkId, at: Cycle, hops: u32) {
+        self.token = Some((at, hops));
+    }
+
+    fn run(&mut self, until: Cycle, _: bool, out: &mut Outbox<u32>) {
+        if let Some((at, hops)) = self.token.take_if(|(at, _)| *at < until) {
+            match hops {
+                0 => out.event(at, EventKind::RunEnded),
+                _ => out.send(self.link, at, hops - 1),
+            }
+        }
+        self.now = until;
+    }
+
+    fn next_event(&self) -> Cycle {
+        self.token.map_or(Cycle::NEVER, |(at, _)| at)
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        self.now = at;
+    }
+
+    fn sample(&self) {}
+
+    fn apply(&mut self, _: Cycle, (): &()) {}
+
+    fn waiting(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+struct Idle;
+
+impl Director<Node> for Idle {
+    fn next_cut(&self, _: Cycle) -> Option<Cycle> {
+        None
+    }
+
+    fn wants(&self, kind: EventKind) -> bool {
+        kind == EventKind::RunEnded
+    }
+
+    fn at_cut(&mut self, _: &Cut<'_, ()>) -> Vec<(UnitId, ())> {
+        Vec::new()
+    }
+}
+
+const NODES: u16 = 147;
+const HOPS: u32 = 20_000;
+
+fn epochs(threads: usize) -> u64 {
+    let clock = ClockDomain { period: 1 };
+    let mut plan = Plan::new(clock);
+    for id in 0..NODES {
+        let token = (id == 0).then_some((Cycle(0), HOPS));
+        let unit = Node { link: LinkId(id), now: Cycle(0), token };
+        plan.add_unit(PlannedUnit { name: format!("node{id}"), unit, clock, kind: "node", shard: u32::from(id), cost: 1.0 });
+    }
+    for id in 0..NODES {
+        plan.add_link(UnitId(id), UnitId((id + 1) % NODES), Latency::Fixed(Tick(41)));
+    }
+    run(plan, Idle, &Settings { threads, ..Settings::default() }).expect("the ring runs").host.epochs
+}
 
 fn idle_epochs(c: &mut Criterion) {
-    let ring = ring::Ring { nodes: 147, tokens: 1, rounds: 20, latency: 41, ..ring::Ring::default() };
     let mut group = c.benchmark_group("idle epochs of 147 units");
     for threads in [1, 2] {
-        let settings = Settings { threads, ..Settings::default() };
-        let epochs = ring.epochs(&settings);
-        group.throughput(Throughput::Elements(epochs));
-        group.bench_function(format!("{threads} threads, {epochs} epochs"), |b| b.iter(|| ring.epochs(&settings)));
+        group.throughput(Throughput::Elements(epochs(threads)));
+        group.bench_function(format!("{threads} threads"), |b| b.iter(|| epochs(threads)));
     }
     group.finish();
 }
 
-criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = idle_epochs }
+criterion_group! { name = benches; config = Criterion::default().sample_size(10).without_plots(); targets = idle_epochs }
 criterion_main!(benches);

@@ -3,8 +3,11 @@
 //! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
 mod common;
+#[path = "invariance/files.rs"]
+mod files;
 
-use common::{Case, Files, cases, run, run_stopped};
+use common::{Case, cases};
+use files::{Files, run, run_stopped};
 use warpshard::engine::{RunOptions, ShardCut};
 
 fn same(case: &Case, base: &Files, options: RunOptions, what: &str) {

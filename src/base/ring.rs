@@ -18,6 +18,11 @@ impl<T> Ring<T> {
         Self { slots: (0..slots).map(|_| None).collect(), capacity, head: 0, len: 0 }
     }
 
+    /// Bytes of its places.
+    pub fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
     /// Elements in the queue.
     #[inline]
     pub fn len(&self) -> usize {

@@ -3,6 +3,7 @@
 use crate::config::builtin_machines;
 use crate::engine::counter_lists;
 use crate::frontend::model::builtin_names;
+use crate::policy::registry::POLICIES;
 use crate::report::text::{Align, Style, Table};
 use crate::study::STUDIES;
 
@@ -15,7 +16,7 @@ use super::output;
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Studies];
+    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Policies, ListWhat::Studies];
     let wanted = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<String> = wanted.iter().map(|&what| section(what)).collect();
     output::print(&sections.join("\n")).map(|()| Exit::Ok)
@@ -28,9 +29,20 @@ fn section(what: ListWhat) -> String {
             lines("Machines (warpshard run --machine NAME)", machines.iter().map(|m| (m.name, m.summary.as_str())))
         }
         ListWhat::Workloads => lines("Kernel models (warpshard run --workload NAME)", builtin_names()),
+        ListWhat::Policies => policies(),
         ListWhat::Studies => lines("Studies (warpshard study NAME)", STUDIES.iter().map(|study| (study.name, study.summary))),
         ListWhat::Counters => counters(),
     }
+}
+
+/// The controllers, and under each its parameters.
+fn policies() -> String {
+    let rows = POLICIES.iter().flat_map(|policy| {
+        let parameters = policy.parameters.iter().map(|(name, help)| (format!("  {name}"), *help));
+        std::iter::once((policy.name.to_owned(), policy.help)).chain(parameters)
+    });
+    let rows: Vec<_> = rows.collect();
+    lines("Controllers (warpshard run --policy NAME:KEY=VALUE,..)", rows.iter().map(|(name, help)| (name.as_str(), *help)))
 }
 
 /// Every counter of the results, by the component that keeps it as `stats.json` calls it.

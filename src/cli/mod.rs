@@ -10,7 +10,9 @@ mod import;
 mod inputs;
 mod interrupt;
 mod list;
+mod noc;
 mod output;
+mod policies;
 mod progress;
 mod run;
 mod runfile;
@@ -67,6 +69,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
         Command::Bench(args) => study::bench(&args),
+        Command::Noc(args) => noc::noc(&args),
     }
 }
 

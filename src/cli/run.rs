@@ -19,7 +19,7 @@ use super::args::{Epoch, RunArgs};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::progress::ProgressView;
-use super::{interrupt, output, runfile, select};
+use super::{interrupt, output, policies, runfile, select};
 
 /// Where results go when nothing is said.
 const RESULTS: &str = "results";
@@ -117,6 +117,7 @@ fn simulate(
         max_cycles: args.max_cycles.map(NonZeroU64::get),
         interval: args.interval.map(NonZeroU64::get),
         pin: args.pin,
+        controllers: policies::controllers(&args.policy)?,
         stop,
         progress: view.sender(),
         ..RunOptions::default()

@@ -30,6 +30,10 @@ pub(super) fn run_table(args: &RunArgs, origin: &Origin, threads: usize, kernels
     if let Some(wanted) = &args.kernels {
         lines.text("select_kernels", wanted, "command line");
     }
+    if !args.policy.is_empty() {
+        let policies: Vec<String> = args.policy.iter().map(|policy| format!("{policy:?}")).collect();
+        lines.value("policies", format!("[{}]", policies.join(", ")), "command line");
+    }
     lines.head("run.workload");
     lines.text("name", &facts.workload, "the workload");
     lines.value("kernels", kernels, "the workload");

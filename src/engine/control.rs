@@ -63,8 +63,11 @@ pub enum StopReason {
     Interrupted,
 }
 
+/// Decisions with the units that they are for.
+pub(super) type Decisions<U> = Vec<(UnitId, <U as Unit>::Decision)>;
+
 /// Decisions with a number of their own.
-pub(super) type Published<U> = (u64, Vec<(UnitId, <U as Unit>::Decision)>);
+pub(super) type Published<U> = (u64, Decisions<U>);
 
 /// What all workers read in an epoch; written by the control step alone.
 pub(super) struct Shared<U: Unit, D> {
@@ -98,7 +101,7 @@ pub(super) struct Control<U: Unit, D> {
     /// Global ticks up to which the current epoch goes.
     pub(super) end: Tick,
     pub(super) events: Vec<(Cycle, SeenEvent)>,
-    pub(super) delayed: Vec<(Cycle, Vec<(UnitId, U::Decision)>)>,
+    pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
     pub(super) published: u64,
     pub(super) stop_at: Option<Cycle>,
     pub(super) ending: Option<Ending>,

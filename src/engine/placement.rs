@@ -1,7 +1,9 @@
 //! Which worker steps which shard.
 //!
-//! Kinds of which there are few, but costly, units (network subnets, the grid scheduler) are spread first; the shards of
-//! numerous kinds then fill the workers up in contiguous runs, so that neighbouring SMs and partitions stay together.
+//! Kinds of which there are few, but costly, units (network subnets, the grid scheduler) are spread first. The shards of
+//! numerous kinds are then dealt out one by one in proportion to the room that is left, so that neighbours go to different
+//! workers: CTAs are handed out breadth first from SM 0, so a small grid keeps only the first SMs busy, and a worker that
+//! owned those alone would work while the others wait.
 
 /// A shard as placement sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,17 +41,13 @@ pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     let rest: f64 = many.iter().flatten().map(|&shard| shards[shard].cost).sum();
     let target = (load.iter().sum::<f64>() + rest) / workers as f64;
     let room: Vec<f64> = load.iter().map(|load| (target - load).max(0.0)).collect();
-    let all_room = room.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     for kind in many {
-        let total: f64 = kind.iter().map(|&shard| shards[shard].cost).sum();
-        let (mut worker, mut filled, mut limit) = (0, 0.0, total * room[0] / all_room);
+        let mut filled = vec![0.0f64; workers];
         for shard in kind {
-            let middle = filled + shards[shard].cost / 2.0;
-            while worker + 1 < workers && middle > limit {
-                worker += 1;
-                limit += total * room[worker] / all_room;
-            }
-            filled += shards[shard].cost;
+            // The worker whose share of this kind is furthest from being filled, the first of several.
+            let fullness = |worker: usize| (filled[worker] + shards[shard].cost / 2.0) / room[worker].max(f64::MIN_POSITIVE);
+            let worker = (0..workers).min_by(|&a, &b| fullness(a).total_cmp(&fullness(b))).unwrap_or(0);
+            filled[worker] += shards[shard].cost;
             worker_of[shard] = worker as u16;
         }
     }
@@ -61,12 +59,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numerous_kinds_lie_contiguously_and_loads_are_even() {
+    fn neighbours_go_to_different_workers_and_loads_are_even() {
         let mut shards = vec![ShardCost { kind: "net", cost: 3.0 }, ShardCost { kind: "net", cost: 3.0 }];
         shards.extend([ShardCost { kind: "sm", cost: 1.0 }; 12]);
         let placed = place(&shards, 3);
         assert_eq!(&placed[..2], [0, 1]);
-        assert!(placed[2..].is_sorted());
+        assert!(placed[2..].windows(3).all(|run| run[0] != run[1] || run[1] != run[2]), "{placed:?}");
         let load = |worker| shards.iter().zip(&placed).filter(|(_, w)| **w == worker).map(|(s, _)| s.cost).sum::<f64>();
         assert!((0..3).all(|worker| (5.0..=7.0).contains(&load(worker))), "{placed:?}");
     }

@@ -22,7 +22,7 @@ pub struct PlannedUnit<U> {
     pub unit: U,
     /// Its clock.
     pub clock: ClockDomain,
-    /// The kind, which placement keeps together: units of one kind lie contiguously on workers.
+    /// The kind; placement shares the units of each kind out among the workers.
     pub kind: &'static str,
     /// The shard it belongs to; units of one shard are of one kind and consecutive.
     pub shard: u32,

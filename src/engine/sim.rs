@@ -131,6 +131,9 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     parties.run(&timing, epoch_cycles, settings.pin)
 }
 
+/// What the last worker to leave takes along.
+type Left<U, D> = (Vec<Worker<U>>, Shared<U, D>);
+
 struct Parties<U: Unit, D: Send> {
     parties: Vec<Party<Worker<U>, Shared<U, D>>>,
 }
@@ -237,7 +240,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
-        let results: Vec<std::thread::Result<Option<(Vec<Worker<U>>, Shared<U, D>)>>> = std::thread::scope(|scope| {
+        let results: Vec<std::thread::Result<Option<Left<U, D>>>> = std::thread::scope(|scope| {
             let handles: Vec<_> = self
                 .parties
                 .into_iter()
@@ -270,7 +273,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
     }
 }
 
-fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, Shared<U, D>>) -> Option<(Vec<Worker<U>>, Shared<U, D>)> {
+fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, Shared<U, D>>) -> Option<Left<U, D>> {
     let mut mark = Instant::now();
     loop {
         let (worker, shared) = party.both();

@@ -11,7 +11,7 @@ pub struct CounterInfo {
     pub help: &'static str,
 }
 
-/// A struct of counters, as [`counters!`] makes it.
+/// A struct of counters, as `counters!` makes it.
 pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
     /// The fields in their order.
     const INFO: &'static [CounterInfo];

@@ -5,21 +5,19 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::engine::{RunOptions, RunResult, simulate};
 use warpshard::frontend::{Workload, model, sass};
 use warpshard::policy;
-use warpshard::report::{RunFacts, csv, json};
 
 /// A workload on a machine, perhaps with a controller.
-pub struct Case {
-    pub name: String,
-    pub machine: Machine,
-    pub workload: Arc<Workload>,
-    pub policy: Option<(&'static str, &'static str)>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) machine: Machine,
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) policy: Option<(&'static str, &'static str)>,
 }
 
 impl Case {
-    pub fn controllers(&self) -> Vec<Box<dyn Controller>> {
+    pub(crate) fn controllers(&self) -> Vec<Box<dyn Controller>> {
         let make = |(name, table): &(&str, &str)| {
             let policy = policy::registry::find(name).unwrap();
             (policy.build)(toml::from_str(table).unwrap()).unwrap()
@@ -28,28 +26,19 @@ impl Case {
     }
 }
 
-/// The simulated files of a run.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Files {
-    pub stats: String,
-    pub intervals: String,
-    pub timeline: String,
-    pub cycles: u64,
-    pub counted_until: u64,
-}
-
-pub fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
+pub(crate) fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
     let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
     Machine::load(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
-pub fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
+pub(crate) fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// The folder of shared references, or a word on why it is not used.
-pub fn reference() -> Option<PathBuf> {
+#[expect(clippy::print_stderr, reason = "the gate counts what is skipped")]
+pub(crate) fn reference() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if !folder.is_dir() {
         eprintln!("SKIPPED: ../shared/reference is not there");
@@ -58,12 +47,12 @@ pub fn reference() -> Option<PathBuf> {
     Some(folder)
 }
 
-pub fn trace(folder: &Path) -> Arc<Workload> {
+pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
     Arc::new(sass::load(folder, &sass::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Two recorded traces, three models and three machines, with and without a controller that acts on events.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
         name: format!("{name} on {}", machine.name),
         machine: machine.clone(),
@@ -102,33 +91,4 @@ fn bfs_head(sass: &Path) -> Arc<Workload> {
     });
     workload.kernels.truncate(wanted);
     Arc::new(workload)
-}
-
-pub fn run(case: &Case, options: RunOptions) -> Files {
-    files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
-}
-
-/// Runs on two threads and asks to stop after a while of the host's time.
-pub fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
-    let options = RunOptions { threads: 2, ..RunOptions::default() };
-    let stop = options.stop.clone();
-    let result = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            std::thread::sleep(after);
-            stop.request();
-        });
-        simulate(&case.machine, &case.workload, options)
-    });
-    files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
-}
-
-fn files(case: &Case, result: &RunResult) -> Files {
-    let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
-    Files {
-        stats: json::stats(&facts, &result.outcome),
-        intervals: csv::intervals(&result.outcome.intervals),
-        timeline: csv::timeline(&result.outcome.timeline),
-        cycles: result.outcome.cycles,
-        counted_until: result.outcome.counted_until,
-    }
 }

@@ -656,3 +656,15 @@ total_bytes = "100000 B"
        = note: `gpu.sm.l1.cache.sets` = 4 comes from v100 (built in):110
     "#);
 }
+
+#[test]
+fn a_write_ratio_that_would_lock_a_set_is_refused() {
+    assert_snapshot!(errors("extends = \"tiny\"", &["gpu.sm.l1.write_ratio=100 %"]), @"
+    error: `gpu.sm.l1.write_ratio` is 100 % of a cache of 4 sets, expected at most 25 %
+      --> the command line
+       | --set gpu.sm.l1.write_ratio=100 %
+       |                             ^^^^^
+       = help: written lines are kept until they make up this share of the whole cache; a set that fills with them before that could never take another line
+       = note: `gpu.sm.l1.cache.sets` = 4 comes from tiny (built in):105
+    ");
+}

@@ -8,21 +8,21 @@ use warpshard::engine::{Cut, Director, EngineError, Finished, Latency, Plan, Pla
 use warpshard::protocol::{EventKind, Outbox};
 
 #[derive(Clone, Debug)]
-pub struct Ring {
-    pub nodes: u16,
-    pub tokens: u32,
-    pub rounds: u32,
+pub(crate) struct Ring {
+    pub(crate) nodes: u16,
+    pub(crate) tokens: u32,
+    pub(crate) rounds: u32,
     /// Link latency in cycles of the reference clock.
-    pub latency: u64,
-    pub nodes_per_shard: u16,
-    pub interval: Option<u64>,
+    pub(crate) latency: u64,
+    pub(crate) nodes_per_shard: u16,
+    pub(crate) interval: Option<u64>,
     /// A controller lets nodes work faster when a token is taken out.
-    pub react: bool,
-    pub stop_after: Option<(u64, warpshard_sync::StopFlag)>,
-    pub lose_token_at: Option<u32>,
-    pub panic_at: Option<u32>,
+    pub(crate) react: bool,
+    pub(crate) stop_after: Option<(u64, warpshard_sync::StopFlag)>,
+    pub(crate) lose_token_at: Option<u32>,
+    pub(crate) panic_at: Option<u32>,
     /// Node 3 claims to have sent its messages long ago.
-    pub send_into_past: bool,
+    pub(crate) send_into_past: bool,
 }
 
 impl Default for Ring {
@@ -43,32 +43,38 @@ impl Default for Ring {
     }
 }
 
+/// A cut with the hops that each node had counted.
+pub(crate) type SeenCut = (u64, Vec<u64>);
+
+/// A token under way: link, low half of the arrival, number of the token.
+pub(crate) type LoggedToken = (u16, u32, u32);
+
 #[derive(Clone, Copy, Debug)]
-pub struct Token {
+pub(crate) struct Token {
     id: u32,
     hops_left: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeStats {
-    pub hops: u64,
-    pub busy: u64,
-    pub idle: u64,
-    pub cycles: u64,
+pub(crate) struct NodeStats {
+    pub(crate) hops: u64,
+    pub(crate) busy: u64,
+    pub(crate) idle: u64,
+    pub(crate) cycles: u64,
     /// Everything that happened, in order, folded into one number.
-    pub history: u64,
+    pub(crate) history: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    pub nodes: Vec<NodeStats>,
-    pub cuts: Vec<(u64, Vec<u64>)>,
-    pub at: u64,
-    pub reason: StopReason,
-    pub late: u64,
+pub(crate) struct Snapshot {
+    pub(crate) nodes: Vec<NodeStats>,
+    pub(crate) cuts: Vec<SeenCut>,
+    pub(crate) at: u64,
+    pub(crate) reason: StopReason,
+    pub(crate) late: u64,
 }
 
-pub struct Node {
+pub(crate) struct Node {
     id: u16,
     now: Cycle,
     queue: Vec<(Cycle, Token)>,
@@ -186,17 +192,17 @@ impl Unit for Node {
 }
 
 #[derive(Default)]
-pub struct RingDirector {
+pub(crate) struct RingDirector {
     interval: Option<u64>,
     react: bool,
     tokens: u32,
     nodes: u16,
     stop_after: Option<(u64, warpshard_sync::StopFlag)>,
-    cuts: Arc<Mutex<Vec<(u64, Vec<u64>)>>>,
+    cuts: Arc<Mutex<Vec<SeenCut>>>,
 }
 
 impl RingDirector {
-    pub fn seen(&self) -> Vec<(u64, Vec<u64>)> {
+    pub(crate) fn seen(&self) -> Vec<SeenCut> {
         self.cuts.lock().unwrap().clone()
     }
 }
@@ -226,7 +232,7 @@ impl Director<Node> for RingDirector {
 }
 
 impl Ring {
-    pub fn expected_hops(&self) -> u64 {
+    pub(crate) fn expected_hops(&self) -> u64 {
         u64::from(self.tokens) * u64::from(self.hops_per_token())
     }
 
@@ -234,7 +240,7 @@ impl Ring {
         self.rounds * u32::from(self.nodes)
     }
 
-    pub fn lookahead(&self) -> u64 {
+    pub(crate) fn lookahead(&self) -> u64 {
         retime(&self.plan()).unwrap().lookahead
     }
 
@@ -276,7 +282,7 @@ impl Ring {
         plan
     }
 
-    fn execute(&self, settings: &Settings) -> Result<(Finished<Node, RingDirector>, Vec<(u64, Vec<u64>)>), EngineError> {
+    fn execute(&self, settings: &Settings) -> Result<(Finished<Node, RingDirector>, Vec<SeenCut>), EngineError> {
         let director = RingDirector {
             interval: self.interval,
             react: self.react,
@@ -291,7 +297,7 @@ impl Ring {
         Ok((finished, cuts))
     }
 
-    pub fn run(&self, settings: &Settings) -> Result<Snapshot, EngineError> {
+    pub(crate) fn run(&self, settings: &Settings) -> Result<Snapshot, EngineError> {
         let (finished, cuts) = self.execute(settings)?;
         Ok(Snapshot {
             nodes: finished.units.into_iter().map(|node| node.stats).collect(),
@@ -303,12 +309,12 @@ impl Ring {
     }
 
     /// Epochs that the run takes.
-    pub fn epochs(&self, settings: &Settings) -> u64 {
+    pub(crate) fn epochs(&self, settings: &Settings) -> u64 {
         self.execute(settings).unwrap().0.host.epochs
     }
 
     /// Messages as (link, low half of the arrival, token), sorted, at both ends.
-    pub fn log(&self, settings: &Settings) -> (Vec<(u16, u32, u32)>, Vec<(u16, u32, u32)>) {
+    pub(crate) fn log(&self, settings: &Settings) -> (Vec<LoggedToken>, Vec<LoggedToken>) {
         let (finished, _) = self.execute(settings).unwrap();
         let sorted = |log: &[warpshard::engine::Logged<Token>]| {
             let mut log: Vec<_> = log.iter().map(|m| (m.link.0, m.at as u32, m.payload.id)).collect();

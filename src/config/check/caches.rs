@@ -8,6 +8,23 @@ use crate::base::{LINE_BYTES, SECTOR_BYTES};
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(cache) = &machine.gpu.sm.l1.cache {
         geometry("gpu.sm.l1.cache", cache, checker);
+        checker.require(
+            machine.gpu.sm.lsu.sector_requests || !cache.sectored,
+            &["gpu.sm.lsu.sector_requests", "gpu.sm.l1.cache.sectored"],
+            || "`gpu.sm.lsu.sector_requests` is false with a sectored L1, expected true".to_owned(),
+            || "a sectored L1 looks up one sector at a time; requests of whole lines need `gpu.sm.l1.cache.sectored = false`".to_owned(),
+        );
+        let (ratio, most) = (machine.gpu.sm.l1.write_ratio, 100 / cache.sets.max(1));
+        checker.require(
+            ratio <= most,
+            &["gpu.sm.l1.write_ratio", "gpu.sm.l1.cache.sets"],
+            || format!("`gpu.sm.l1.write_ratio` is {ratio} % of a cache of {} sets, expected at most {most} %", cache.sets),
+            || {
+                "written lines are kept until they make up this share of the whole cache; a set that fills with them before that \
+                 could never take another line"
+                    .to_owned()
+            },
+        );
     }
     geometry("mem.llc", &machine.mem.llc, checker);
     checker.power_of_two("gpu.sm.l1.banks", machine.gpu.sm.l1.banks.into(), "an address picks its bank by its sector bits");

@@ -74,7 +74,7 @@ impl Sm {
 
     /// Passes over the warps once; returns whether one was fetched for.
     fn fetch_one(&mut self, out: &mut Outbox) -> bool {
-        let order = u32::from(self.fetch.last) + 1 & 63;
+        let order = (u32::from(self.fetch.last) + 1) & 63;
         let wanting = self.fetch.wanting(self.warps.fetchable);
         let Some(warp) = WarpMask(wanting).first_from(order) else {
             for warp in in_order(self.warps.releasable, order) {

@@ -4,7 +4,7 @@
 //! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
 //! lets the warps of later schedulers issue in the same cycle, as in the reference.
 
-use crate::frontend::{MemKind, NO_REGISTER, OpClass};
+use crate::frontend::{MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::Sm;
 use super::sched;
@@ -27,7 +27,9 @@ impl Sm {
             self.end_fences();
         }
         let schedulers = self.spec.schedulers as usize;
-        let first = (self.active_cycle() % schedulers as u64) as usize;
+        let cycle = self.active_cycle() as usize;
+        // A division every cycle would cost more than a scheduler that has nothing to issue.
+        let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
         for step in 0..schedulers {
             let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
             let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
@@ -124,11 +126,9 @@ impl Sm {
                     self.fence_over |= 1 << warp;
                 }
             }
-            OpClass::Load | OpClass::Store => {
-                if code.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction)) && inst.mask.0 != 0 {
-                    self.warps.atomics[warp] += inst.mask.count() as u16;
-                    self.warps.at_atomic |= 1 << warp;
-                }
+            OpClass::Load | OpClass::Store if is_atomic(&code) && inst.mask.0 != 0 => {
+                self.warps.atomics[warp] += inst.mask.count() as u16;
+                self.warps.at_atomic |= 1 << warp;
             }
             _ => {}
         }
@@ -163,6 +163,10 @@ impl Sm {
             self.invalidate_l1();
         }
     }
+}
+
+fn is_atomic(inst: &StaticInst) -> bool {
+    inst.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction))
 }
 
 /// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.

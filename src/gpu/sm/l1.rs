@@ -54,6 +54,13 @@ impl L1 {
         }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        self.cache.hot_bytes()
+            + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
+            + size_of_val(&*self.entered)
+    }
+
     pub(super) fn banks(&self) -> usize {
         self.pipes.len()
     }
@@ -61,7 +68,8 @@ impl L1 {
     /// Puts an access into its bank's pipe; `false` when the bank took one this cycle or is full.
     #[inline]
     pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
-        let bank = (access.addr.0 / 32) as usize % self.pipes.len();
+        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
+        let bank = if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks };
         if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
             return false;
         }

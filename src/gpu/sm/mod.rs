@@ -137,7 +137,7 @@ impl Sm {
             warp_limit: None,
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
-            flights: Flights::new(),
+            flights: Flights::new(&spec),
             operands: Operands::new(&spec),
             units: Units::new(&spec),
             wheel: Wheel::new((longest + 2).max(constant) as usize),
@@ -156,6 +156,13 @@ impl Sm {
     /// Which SM this is.
     pub fn id(&self) -> SmId {
         self.id
+    }
+
+    /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
+    pub fn hot_bytes(&self) -> usize {
+        let l1 = self.lsu.l1.as_ref().map_or(0, l1::L1::hot_bytes);
+        let pipeline = self.operands.hot_bytes() + self.flights.hot_bytes() + self.units.hot_bytes() + self.wheel.hot_bytes();
+        size_of::<Self>() + self.warps.hot_bytes() + self.scoreboard.hot_bytes() + pipeline + l1
     }
 
     /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of

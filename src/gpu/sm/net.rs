@@ -88,7 +88,8 @@ impl Net {
     /// Returns how many replies left the network.
     #[inline]
     pub(super) fn cycle(&mut self, now: Cycle, responses: &mut Ring<Reply>, out: &mut Outbox) -> u64 {
-        while let Some((_, count)) = self.credits_coming.pop_front_if(|(at, _)| *at <= now) {
+        while let Some(&(_, count)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
+            self.credits_coming.pop_front();
             self.credits += u32::from(count);
         }
         if !responses.is_full()
@@ -99,7 +100,8 @@ impl Net {
         if self.ejection.is_full() {
             return 0;
         }
-        let Some((_, reply)) = self.at_output.pop_front_if(|(at, _)| *at <= now) else { return 0 };
+        let Some(&(_, reply)) = self.at_output.front().filter(|(at, _)| *at <= now) else { return 0 };
+        self.at_output.pop_front();
         self.ejection.push(reply);
         self.freed += 1;
         if self.freed == self.batch {

@@ -142,6 +142,11 @@ impl Operands {
         }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.collectors) + size_of_val(&*self.turn)
+    }
+
     /// The bank of a register of a warp; register numbers count from one there, as in the reference.
     #[inline]
     pub(super) fn bank(&self, register: u16, warp: usize, group: usize) -> u8 {

@@ -36,6 +36,11 @@ impl Scoreboard {
         Self { reserved: Box::new([[0; 5]; MAX_WARPS]), by_memory: Box::new([[0; 5]; MAX_WARPS]) }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.reserved) + size_of_val(&*self.by_memory)
+    }
+
     /// What keeps `inst` of `warp` from issuing.
     #[inline]
     pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {

@@ -53,8 +53,6 @@ pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
 
 /// Places that a kind's registers between stages can have: one per sub-core, or one per unit where they are shared.
 pub(super) const MAX_PLACES: usize = 16;
-/// Instructions between issue and their unit, at most: two registers per place and the collectors.
-pub(super) const MAX_FLIGHTS: usize = 256;
 
 /// Where a class runs, and how long.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,13 +127,25 @@ pub(super) struct Flight {
 /// The instructions between issue and their units, in one allocation.
 #[derive(Debug)]
 pub(super) struct Flights {
-    slots: Box<[Flight; MAX_FLIGHTS]>,
-    free: [u64; MAX_FLIGHTS / 64],
+    slots: Box<[Flight]>,
+    free: [u64; 4],
 }
 
 impl Flights {
-    pub(super) fn new() -> Self {
-        Self { slots: Box::new([Flight::default(); MAX_FLIGHTS]), free: [u64::MAX; MAX_FLIGHTS / 64] }
+    /// Room for as many as the machine can have: one in each register before and behind the collectors, and in each collector.
+    pub(super) fn new(spec: &Spec) -> Self {
+        let count = 2 * places(spec).iter().sum::<usize>() + (spec.operands.collectors.max(spec.schedulers)) as usize;
+        assert!(count <= 256, "{count} instructions between issue and their units, at most 256 are supported");
+        let free = std::array::from_fn(|word| match count.saturating_sub(64 * word) {
+            0 => 0,
+            left => u64::MAX >> (64 - left.min(64)),
+        });
+        Self { slots: vec![Flight::default(); count].into(), free }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.slots)
     }
 
     #[inline]
@@ -148,7 +158,13 @@ impl Flights {
                 return slot as u8;
             }
         }
-        panic!("more than {MAX_FLIGHTS} instructions between issue and their units");
+        unreachable!("more instructions between issue and their units than registers and collectors")
+    }
+
+    /// Bytes of the allocation.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.slots)
     }
 
     #[inline]
@@ -262,6 +278,11 @@ impl Units {
             mixed,
             completions: vec![[0; 16]; units],
         }
+    }
+
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.free_at) + size_of_val(&*self.buses) + size_of_val(&*self.completions)
     }
 
     /// Lets units take instructions from their registers.

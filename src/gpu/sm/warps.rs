@@ -118,6 +118,11 @@ impl Warps {
         }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.streams) + size_of_val(&*self.buffer)
+    }
+
     /// Puts a new warp into a free slot.
     pub(super) fn start(&mut self, warp: usize, cta: usize, age: u32, now: Cycle, stream: WarpStream) {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");

@@ -49,6 +49,11 @@ impl Wheel {
         }
     }
 
+    /// Bytes of its arrays.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
+    }
+
     /// Enters a completion `ahead` cycles from now.
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {

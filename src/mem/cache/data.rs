@@ -133,6 +133,11 @@ impl DataCache {
         }
     }
 
+    /// Bytes of the arrays that accesses may touch.
+    pub fn hot_bytes(&self) -> usize {
+        self.tags.hot_bytes() + self.mshr.hot_bytes() + self.queue.hot_bytes()
+    }
+
     /// The tags.
     pub fn tags(&self) -> &TagArray {
         &self.tags

@@ -75,6 +75,11 @@ impl Mshr {
         }
     }
 
+    /// Bytes of its arrays.
+    pub fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
+    }
+
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
     #[inline]
     pub fn used(&self) -> u32 {

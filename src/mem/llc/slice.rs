@@ -73,6 +73,11 @@ impl Slice {
         }
     }
 
+    /// Bytes of the slice and of the arrays that its cycles may touch, without what grows with the requests inside.
+    pub fn hot_bytes(&self) -> usize {
+        size_of::<Self>() + self.cache.hot_bytes() + self.to_dram.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
+    }
+
     /// Which slice this is.
     pub fn id(&self) -> SliceId {
         self.id

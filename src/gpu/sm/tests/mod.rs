@@ -153,7 +153,8 @@ impl Bench {
     /// Runs one epoch of `cycles`, at most the latency of the memory.
     pub(super) fn run(&mut self, cycles: u64) {
         let until = self.now.after(cycles);
-        while let Some((at, packet)) = self.coming.pop_front_if(|(at, _)| *at < until) {
+        while let Some(&(at, packet)) = self.coming.front().filter(|(at, _)| *at < until) {
+            self.coming.pop_front();
             self.sm.deliver(PORTS.from_reply_net, at, Payload::Mem(packet));
         }
         self.sm.run(until, self.skip, &mut self.out);

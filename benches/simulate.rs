@@ -1,0 +1,30 @@
+//! What whole runs cost: a small matrix product on the V100, on one and two threads, in warp instructions per second.
+//!
+//! `cargo bench --bench simulate`. There is no budget of its own; it shows what the budgets of the parts come to together.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpshard::config::Machine;
+use warpshard::engine::{RunOptions, simulate};
+use warpshard::frontend::model;
+
+fn whole_runs(criterion: &mut Criterion) {
+    let machine = Machine::load("v100", &[]).unwrap().machine;
+    let parameters = [("n", "512"), ("k", "32")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let workload = Arc::new(model::builtin("gemm_tiled", 1, &parameters).unwrap());
+    let run = |threads| simulate(&machine, &workload, RunOptions { threads, ..RunOptions::default() }).unwrap().outcome;
+    let issued = |counter: &&warpshard::stats::Counted| counter.info.name == "warp_instructions";
+    let instructions = run(1).kernels.iter().flat_map(|kernel| &kernel.counters).filter(issued).map(|counter| counter.value).sum();
+    let mut group = criterion.benchmark_group("gemm_tiled of 512x32 on v100");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(instructions));
+    for threads in [1, 2] {
+        group.bench_function(format!("{threads} threads"), |bencher| bencher.iter(|| black_box(run(threads).cycles)));
+    }
+    group.finish();
+}
+
+criterion_group! { name = benches; config = Criterion::default().without_plots(); targets = whole_runs }
+criterion_main!(benches);

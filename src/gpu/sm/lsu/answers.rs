@@ -1,0 +1,135 @@
+//! Answers: what comes back from shared memory, from past the L1 and from the L1 is written back one per cycle.
+//!
+//! Input: the shared pipe, replies, and requests whose data the L1 holds. Output: registers released, stores acknowledged,
+//! atomics ended. An answer waits while its register bank is being written.
+
+use crate::frontend::NO_REGISTER;
+
+use super::super::Sm;
+use super::super::l1::L1;
+use super::{Answer, Load, token};
+
+impl Sm {
+    /// Writes the chosen answer into the register file, if the bank is free.
+    #[inline]
+    pub(super) fn write_answer(&mut self) {
+        let Some(answer) = self.lsu.answer else { return };
+        if answer.dst != NO_REGISTER && !self.operands.write(answer.bank) {
+            return;
+        }
+        self.lsu.answer = None;
+        match answer.load {
+            Some((load, count)) => self.answer_load(load, count),
+            None if answer.dst != NO_REGISTER => self.release_register(usize::from(answer.warp), answer.dst),
+            None => {}
+        }
+    }
+
+    /// `count` parts of a load were answered; the last releases its register.
+    #[inline]
+    pub(in crate::gpu::sm) fn answer_load(&mut self, slot: u16, count: u16) {
+        let load = &mut self.lsu.loads.slots[usize::from(slot)];
+        debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", self.id);
+        load.pending -= count;
+        if load.pending > 0 {
+            return;
+        }
+        let (warp, dst) = (usize::from(load.warp), load.dst);
+        self.lsu.loads.free.push(slot);
+        if dst != NO_REGISTER {
+            self.release_register(warp, dst);
+        }
+    }
+
+    /// Takes the next answer from shared memory, from past the L1, or from the L1, in turns.
+    pub(super) fn choose_answer(&mut self) {
+        // The reference has five sources in turn; 1 and 2, its texture and constant caches, are not behind this unit here.
+        let mut source = self.lsu.turn;
+        for _ in 0..5 {
+            let served = match source {
+                0 => self.answer_from_shared(),
+                3 => self.answer_from_bypass(),
+                4 => self.answer_from_l1(),
+                _ => false,
+            };
+            source = if source == 4 { 0 } else { source + 1 };
+            if served {
+                self.lsu.turn = source;
+                return;
+            }
+        }
+    }
+
+    fn answer_from_shared(&mut self) -> bool {
+        let now = self.now;
+        let Some(&(_, answer)) = self.lsu.shared_pipe.front().filter(|(at, _)| *at <= now) else { return false };
+        self.lsu.shared_pipe.pop_front();
+        if let Some((next, _)) = self.lsu.shared_pipe.front_mut() {
+            // What waited behind moves up now and can be taken in the next cycle.
+            *next = (*next).max(now.after(1));
+        }
+        let warp = usize::from(answer.warp);
+        self.end_atomic(warp, answer.atomic_lanes);
+        self.leave_pipeline(warp);
+        self.lsu.answer = Some(answer);
+        true
+    }
+
+    fn answer_from_bypass(&mut self) -> bool {
+        let Some(reply) = self.lsu.bypassed.take() else { return false };
+        let slot = (reply.token & 0xffff) as u16;
+        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
+        self.end_atomic(usize::from(warp), (reply.token >> 16 & 0x3f) as u8);
+        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, reply.sectors.count() as u16)), atomic_lanes: 0 });
+        true
+    }
+
+    fn answer_from_l1(&mut self) -> bool {
+        let Some(name) = self.lsu.l1.as_mut().and_then(L1::next_ready) else { return false };
+        if name & token::KIND == token::STORE {
+            self.acknowledge(usize::from(name as u8), 1);
+            return true;
+        }
+        let slot = name as u16;
+        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
+        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, 1)), atomic_lanes: 0 });
+        true
+    }
+
+    /// Lanes of an atomic came back; with the last the warp may go on.
+    #[inline]
+    fn end_atomic(&mut self, warp: usize, lanes: u8) {
+        if lanes > 0 {
+            self.warps.atomics[warp] -= u16::from(lanes);
+            if self.warps.atomics[warp] == 0 {
+                self.warps.at_atomic &= !(1 << warp);
+            }
+        }
+    }
+
+    /// Stores of a warp are done.
+    #[inline]
+    pub(in crate::gpu::sm) fn acknowledge(&mut self, warp: usize, sectors: u32) {
+        debug_assert!(u32::from(self.warps.stores[warp]) >= sectors, "{}, warp {warp}: an acknowledgement of no store", self.id);
+        self.warps.stores[warp] -= sectors as u16;
+        self.check_release(warp);
+    }
+
+    /// Takes the first reply, if what it goes to is free.
+    pub(super) fn take_reply(&mut self) {
+        let Some(reply) = self.lsu.responses.front().copied() else { return };
+        match reply.token & token::KIND {
+            token::STORE => self.acknowledge(usize::from(reply.token as u8), reply.sectors.count()),
+            token::WRITE_BACK => {}
+            token::BYPASS if self.lsu.bypassed.is_some() => return,
+            token::BYPASS => self.lsu.bypassed = Some(reply),
+            _ => {
+                let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
+                if !l1.fill(&reply, self.now) {
+                    return;
+                }
+            }
+        }
+        self.lsu.responses.pop();
+    }
+}

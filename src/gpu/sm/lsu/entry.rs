@@ -1,0 +1,171 @@
+//! How an instruction enters the unit: which memory it goes to, and the accesses that it makes there.
+
+use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
+use crate::protocol::MemOp;
+
+use super::super::Sm;
+use super::super::units::Flight;
+use super::super::writeback::Completion;
+use super::{Entry, Load, Work, coalesce, local, shared};
+
+impl Sm {
+    /// An instruction enters the unit.
+    pub(super) fn enter_lsu(&mut self, flight: &Flight) {
+        let warp = usize::from(flight.warp);
+        let cta = self.warps.cta[warp];
+        let code = self.ctas.code(cta)[flight.inst.index as usize];
+        let mut entry = Entry {
+            work: Work::Nothing,
+            op: MemOp::Read,
+            warp: flight.warp,
+            bank: flight.dst_bank,
+            dst: code.dst,
+            bypass: false,
+            local: false,
+            atomic_lanes: 0,
+            cycles: 0,
+        };
+        self.lsu.accesses.clear();
+        if let Some(mem) = code.mem {
+            match self.resolve(flight, mem.space) {
+                MemSpace::Shared => self.enter_shared(flight, &mem, &mut entry),
+                MemSpace::Constant => self.enter_constant(flight, &mut entry),
+                space => self.enter_global(flight, &mem, space == MemSpace::Local, &mut entry),
+            }
+        }
+        self.lsu.entry = Some(entry);
+    }
+
+    /// The memory that an instruction goes to: a generic one where its first active lane points.
+    fn resolve(&self, flight: &Flight, space: MemSpace) -> MemSpace {
+        if space != MemSpace::Generic {
+            return space;
+        }
+        let warp = usize::from(flight.warp);
+        let windows = self.ctas.windows(self.warps.cta[warp]);
+        if windows.shared_base == 0 || windows.local_base == 0 {
+            return MemSpace::Shared;
+        }
+        let mut addresses = [0; 32];
+        if self.warps.stream(warp).addresses(&flight.inst, &mut addresses) == 0 {
+            return MemSpace::Global;
+        }
+        let first = addresses[0];
+        if (windows.shared_base..windows.local_base).contains(&first) {
+            MemSpace::Shared
+        } else if (windows.local_base..windows.local_base + local::WINDOW_BYTES).contains(&first) {
+            MemSpace::Local
+        } else {
+            MemSpace::Global
+        }
+    }
+
+    fn enter_shared(&mut self, flight: &Flight, mem: &MemInst, entry: &mut Entry) {
+        let warp = usize::from(flight.warp);
+        entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
+        let counters = &mut self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()];
+        counters.shared_instructions += 1;
+        let stream = self.warps.stream(warp);
+        let banks = self.spec.shared.banks;
+        let affine = stream.affine(&flight.inst);
+        let lanes = flight.inst.mask.count();
+        entry.cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
+            Some(cycles) => cycles,
+            None => {
+                let mut addresses = [0; 32];
+                let count = stream.addresses(&flight.inst, &mut addresses);
+                shared::cycles(&addresses[..count], banks)
+            }
+        };
+        counters.shared_conflict_cycles += u64::from(entry.cycles - 1);
+        if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
+            entry.atomic_lanes = lanes as u8;
+        }
+    }
+
+    /// Constants come at once, or after the miss latency of the constant cache.
+    fn enter_constant(&mut self, flight: &Flight, entry: &mut Entry) {
+        let warp = usize::from(flight.warp);
+        let Some(tags) = &mut self.lsu.ccache else { return };
+        let mut addresses = [0; 32];
+        let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
+        let missed = addresses[..count].iter().filter(|address| !tags.access(**address)).count();
+        if missed > 0 {
+            self.counters.sm.constant_misses += missed as u64;
+            let what = Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst };
+            // The miss is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
+            self.warps.in_pipe[warp] += 1;
+            self.wheel.add(self.now, tags.miss_latency.max(1), what);
+            entry.dst = NO_REGISTER;
+        }
+    }
+
+    fn enter_global(&mut self, flight: &Flight, mem: &MemInst, local: bool, entry: &mut Entry) {
+        let warp = usize::from(flight.warp);
+        let cta = self.warps.cta[warp];
+        let kernel = self.ctas.kernel(cta);
+        let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
+        entry.bypass = atomic || mem.cache == CachePolicy::Global || self.lsu.l1.is_none();
+        entry.local = local;
+        let counters = &mut self.counters.kernels[kernel.index()];
+        (entry.op, entry.work) = match mem.kind {
+            MemKind::Store => (MemOp::Write, Work::Store),
+            MemKind::Load => (MemOp::Read, Work::Nothing),
+            MemKind::Atomic => (MemOp::Atomic, Work::Nothing),
+            MemKind::Reduction => (MemOp::Reduction, Work::Nothing),
+        };
+        match mem.kind {
+            MemKind::Store => counters.store_instructions += 1,
+            MemKind::Load => counters.load_instructions += 1,
+            MemKind::Atomic | MemKind::Reduction => counters.atomic_instructions += 1,
+        }
+        if flight.inst.mask.0 == 0 {
+            return;
+        }
+        self.coalesce(flight, mem, atomic, entry);
+        let accesses = &self.lsu.accesses;
+        self.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
+        if entry.work != Work::Store && !accesses.is_empty() {
+            let sectors = accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
+            let pending = if entry.bypass { sectors as u16 } else { accesses.len() as u16 };
+            let load = Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel };
+            entry.work = Work::Load(self.lsu.loads.add(load));
+        }
+    }
+
+    /// Makes the accesses of an instruction.
+    fn coalesce(&mut self, flight: &Flight, mem: &MemInst, atomic: bool, entry: &Entry) {
+        let warp = usize::from(flight.warp);
+        let stream = self.warps.stream(warp);
+        let width = u32::from(mem.width.max(1));
+        let accesses = &mut self.lsu.accesses;
+        let segment = match width {
+            _ if self.spec.lsu.sector_requests || entry.bypass => 32,
+            1 => 32,
+            2 => 64,
+            _ => 128,
+        };
+        if !atomic
+            && !entry.local
+            && let Some((base, stride)) = stream.affine(&flight.inst)
+            && coalesce::run(base, stride, flight.inst.mask.count(), width, segment, accesses)
+        {
+            return;
+        }
+        let mut addresses = [0; 32];
+        let count = stream.addresses(&flight.inst, &mut addresses);
+        if atomic {
+            coalesce::atomic(&addresses[..count], width, accesses);
+        } else if entry.local {
+            let windows = self.ctas.windows(self.warps.cta[warp]);
+            let layout =
+                local::Layout { sm: u64::from(self.id.0), sms: self.sms, threads: windows.threads, ctas_per_sm: windows.ctas_per_sm };
+            let lanes = addresses[..count].iter().zip(flight.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
+            let mut words = [0; 128];
+            let (count, width) = layout.expand(lanes, width, &mut words);
+            coalesce::gather(&words[..count], width, segment, accesses);
+        } else {
+            coalesce::gather(&addresses[..count], width, segment, accesses);
+        }
+    }
+}

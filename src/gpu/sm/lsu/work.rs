@@ -1,0 +1,98 @@
+//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks or the network take them.
+
+use crate::frontend::NO_REGISTER;
+use crate::protocol::{MemOp, Outbox};
+
+use super::super::Sm;
+use super::{Answer, Entry, Work, token};
+
+impl Sm {
+    /// The instruction in the unit makes what accesses it can, and leaves when it has none left.
+    pub(super) fn work_on_entry(&mut self, out: &mut Outbox) {
+        let Some(entry) = &mut self.lsu.entry else { return };
+        let entry = match entry.work {
+            Work::SharedLoad | Work::SharedStore => {
+                entry.cycles = entry.cycles.saturating_sub(1);
+                if entry.cycles > 0 {
+                    self.counters.sm.memory_stall_cycles += 1;
+                    return;
+                }
+                *entry
+            }
+            _ => *entry,
+        };
+        if !self.lsu.accesses.is_empty() {
+            if entry.bypass {
+                self.send_past_l1(&entry, out);
+            } else {
+                self.send_to_l1(&entry);
+            }
+            if !self.lsu.accesses.is_empty() {
+                self.counters.sm.memory_stall_cycles += 1;
+                return;
+            }
+        }
+        let warp = usize::from(entry.warp);
+        match entry.work {
+            Work::SharedLoad => {
+                if self.lsu.shared_pipe.len() as u64 == self.lsu.shared_latency {
+                    return;
+                }
+                let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
+                let answer = Answer { warp, bank, dst, load: None, atomic_lanes };
+                self.lsu.shared_pipe.push_back((self.now.after(self.lsu.shared_latency), answer));
+            }
+            Work::Nothing => {
+                if entry.dst != NO_REGISTER {
+                    self.release_register(warp, entry.dst);
+                }
+                self.leave_pipeline(warp);
+            }
+            Work::SharedStore | Work::Load(_) | Work::Store => self.leave_pipeline(warp),
+        }
+        self.lsu.entry = None;
+    }
+
+    /// Sends one access to the network.
+    fn send_past_l1(&mut self, entry: &Entry, out: &mut Outbox) {
+        if !self.net.can_send() {
+            self.counters.sm.network_full_cycles += 1;
+            return;
+        }
+        let Some(access) = self.lsu.accesses.pop() else { return };
+        let warp = usize::from(entry.warp);
+        let kernel = self.ctas.kernel(self.warps.cta[warp]);
+        self.counters.kernels[kernel.index()].l1_bypasses += 1;
+        let name = match entry.work {
+            Work::Load(slot) => {
+                let lanes = if entry.op == MemOp::Read { 0 } else { u32::from(access.lanes) };
+                token::BYPASS | lanes << 16 | u32::from(slot)
+            }
+            _ => {
+                self.warps.stores[warp] += access.sectors.count() as u16;
+                token::STORE | u32::from(entry.warp)
+            }
+        };
+        self.send(access.addr, access.sectors, access.bytes, entry.op, name, kernel, out);
+    }
+
+    /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
+    fn send_to_l1(&mut self, entry: &Entry) {
+        let Some(l1) = &mut self.lsu.l1 else { return };
+        for _ in 0..l1.banks() {
+            let Some(access) = self.lsu.accesses.last() else { break };
+            let name = match entry.work {
+                Work::Load(slot) => token::LOAD | u32::from(slot),
+                _ => token::STORE | u32::from(entry.warp),
+            };
+            if !l1.enter(access, entry.op == MemOp::Write, entry.local, name, self.now) {
+                self.counters.sm.l1_bank_conflicts += 1;
+                break;
+            }
+            if entry.op == MemOp::Write {
+                self.warps.stores[usize::from(entry.warp)] += access.sectors.count() as u16;
+            }
+            self.lsu.accesses.pop();
+        }
+    }
+}

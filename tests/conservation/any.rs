@@ -1,0 +1,71 @@
+//! Machines put together at random from the test machine: short queues, few MSHRs, other clocks, policies and requests.
+
+use warpshard::base::Rng;
+use warpshard::config::{Machine, Override};
+
+use super::common::{Case, built_in};
+
+/// A machine and a workload that follow from `seed`; `None` when the configuration refuses the machine.
+pub(crate) fn case(seed: u64) -> Option<Case> {
+    let mut rng = Rng::keyed(seed, &[]);
+    let mut overrides = Vec::new();
+    let mut set = |key: &str, value: String| overrides.push(Override::new(key, value));
+    for (key, least, most) in [
+        ("noc.input_queue", 1, 40),
+        ("noc.output_queue", 1, 70),
+        ("noc.link_latency", 1, 3),
+        ("mem.rop_latency", 1, 40),
+        ("mem.dram_latency", 1, 30),
+        ("mem.queues.in_queue", 1, 8),
+        ("mem.queues.to_dram", 1, 4),
+        ("mem.queues.from_dram", 1, 4),
+        ("mem.queues.out_queue", 1, 4),
+        ("mem.llc.mshrs", 1, 12),
+        ("mem.llc.mshr_merge", 1, 4),
+        ("mem.llc.miss_queue", 2, 5),
+        ("mem.dram.queue", 1, 12),
+        ("mem.dram.return_queue", 1, 12),
+        ("gpu.dispatch.latency", 1, 20),
+        ("gpu.dispatch.ahead", 1, 3),
+        ("gpu.sm.lsu.ejection_queue", 1, 6),
+        ("gpu.sm.lsu.response_queue", 1, 4),
+        ("gpu.sm.l1.banks", 1, 2),
+        ("gpu.sm.l1.latency", 1, 12),
+        ("gpu.sm.l1.cache.mshrs", 1, 12),
+        ("gpu.sm.l1.cache.mshr_merge", 1, 6),
+        ("gpu.sm.l1.cache.miss_queue", 2, 6),
+        ("gpu.sm.warps", 8, 16),
+    ] {
+        let value = least + rng.below(most - least + 1);
+        // Schedulers have equally many warps.
+        set(key, if key == "gpu.sm.warps" { 2 * value } else { value }.to_string());
+    }
+    for (key, choices) in [
+        ("clocks.noc", &["1000 MHz", "700 MHz", "1500 MHz"][..]),
+        ("clocks.llc", &["800 MHz", "1000 MHz", "1300 MHz"]),
+        ("clocks.dram", &["500 MHz", "1000 MHz", "1750 MHz"]),
+        ("noc.arbiter", &["islip", "round-robin"]),
+        ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write"]),
+        ("mem.dram.scheduler", &["fr-fcfs", "fcfs"]),
+        ("gpu.sm.lsu.sector_requests", &["true", "false"]),
+        ("gpu.sm.l1.cache.present", &["true", "true", "true", "false"]),
+        ("gpu.sm.l1.cache.sectored", &["true", "true", "false"]),
+        ("gpu.sm.l1.cache.write", &["through", "back", "local-back-global-through"]),
+        ("gpu.sm.l1.cache.write_miss", &["lazy-fetch-on-read", "no-allocate", "fetch-on-write"]),
+        ("gpu.sm.l1.unified.adaptive", &["true", "false"]),
+        ("gpu.sm.order", &["lrr", "gto"]),
+        ("gpu.sm.style", &["sub-cores", "shared"]),
+    ] {
+        set(key, choices[rng.below(choices.len() as u64) as usize].to_owned());
+    }
+    let workload = match rng.below(6) {
+        0 => built_in("gather", &[("cta_count", "12"), ("table", "16384"), ("rounds", "3")]),
+        1 => built_in("vecadd", &[("n", "8192"), ("threads_per_cta", "64")]),
+        2 => built_in("stream", &[("cta_count", "8"), ("iterations", "3")]),
+        3 => built_in("strided", &[("cta_count", "8"), ("stride", "5")]),
+        4 => built_in("divergent", &[("cta_count", "8")]),
+        _ => built_in("reduce", &[("cta_count", "12")]),
+    };
+    let machine = Machine::load("tiny", &overrides).ok()?.machine;
+    Some(Case { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
+}

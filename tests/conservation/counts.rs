@@ -1,0 +1,158 @@
+//! Counters against what the observer saw: the log of messages and the streams of the workload.
+
+use warpshard::base::{CtaIndex, SECTOR_BYTES};
+use warpshard::config::Machine;
+use warpshard::config::machine::WritePolicy;
+use warpshard::engine::RunResult;
+use warpshard::frontend::{Cursor, OpClass, Workload};
+use warpshard::protocol::MemOp;
+use warpshard::stats::{Counted, Outcome};
+
+use super::record::{Record, Way, Word};
+
+fn value(counters: &[Counted], name: &str) -> u64 {
+    counters.iter().find(|counted| counted.info.name == name).unwrap_or_else(|| panic!("no counter {name}")).value
+}
+
+fn sum(counters: &[Counted], names: &[&str]) -> u64 {
+    names.iter().map(|name| value(counters, name)).sum()
+}
+
+/// A counter of a component.
+pub(crate) fn of(outcome: &Outcome, kind: &str, id: u16, name: &str) -> u64 {
+    let component = outcome.components.iter().find(|component| component.kind == kind && component.id == u32::from(id));
+    value(&component.unwrap_or_else(|| panic!("no {kind} {id}")).counters, name)
+}
+
+/// Instructions issued are those of the streams, kernel by kernel: of warps, of lanes, and barriers.
+pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
+    for (kernel, stats) in workload.kernels.iter().zip(&outcome.kernels) {
+        let (mut warps, mut lanes, mut barriers) = (0, 0, 0);
+        for cta in 0..kernel.info.ctas() {
+            let program = kernel.source.cta(CtaIndex(cta));
+            for stream in &program.warps {
+                let mut cursor = Cursor::default();
+                while let Some(inst) = stream.next(&mut cursor) {
+                    warps += 1;
+                    lanes += u64::from(inst.mask.count());
+                    barriers += u64::from(program.code[inst.index as usize].class == OpClass::Barrier);
+                }
+            }
+        }
+        let counted = ["warp_instructions", "thread_instructions", "barrier_instructions"].map(|name| value(&stats.counters, name));
+        assert_eq!(counted, [warps, lanes, barriers], "{name}: warp, lane and barrier instructions of {}", stats.name);
+        assert!(warps > 0, "{name}: {} executes nothing", stats.name);
+    }
+}
+
+/// The stall reasons of an SM sum to schedulers x cycles.
+pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
+    for component in outcome.components.iter().filter(|component| component.kind == "sm") {
+        let reasons = component.counters.iter().filter(|c| c.info.unit == "scheduler cycles").map(|c| c.value).sum::<u64>();
+        let expected = u64::from(machine.gpu.sm.schedulers) * outcome.counted_until;
+        assert_eq!(reasons, expected, "{name}: stall reasons of sm {}", component.id);
+        assert_eq!(value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
+    }
+}
+
+/// The rows of the interval series add up to the totals of the components, column by column, and are as long as they say.
+pub(crate) fn intervals(name: &str, interval: u64, outcome: &Outcome) {
+    let mut before = 0;
+    for row in &outcome.intervals {
+        assert!(row.cycle - before == interval || row.cycle == outcome.counted_until, "{name}: a row from {before} to {}", row.cycle);
+        before = row.cycle;
+    }
+    assert_eq!(before, outcome.counted_until, "{name}: the last row ends where counting ends");
+    for (column, (kind, counted)) in outcome.intervals[0].counters.iter().enumerate() {
+        let rows: u64 = outcome.intervals.iter().map(|row| row.counters[column].1.value).sum();
+        let of_kind = outcome.components.iter().filter(|component| component.kind == *kind);
+        let total: u64 = of_kind.map(|component| value(&component.counters, counted.info.name)).sum();
+        assert_eq!(rows, total, "{name}: rows of {kind} {}", counted.info.name);
+    }
+}
+
+/// What SMs, networks, slices and channels counted in a completed run is what crossed the links.
+pub(crate) fn traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
+    let outcome = &result.outcome;
+    let packets = |way| record.hops(way).map(|hop| hop.packets.len() as u64).sum::<u64>();
+    for hop in record.hops(Way::SmToNet) {
+        let sm = hop.index;
+        assert_eq!(of(outcome, "sm", sm, "packets_sent"), hop.packets.len() as u64, "{name}: requests of sm {sm}");
+        let replies = record.hop(Way::NetToSm, sm).packets.len() as u64;
+        assert_eq!(of(outcome, "sm", sm, "packets_received"), replies, "{name}: replies to sm {sm}");
+        let started = record.ctas.iter().filter(|word| word.word == Word::Started && word.sm.0 == sm).count() as u64;
+        assert_eq!(of(outcome, "sm", sm, "ctas_started"), started, "{name}: CTAs started on sm {sm}");
+    }
+    assert_eq!(of(outcome, "request_net", 0, "packets"), packets(Way::SmToNet), "{name}: packets into the request network");
+    assert_eq!(of(outcome, "reply_net", 0, "packets"), packets(Way::NetToSm), "{name}: packets out of the reply network");
+    assert_eq!(of(outcome, "grid", 0, "ctas_done") * 3, record.ctas.len() as u64, "{name}: word of CTAs");
+    slices(name, machine, outcome, record);
+    channels(name, machine, outcome);
+    kernels(name, machine, outcome, record);
+}
+
+fn slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
+    assert!(machine.mem.llc.sectored, "{name}: the observer expects one reply per sector");
+    for hop in record.hops(Way::NetToSlice) {
+        let slice = hop.index;
+        let asked = |wanted: &[MemOp]| {
+            let of_these = hop.packets.iter().filter(|(_, packet)| wanted.contains(&packet.op));
+            of_these.map(|(_, packet)| u64::from(packet.sectors.count())).sum::<u64>()
+        };
+        let at = |name| of(outcome, "llc", slice, name);
+        assert_eq!(at("accesses"), hop.sectors(), "{name}: sectors asked of slice {slice}");
+        assert_eq!(record.hop(Way::SliceToNet, slice).packets.len() as u64, hop.sectors(), "{name}: answers of slice {slice}");
+        assert_eq!(at("atomics"), asked(&[MemOp::Atomic, MemOp::Reduction]), "{name}: atomics at slice {slice}");
+        let misses = at("read_misses") + at("read_sector_misses") + at("write_misses") + at("write_sector_misses");
+        assert_eq!(at("misses"), misses, "{name}: misses of slice {slice}");
+        assert_eq!(misses + at("read_hits") + at("write_hits") + at("pending_hits"), hop.sectors(), "{name}: fates at slice {slice}");
+        assert!(at("fetches") <= at("read_misses") + at("read_sector_misses") + at("pending_hits"), "{name}: fetches of slice {slice}");
+    }
+}
+
+fn channels(name: &str, machine: &Machine, outcome: &Outcome) {
+    let (spec, queues, per_partition) = (&machine.mem.dram, &machine.mem.queues, machine.mem.map.slices_per_partition as u16);
+    let bursts = SECTOR_BYTES.div_ceil(u64::from(spec.bus_bytes * spec.burst));
+    for channel in 0..machine.mem.map.partitions as u16 {
+        let of_slices = |name| (0..per_partition).map(|i| of(outcome, "llc", channel * per_partition + i, name)).sum::<u64>();
+        let (reads, writes) = (of(outcome, "dram", channel, "reads"), of(outcome, "dram", channel, "writes"));
+        assert_eq!(reads, of_slices("fetches") * bursts, "{name}: bursts read by channel {channel}");
+        let written_back = of_slices("write_backs");
+        assert!(writes <= written_back * bursts, "{name}: {writes} bursts written by channel {channel} for {written_back} sectors");
+        // What was not written yet waits between a slice and the data bus; a request may hold a line's sectors.
+        let places = u64::from(per_partition) * u64::from(queues.to_dram) + u64::from(spec.queue + spec.return_queue + spec.banks + 1);
+        let sectors = SECTOR_BYTES * written_back.saturating_sub(4 * places);
+        let least = sectors.div_ceil(u64::from(spec.bus_bytes * spec.burst).max(SECTOR_BYTES));
+        assert!(writes >= least, "{name}: {writes} bursts written by channel {channel} for {written_back} sectors");
+        let busy = reads + writes > 0;
+        assert_eq!(busy, of(outcome, "dram", channel, "activates") > 0, "{name}: rows opened by channel {channel}");
+    }
+}
+
+fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
+    for kernel in &outcome.kernels {
+        let requests = |wanted: &[MemOp]| {
+            let all = record.hops(Way::SmToNet).flat_map(|hop| &hop.packets);
+            all.filter(|(_, packet)| packet.kernel == kernel.index && wanted.contains(&packet.op)).count() as u64
+        };
+        let c = &kernel.counters;
+        let read_misses = sum(c, &["l1_read_misses", "l1_read_sector_misses"]);
+        let reads = read_misses + sum(c, &["l1_read_hits", "l1_read_pending_hits"]);
+        let writes = sum(c, &["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"]);
+        let bypasses = value(c, "l1_bypasses");
+        assert_eq!(value(c, "memory_accesses"), reads + writes + bypasses, "{name}: fates of the accesses of {}", kernel.name);
+        let read_packets = requests(&[MemOp::Read]);
+        let all = requests(&[MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction]);
+        assert!(requests(&[MemOp::Atomic, MemOp::Reduction]) <= bypasses, "{name}: atomics of {} past the L1", kernel.name);
+        assert!(read_packets <= read_misses + bypasses, "{name}: {read_packets} reads of {} for {read_misses} misses", kernel.name);
+        let write_back = machine.gpu.sm.l1.cache.is_some_and(|cache| cache.write == WritePolicy::Back);
+        if !write_back {
+            assert_eq!(all, read_misses + writes + bypasses, "{name}: requests of {}", kernel.name);
+        }
+        let words = |wanted| record.ctas.iter().filter(move |w| w.word == wanted && w.kernel == kernel.index).map(|w| w.at);
+        assert_eq!(kernel.started, words(Word::Started).min(), "{name}: the start of {}", kernel.name);
+        assert_eq!(kernel.ended, words(Word::Done).max(), "{name}: the end of {}", kernel.name);
+        assert_eq!(value(c, "ctas"), u64::from(kernel.ctas), "{name}: CTAs of {}", kernel.name);
+    }
+    assert_eq!(outcome.cycles, outcome.kernels.iter().filter_map(|kernel| kernel.ended).max().unwrap_or(0), "{name}: the run's end");
+}

@@ -1,0 +1,45 @@
+//! How much state an SM and an LLC slice of the V100 touch: it has to fit caches together with that of all others.
+//!
+//! The budgets are 32 KB and 24 KB, and neither holds for all arrays as allocated: the L1's tags and MSHRs exceed the SM's alone.
+//! So the sizes as they are today are the limits here; whoever makes them smaller lowers the limits.
+
+use std::sync::Arc;
+
+use warpshard::base::{LinkId, SliceId, SmId};
+use warpshard::config::Machine;
+use warpshard::frontend::model;
+use warpshard::gpu::sm::{Sm, SmPorts};
+use warpshard::mem::llc::Slice;
+
+fn v100() -> Machine {
+    Machine::load("v100", &[]).unwrap().machine
+}
+
+fn sm(machine: &Machine) -> Sm {
+    let link = LinkId(0);
+    let ports =
+        SmPorts { to_request_net: link, to_grid: link, reply_credit: link, from_reply_net: link, request_credit: link, from_grid: link };
+    Sm::new(SmId(0), machine, Arc::new(model::builtin("vecadd", 1, &[]).unwrap()), ports)
+}
+
+#[test]
+fn an_sm_with_its_l1_grows_no_further() {
+    let bytes = sm(&v100()).hot_bytes();
+    assert!(bytes <= 128_656, "{bytes} bytes");
+}
+
+#[test]
+fn a_slice_grows_no_further() {
+    let machine = v100();
+    let bytes = Slice::new(SliceId(0), &machine.mem.llc, &machine.mem.queues, 1).hot_bytes();
+    assert!(bytes <= 38_728, "{bytes} bytes");
+}
+
+#[test]
+fn an_sm_without_its_l1_grows_no_further() {
+    let mut machine = v100();
+    let whole = sm(&machine).hot_bytes();
+    machine.gpu.sm.l1.cache = None;
+    let without = sm(&machine).hot_bytes();
+    assert!(without <= 49_056 && whole > without, "{without} bytes, {whole} with the L1");
+}

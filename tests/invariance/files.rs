@@ -1,0 +1,45 @@
+//! Runs whose results are kept as the files that they would be written to.
+
+use warpshard::engine::{RunOptions, RunResult, simulate};
+use warpshard::report::{RunFacts, csv, json};
+
+use crate::common::Case;
+
+/// The simulated files of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Files {
+    pub(crate) stats: String,
+    pub(crate) intervals: String,
+    pub(crate) timeline: String,
+    pub(crate) cycles: u64,
+    pub(crate) counted_until: u64,
+}
+
+pub(crate) fn run(case: &Case, options: RunOptions) -> Files {
+    files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
+}
+
+/// Runs on two threads and asks to stop after a while of the host's time.
+pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
+    let options = RunOptions { threads: 2, ..RunOptions::default() };
+    let stop = options.stop.clone();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(after);
+            stop.request();
+        });
+        simulate(&case.machine, &case.workload, options)
+    });
+    files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
+}
+
+fn files(case: &Case, result: &RunResult) -> Files {
+    let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
+    Files {
+        stats: json::stats(&facts, &result.outcome),
+        intervals: csv::intervals(&result.outcome.intervals),
+        timeline: csv::timeline(&result.outcome.timeline),
+        cycles: result.outcome.cycles,
+        counted_until: result.outcome.counted_until,
+    }
+}
