@@ -311,3 +311,36 @@ fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
     assert_eq!(grid.counters().ctas_bound, u64::from(machine.gpu.sms) * held);
     assert_eq!(grid.counters().binding_cycles, held);
 }
+
+#[test]
+fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launched() {
+    use crate::base::Addr;
+    use crate::frontend::{Command, Workload};
+    use crate::protocol::{Payload, Warm};
+
+    let machine = crate::gpu::test_machine::test_machine();
+    let info = crate::gpu::test_machine::kernel_info(32, 1);
+    let plain = mock::workload_of(vec![info.clone(), info]);
+    let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 64 };
+    let launch = |kernel| Command::Launch(KernelIndex(kernel));
+    let commands = vec![copy(0x100), copy(0x200), launch(0), copy(0x300), launch(1), copy(0x400)];
+    let workload = std::sync::Arc::new(Workload { commands, ..(*plain).clone() });
+    let sms = machine.gpu.sms as u16;
+    let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms), first_to_partition: LinkId(2 * sms), partitions: 2 };
+    let mut grid = Grid::new(&machine, workload, vec![1, 1], ports);
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(vec![route; usize::from(2 * sms) + 2].into(), vec![0], 1);
+    grid.run(Cycle(LONG), true, &mut out);
+    let warm = |link: u16, addr| (LinkId(2 * sms + link), Warm { addr: Addr(addr), bytes: 64 });
+    let told: Vec<(LinkId, Warm)> = out
+        .for_worker(0)
+        .iter()
+        .filter_map(|sent| match sent.payload {
+            Payload::Warm(copy) => Some((sent.link, copy)),
+            _ => None,
+        })
+        .collect();
+    // The second kernel waits for the first, in the same stream, and with it the copy before it.
+    assert_eq!(told, [warm(0, 0x100), warm(1, 0x100), warm(0, 0x200), warm(1, 0x200)]);
+}
