@@ -89,7 +89,8 @@ fn impossible_timings_are_refused() {
         change(&mut bad.timing, &mut bad.organisation);
         bad.check().map_err(|StandardError { problem, .. }| problem)
     };
-    let cases: [(fn(&mut Timing, &mut Organisation), &str); 8] = [
+    type Spoil = fn(&mut Timing, &mut Organisation);
+    let cases: [(Spoil, &str); 8] = [
         (|t, _| t.tRC = 52, "tRC = 52"),
         (|t, _| t.tRAS = 20, "tRAS = 20"),
         (|t, _| t.tCCDL = 1, "tCCDL = 1"),
