@@ -3,7 +3,7 @@
 //! Input: the texts of a `gpgpusim.config` and a `trace.config`. Output: a machine file of ours with the option behind each
 //! value, checked, and a report on what became of every option. Nothing is dropped silently: an option is translated,
 //! ignored for a reason, warned of, or unknown; a policy that has no counterpart here is an error.
-//! Order: [`read`] (options with places), [`translate`] (keys), [`sheet`] (text and report).
+//! Order: `read` (options with places), `translate` (keys), `sheet` (text and report).
 
 mod known;
 mod memory;
