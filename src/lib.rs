@@ -13,5 +13,6 @@ pub mod noc;
 pub mod policy;
 pub mod protocol;
 pub mod report;
+pub mod rig;
 pub mod stats;
 pub mod study;

@@ -23,8 +23,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
     ("report", &["base", "stats", "config"]),
-    ("study", &["base", "stats", "config", "frontend", "policy::registry", "engine", "report"]),
-    ("cli", &["base", "config", "stats", "frontend", "control", "policy::registry", "engine", "report", "study", "sync"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc"]),
+    ("study", &["base", "stats", "config", "frontend", "noc", "policy::registry", "engine", "report", "rig"]),
+    ("cli", &["base", "config", "stats", "frontend", "control", "noc", "policy::registry", "engine", "report", "rig", "study", "sync"]),
     ("main", &["cli"]),
 ];
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::noc::mesh::{Pipeline, Topology};
+
 use super::exit;
 
 const EXAMPLES: &str = "\
@@ -45,6 +47,8 @@ pub enum Command {
     Study(StudyArgs),
     /// Measure how fast this host simulates the standard set of traces.
     Bench(BenchArgs),
+    /// Measure latency and throughput of a network alone under synthetic traffic.
+    Noc(NocArgs),
     /// List the exit codes.
     #[command(long_about = exit::table())]
     ExitCodes,
@@ -171,6 +175,8 @@ pub enum StudyName {
     AccelSim,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
+    /// Latency and throughput of networks beside BookSim 2's.
+    Noc,
 }
 
 /// Options of `bench`.
@@ -249,6 +255,66 @@ pub struct TraceArgs {
     /// Change a parameter of the model; may be given several times.
     #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
     pub set: Vec<(String, String)>,
+}
+
+const NOC_HELP: &str = "\
+Loads are in flits per source and cycle. A load is stable when its mean packet latency stays within 1000 cycles.
+
+Examples:
+  warpshard noc                                             6x6 mesh, 3 stages, 4 VCs of 4 flits, uniform traffic
+  warpshard noc --topology mesh8x4 --router 2 --load 0.3    another mesh, speculative routers
+  warpshard noc --topology xbar36 --flits 5 --load 0.4      a crossbar with virtual channels, 5-flit packets
+  warpshard noc --pattern sm28tomc8 --sweep --out results/m loads up to saturation: CSV and plots";
+
+/// Options of `noc`.
+#[derive(Args, Debug)]
+#[command(after_help = NOC_HELP)]
+pub struct NocArgs {
+    /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
+    #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::noc::topology)]
+    pub topology: Topology,
+    /// Stages of a router: 2 (speculative), 3 or 4 (route computation in a stage of its own).
+    #[arg(long, value_name = "N", default_value = "3", value_parser = super::noc::pipeline)]
+    pub router: Pipeline,
+    /// Virtual channels of a port.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub vcs: u8,
+    /// Flits that the buffer of a virtual channel holds.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub buffers: u16,
+    /// Rounds of allocation and switching in a cycle.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub speedup: u8,
+    /// Cycles between a credit's arrival at a router and its use.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub credit_delay: u8,
+    /// Who sends to whom.
+    #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = super::noc::pattern())]
+    pub pattern: String,
+    /// Flits of a packet.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub flits: u16,
+    /// Flits that a source makes per cycle.
+    #[arg(long, value_name = "F", default_value = "0.1", conflicts_with = "sweep")]
+    pub load: f64,
+    /// Cycles before the measurement.
+    #[arg(long, value_name = "N", default_value = "9000")]
+    pub warm_up: u64,
+    /// Cycles whose packets are measured.
+    #[arg(long, value_name = "N", default_value = "30000")]
+    pub measured: u64,
+    /// Seed of all random choices.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "sweep")]
+    pub json: bool,
+    /// Measure rising loads until the network is saturated, and write CSV and plots into --out.
+    #[arg(long)]
+    pub sweep: bool,
+    /// The folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
+    #[arg(long, value_name = "DIR", requires = "sweep")]
+    pub out: Option<PathBuf>,
 }
 
 /// How long an epoch is.

@@ -9,6 +9,7 @@ pub mod exit;
 mod inputs;
 mod interrupt;
 mod list;
+mod noc;
 mod output;
 mod policies;
 mod progress;
@@ -66,6 +67,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Trace(args) => trace::trace(&args),
         Command::Study(args) => study::study(&args),
         Command::Bench(args) => study::bench(&args),
+        Command::Noc(args) => noc::noc(&args),
     }
 }
 

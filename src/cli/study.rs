@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::Destination;
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch};
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, dispatch, noc};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -19,6 +19,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+        StudyName::Noc => noc::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
 }
@@ -40,7 +41,7 @@ fn traces(args: &TraceSetArgs) -> Traces<'_> {
     Traces { machine: &args.machine, overrides: args.set.clone(), cache: args.cache.clone() }
 }
 
-fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: Option<&Path>) -> Result<Exit, Failure> {
+pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: Option<&Path>) -> Result<Exit, Failure> {
     let result = result.map_err(|error| {
         let exit = match error {
             StudyError::Input(_) => Exit::Usage,

@@ -5,6 +5,7 @@ pub mod bench;
 mod bench_set;
 mod compare;
 pub mod dispatch;
+pub mod noc;
 mod output;
 mod reference;
 mod traces;
@@ -26,4 +27,5 @@ pub struct StudyInfo {
 pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
+    StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
 ];

@@ -1,0 +1,167 @@
+//! `warpshard noc`: a network alone under synthetic traffic, one load or a sweep.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::builder::PossibleValuesParser;
+
+use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
+use crate::report::plot::{Form, Plot, Series};
+use crate::report::{Destination, ResultFile, csv};
+use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
+
+use super::args::NocArgs;
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Reads `meshKxM` or `xbarN`.
+pub(super) fn topology(text: &str) -> Result<Topology, String> {
+    let size = |text: &str| text.parse::<u16>().ok().filter(|size| (1..=128).contains(size));
+    let mesh = || {
+        let (columns, rows) = text.strip_prefix("mesh")?.split_once('x')?;
+        Some(Topology::Mesh { columns: size(columns)?, rows: size(rows)? })
+    };
+    let crossbar = || Some(Topology::Crossbar { ports: size(text.strip_prefix("xbar")?)? });
+    mesh().or_else(crossbar).ok_or_else(|| "expected meshKxM or xbarN with sizes from 1 to 128, as in mesh6x6 or xbar36".to_owned())
+}
+
+/// Reads the number of stages.
+pub(super) fn pipeline(text: &str) -> Result<Pipeline, String> {
+    match text {
+        "2" => Ok(Pipeline::Speculative),
+        "3" => Ok(Pipeline::Three),
+        "4" => Ok(Pipeline::Four),
+        _ => Err("a router has 2, 3 or 4 stages".to_owned()),
+    }
+}
+
+/// The names of the patterns.
+pub(super) fn pattern() -> PossibleValuesParser {
+    PossibleValuesParser::new(PATTERNS.iter().map(|(name, _)| *name))
+}
+
+/// Measures one load, or rising loads.
+///
+/// # Errors
+/// When the network cannot be built or the pattern has no meaning on it, or results cannot be written.
+pub(super) fn noc(args: &NocArgs) -> Result<Exit, Failure> {
+    if args.sweep { sweep(args) } else { single(args) }
+}
+
+fn setup(args: &NocArgs, load: f64) -> Setup {
+    let network = NetworkSpec {
+        pipeline: args.router,
+        buffers: args.buffers,
+        speedup: args.speedup,
+        credit_delay: args.credit_delay,
+        ..NetworkSpec::new(args.topology).with_vcs(args.vcs)
+    };
+    let pattern = PATTERNS.iter().find(|(name, _)| *name == args.pattern).map_or(PATTERNS[0].1, |(_, pattern)| *pattern);
+    Setup { network, pattern, flits: args.flits, load, warm_up: args.warm_up, measured: args.measured, seed: args.seed }
+}
+
+fn run(args: &NocArgs, load: f64) -> Result<(Measured, f64), Failure> {
+    let start = Instant::now();
+    let measured = measure(&setup(args, load)).map_err(|why| Failure::new(Exit::Usage, why))?;
+    Ok((measured, measured.cycles as f64 / start.elapsed().as_secs_f64()))
+}
+
+fn single(args: &NocArgs) -> Result<Exit, Failure> {
+    let (measured, rate) = run(args, args.load)?;
+    let routers = args.topology.routers() as f64;
+    if args.json {
+        let value = serde_json::json!({
+            "topology": args.topology.to_string(),
+            "pattern": args.pattern,
+            "flits": args.flits,
+            "load": args.load,
+            "sources": measured.sources,
+            "avg_packet_latency": measured.packet_latency,
+            "avg_network_latency": measured.network_latency,
+            "max_packet_latency": measured.longest_latency,
+            "accepted_flits_per_source_per_cycle": measured.accepted,
+            "avg_hops_routers": measured.routers,
+            "stable": measured.stable,
+            "cycles": measured.cycles,
+            "cycles_per_host_second": rate,
+            "router_cycles_per_host_second": rate * routers,
+        });
+        output::print(&format!("{value:#}\n"))?;
+        return Ok(Exit::Ok);
+    }
+    let verdict = if measured.stable { "stable" } else { "more than the network takes: latencies are of the packets that arrived" };
+    output::print(&format!(
+        "{} {} at {} flits per source and cycle, packets of {}: {verdict}\n\
+         packet latency    {:.3} cycles (longest {})\n\
+         network latency   {:.3} cycles\n\
+         accepted          {:.5} flits per source and cycle ({} sources)\n\
+         routers passed    {:.4}\n\
+         simulated         {} cycles, {:.3} M router-cycles per second of host time\n",
+        args.topology,
+        args.pattern,
+        args.load,
+        args.flits,
+        measured.packet_latency,
+        measured.longest_latency,
+        measured.network_latency,
+        measured.accepted,
+        measured.sources,
+        measured.routers,
+        measured.cycles,
+        rate * routers / 1e6,
+    ))?;
+    Ok(Exit::Ok)
+}
+
+/// Loads of a sweep, in hundredths, until two of them are too much.
+const STEPS: std::ops::RangeInclusive<u32> = 1..=50;
+const STEP: f64 = 0.02;
+
+fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/noc-{}-{}", args.topology, args.pattern)));
+    let destination = Destination::folder(&folder, false)?;
+    let (mut rows, mut points, mut unstable) = (Vec::new(), Vec::new(), 0);
+    for step in STEPS {
+        let load = f64::from(step) * STEP;
+        let (measured, _) = run(args, load)?;
+        let latency = |value: f64| if measured.stable { format!("{value:.4}") } else { String::new() };
+        rows.push(vec![
+            args.topology.to_string(),
+            args.pattern.clone(),
+            args.flits.to_string(),
+            format!("{load:.2}"),
+            u8::from(measured.stable).to_string(),
+            format!("{:.5}", measured.accepted),
+            latency(measured.packet_latency),
+            latency(measured.network_latency),
+            format!("{:.5}", measured.routers),
+        ]);
+        if measured.stable {
+            points.push((load, measured.packet_latency));
+        } else {
+            unstable += 1;
+        }
+        if unstable == 2 {
+            break;
+        }
+    }
+    let header = ["topology", "pattern", "flits", "load", "stable", "accepted", "packet_latency", "network_latency", "routers"];
+    let table = csv::table(&header, &rows);
+    let plot = Plot {
+        title: format!("{} {}, packets of {}", args.topology, args.pattern, args.flits),
+        x: "load [flits per source and cycle]".into(),
+        y: "mean packet latency [cycles]".into(),
+        form: Form::Lines,
+        series: vec![Series { name: args.pattern.clone(), points }],
+    };
+    let drawn = |error: crate::report::plot::PlotError| Failure::new(Exit::Internal, error.to_string());
+    let files = [
+        ResultFile::new("sweep.csv", table.clone()),
+        ResultFile::new("latency-load.svg", plot.svg().map_err(drawn)?),
+        ResultFile::new("latency-load.png", plot.png().map_err(drawn)?),
+    ];
+    output::print(&table)?;
+    let folder = destination.write(&files)?;
+    output::print(&format!("\nResults in {}\n", folder.display()))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,24 @@
+//! Networks of input-queued virtual-channel routers with credits: 2-D meshes, and one router as a crossbar.
+//!
+//! `spec` says what a network is made of; `topology` wires it and knows the ways. `network` is the core that a unit and the
+//! stand-alone rig share; it works on flits that name packets by handle. `interface` holds the source queues and ejection
+//! buffers, `router` the state of the routers, `allocator` who gets which virtual channel and the switch, `wheel` what is on
+//! the channels, `bits` the sets that the allocators work on.
+
+mod allocator;
+mod bits;
+mod interface;
+mod network;
+mod packet;
+mod router;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod wheel;
+
+pub use interface::Lane;
+pub use network::{Activity, Network, Sink};
+pub use packet::Packet;
+pub use spec::{NetworkSpec, Pipeline, VcRange};
+pub use topology::Topology;

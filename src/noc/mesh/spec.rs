@@ -1,0 +1,108 @@
+//! What a network is made of: topology, routers, virtual channels and how traffic classes share them.
+
+use super::topology::Topology;
+
+/// The router's pipeline, in cycles from a flit's arrival to its departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipeline {
+    /// VC and switch allocation in one cycle, the latter on speculation; then the switch. Two cycles for a head that wins.
+    Speculative,
+    /// VC allocation, switch allocation, switch; the route was computed one router ahead.
+    Three,
+    /// Route computation in a cycle of its own, then as `Three`.
+    Four,
+}
+
+/// Virtual channels that a traffic class may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VcRange {
+    /// The first.
+    pub first: u8,
+    /// How many.
+    pub count: u8,
+}
+
+/// A network of input-queued virtual-channel routers with credits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkSpec {
+    /// Routers and terminals.
+    pub topology: Topology,
+    /// The routers' pipeline.
+    pub pipeline: Pipeline,
+    /// Virtual channels of each port, at most 16.
+    pub vcs: u8,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffers: u16,
+    /// Allocation and switch rounds per cycle (`internal_speedup` of BookSim).
+    pub speedup: u8,
+    /// Cycles between a credit's arrival at a router and its use.
+    pub credit_delay: u8,
+    /// Cycles that a flit or a credit spends on a channel.
+    pub channel_latency: u8,
+    /// The virtual channels of each traffic class. Ranges are disjoint (partitioned) or equal (shared).
+    pub classes: Vec<VcRange>,
+}
+
+impl NetworkSpec {
+    /// The reference's 6x6 mesh: three stages, 4 VCs of 4 flits, credit delay 1, channels of 1 cycle, one traffic class.
+    pub fn new(topology: Topology) -> Self {
+        let classes = vec![VcRange { first: 0, count: 4 }];
+        Self { topology, pipeline: Pipeline::Three, vcs: 4, buffers: 4, speedup: 1, credit_delay: 1, channel_latency: 1, classes }
+    }
+
+    /// The same with `vcs` virtual channels that all traffic shares.
+    #[must_use]
+    pub fn with_vcs(self, vcs: u8) -> Self {
+        Self { vcs, classes: vec![VcRange { first: 0, count: vcs }], ..self }
+    }
+
+    /// The same with `counts[c]` virtual channels for traffic class c alone, such as `[3, 1]` for 3G1C.
+    #[must_use]
+    pub fn partitioned(self, counts: &[u8]) -> Self {
+        let mut first = 0;
+        let mut range = |count| {
+            first += count;
+            VcRange { first: first - count, count }
+        };
+        Self { vcs: counts.iter().sum(), classes: counts.iter().map(|&count| range(count)).collect(), ..self }
+    }
+
+    /// Input virtual channels of a router.
+    pub fn input_vcs(&self) -> usize {
+        self.topology.ports() * usize::from(self.vcs)
+    }
+
+    /// Says whether such a network can be built.
+    ///
+    /// # Errors
+    /// What is wrong with which value, for a user.
+    pub fn check(&self) -> Result<(), String> {
+        let whole = |range: &VcRange| range.count >= 1 && u32::from(range.first) + u32::from(range.count) <= u32::from(self.vcs);
+        let overlaps = |a: &VcRange, b: &VcRange| a != b && a.first < b.first + b.count && b.first < a.first + a.count;
+        if !(1..=16).contains(&self.vcs) {
+            return Err(format!("a port has 1 to 16 virtual channels, not {}", self.vcs));
+        }
+        if !(1..=1024).contains(&self.buffers) {
+            return Err(format!("the buffer of a virtual channel holds 1 to 1024 flits, not {}", self.buffers));
+        }
+        if !(1..=4).contains(&self.speedup) {
+            return Err(format!("a speedup is 1 to 4, not {}", self.speedup));
+        }
+        if !(1..=16).contains(&self.channel_latency) || self.credit_delay > 16 {
+            return Err("channels take 1 to 16 cycles, and credits are delayed by at most 16".to_owned());
+        }
+        if self.classes.is_empty() || !self.classes.iter().all(whole) {
+            return Err(format!("every traffic class needs virtual channels among the {} of a port", self.vcs));
+        }
+        if self.classes.iter().any(|a| self.classes.iter().any(|b| overlaps(a, b))) {
+            return Err("traffic classes share all their virtual channels or none".to_owned());
+        }
+        if self.topology.terminals() == 0 || self.topology.routers() > 1 << 14 {
+            return Err(format!("{} is no network; it has 1 to {} routers", self.topology, 1 << 14));
+        }
+        if self.input_vcs() > 1024 {
+            return Err(format!("a router has at most 1024 input virtual channels, not {}", self.input_vcs()));
+        }
+        Ok(())
+    }
+}

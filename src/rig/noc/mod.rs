@@ -1,0 +1,188 @@
+//! A network alone under synthetic traffic: latency and throughput for a load.
+//!
+//! Every source makes a packet with the same probability in each cycle and puts it into a queue without bound. After the
+//! warm-up, packets made during the measured cycles count; traffic goes on until the last of them has arrived, or until
+//! their mean latency is known to exceed [`LATENCY_LIMIT`]: then the load is more than the network takes.
+
+mod pattern;
+
+pub use pattern::{PATTERNS, Pattern};
+
+use crate::base::{Cycle, Rng};
+use crate::noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Topology};
+
+use pattern::Destinations;
+
+/// Mean packet latency, in cycles, beyond which a load counts as more than the network takes (`latency_thres` of BookSim).
+pub const LATENCY_LIMIT: u64 = 1000;
+
+/// An experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The network.
+    pub network: NetworkSpec,
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Length of every packet.
+    pub flits: u16,
+    /// Flits that a source makes per cycle, 0 to 1 on average.
+    pub load: f64,
+    /// Cycles before the measurement.
+    pub warm_up: u64,
+    /// Cycles whose packets are measured.
+    pub measured: u64,
+    /// Seed of all random choices.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Sources that send.
+    pub sources: usize,
+    /// Mean cycles from a packet's making to the ejection of its tail; of those that arrived, when not stable.
+    pub packet_latency: f64,
+    /// Mean cycles from the head's leaving the source queue to the ejection of the tail.
+    pub network_latency: f64,
+    /// The longest packet latency in cycles.
+    pub longest_latency: u64,
+    /// Flits received per source and cycle during the measured cycles.
+    pub accepted: f64,
+    /// Mean number of routers that a packet passed.
+    pub routers: f64,
+    /// Whether the network took the load.
+    pub stable: bool,
+    /// Cycles simulated.
+    pub cycles: u64,
+}
+
+/// Simulates an experiment.
+///
+/// # Errors
+/// When the network cannot be built, or the pattern or load has no meaning on it; for a user.
+pub fn measure(setup: &Setup) -> Result<Measured, String> {
+    setup.network.check()?;
+    let sources = setup.pattern.on(setup.network.topology)?;
+    if setup.flits == 0 || !(0.0..=f64::from(setup.flits)).contains(&setup.load) || setup.load == 0.0 {
+        return Err(format!("a load of {} flits per cycle in packets of {} flits: at most one packet per cycle", setup.load, setup.flits));
+    }
+    if setup.measured == 0 || setup.warm_up + setup.measured >= 1 << 31 {
+        return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned());
+    }
+    // The number of words that a router's virtual channels need is known to the compiler in the hot loops.
+    Ok(match setup.network.input_vcs() {
+        0..=64 => drive::<1>(setup, &sources),
+        65..=192 => drive::<3>(setup, &sources),
+        193..=512 => drive::<8>(setup, &sources),
+        _ => drive::<16>(setup, &sources),
+    })
+}
+
+/// A source: when it makes packets, and for whom.
+struct Source {
+    making: Rng,
+    choosing: Rng,
+    to: Destinations,
+}
+
+/// Packets made in the measured cycles.
+struct Gauge {
+    from: u64,
+    to: u64,
+    sources: Box<[u16]>,
+    topology: Topology,
+    arrived: u64,
+    /// Sum of the cycles in which those that arrived were made.
+    made_at: u64,
+    latency: u64,
+    network: u64,
+    longest: u64,
+    routers: u64,
+}
+
+impl Sink for Gauge {
+    #[inline]
+    fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
+        let made = u64::from(packet.tag);
+        if (self.from..self.to).contains(&made) {
+            let latency = now.0 - made;
+            self.arrived += 1;
+            self.made_at += made;
+            self.latency += latency;
+            self.network += now.0 - u64::from(packet.entered);
+            self.longest = self.longest.max(latency);
+            let source = self.sources[usize::from(packet.lane)];
+            self.routers += self.topology.routers_between(usize::from(source), usize::from(packet.dest)) as u64;
+        }
+        true
+    }
+
+    #[inline]
+    fn departed(&mut self, _now: Cycle, _lane: usize) {}
+}
+
+fn drive<const W: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Measured {
+    let lanes: Vec<Lane> = pattern.iter().map(|(terminal, _)| Lane { terminal: *terminal, class: 0 }).collect();
+    let mut net = Network::<W>::new(&setup.network, &lanes);
+    let source = |(terminal, to): &(u16, Destinations)| {
+        let random = |purpose| Rng::keyed(setup.seed, &[u64::from(*terminal), purpose]);
+        Source { making: random(0), choosing: random(1), to: to.clone() }
+    };
+    let mut sources: Vec<Source> = pattern.iter().map(source).collect();
+    let probability = setup.load / f64::from(setup.flits);
+    // Of 2^64 equally likely numbers, the first are those that make a packet.
+    let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
+    let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
+    let mut gauge = Gauge {
+        from,
+        to,
+        sources: pattern.iter().map(|(terminal, _)| *terminal).collect(),
+        topology: setup.network.topology,
+        arrived: 0,
+        made_at: 0,
+        latency: 0,
+        network: 0,
+        longest: 0,
+        routers: 0,
+    };
+    let (mut made, mut made_at, mut before, mut accepted) = (0u64, 0u64, 0u64, 0u64);
+    let mut now = 0;
+    let stable = loop {
+        if now == from {
+            before = net.flits_ejected();
+        }
+        if now == to {
+            accepted = net.flits_ejected() - before;
+        }
+        if now >= to {
+            // Packets that have not arrived are at least as late as they are now.
+            let late = (made - gauge.arrived) * now - (made_at - gauge.made_at);
+            let (done, over) = (gauge.arrived == made, gauge.latency + late > LATENCY_LIMIT * made);
+            if done || over {
+                break !over;
+            }
+        }
+        for (lane, source) in sources.iter_mut().enumerate() {
+            if source.making.next_u64() < threshold {
+                net.offer(lane, usize::from(source.to.draw(&mut source.choosing)), setup.flits, now as u32);
+                if (from..to).contains(&now) {
+                    made += 1;
+                    made_at += now;
+                }
+            }
+        }
+        net.step(Cycle(now), &mut gauge);
+        now += 1;
+    };
+    let mean = |sum: u64| sum as f64 / gauge.arrived.max(1) as f64;
+    Measured {
+        sources: sources.len(),
+        packet_latency: mean(gauge.latency),
+        network_latency: mean(gauge.network),
+        longest_latency: gauge.longest,
+        accepted: accepted as f64 / (setup.measured as f64 * sources.len() as f64),
+        routers: mean(gauge.routers),
+        stable,
+        cycles: now,
+    }
+}

@@ -1,0 +1,212 @@
+//! `study noc`: networks beside BookSim 2, at every load that was measured with it.
+//!
+//! The averages are compared below saturation, the accepted rate above. The reference's short runs at low load have drawn
+//! packets with other distances than the pattern's mean, and that is most of their error there: the column "at equal
+//! distance" takes the difference in routers passed, times the cycles of a router, off the reference's latency.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
+use crate::report::plot::{Form, Plot, Series};
+use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
+
+use super::{StudyError, StudyOutput};
+
+/// A point of the reference.
+#[derive(Clone, Debug)]
+struct Point {
+    configuration: String,
+    pattern: String,
+    flits: u16,
+    load: f64,
+    stable: bool,
+    accepted: f64,
+    latency: Option<f64>,
+    routers: f64,
+}
+
+/// Shares of the saturation throughput up to which loads are low, and up to which latencies are compared.
+const LOW: f64 = 0.5;
+const COMPARED: f64 = 0.8;
+/// Bounds in percent: latency at low load and at higher load, saturation throughput.
+const LOW_BOUND: f64 = 1.0;
+const HIGH_BOUND: f64 = 5.0;
+const SATURATION_BOUND: f64 = 4.0;
+
+/// The network of a configuration of the reference, by its name there.
+pub fn configuration(name: &str) -> Option<NetworkSpec> {
+    let mesh = NetworkSpec::new(Topology::Mesh { columns: 6, rows: 6 });
+    let crossbar = NetworkSpec::new(Topology::Crossbar { ports: 36 });
+    Some(match name {
+        "mesh_3st" => mesh,
+        "mesh_4st_rc1" => NetworkSpec { pipeline: Pipeline::Four, ..mesh },
+        "mesh_2st_spec" => NetworkSpec { pipeline: Pipeline::Speculative, ..mesh },
+        "xbar_4vc4" => crossbar,
+        "xbar_gpgpusim" => NetworkSpec { buffers: 64, speedup: 2, credit_delay: 0, ..crossbar.with_vcs(1) },
+        _ => return None,
+    })
+}
+
+/// Cycles of a router and the channel behind it for a head that wins at once.
+fn cycles_per_router(spec: &NetworkSpec) -> f64 {
+    match spec.pipeline {
+        Pipeline::Speculative => 3.0,
+        Pipeline::Three => 4.0,
+        Pipeline::Four => 5.0,
+    }
+}
+
+/// Simulates every point of the reference.
+///
+/// # Errors
+/// When the reference cannot be read or names something unknown.
+pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
+    let points = read(&reference.join("noc").join("latency_vs_load.csv"))?;
+    let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::Reference)?;
+    let mut output = StudyOutput::new("noc", "networks of virtual-channel routers beside BookSim 2".into());
+    output.columns(&[
+        "configuration",
+        "pattern",
+        "flits",
+        "load",
+        "latency",
+        "BookSim",
+        "error %",
+        "at equal distance %",
+        "accepted",
+        "BookSim ",
+        "error % ",
+        "routers",
+        "BookSim  ",
+        "stable",
+    ]);
+    let mut groups: BTreeMap<(&str, &str, u16), Vec<(&Point, &Measured)>> = BTreeMap::new();
+    for (point, ours) in points.iter().zip(&results) {
+        groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
+    }
+    let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
+    let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for ((configuration, pattern, flits), rows) in &groups {
+        let (theirs, ours) = rows.iter().fold((0.0f64, 0.0f64), |most, (point, ours)| (most.0.max(point.accepted), most.1.max(ours.accepted)));
+        let group = format!("{configuration} {pattern} {flits}");
+        let (mut group_low, mut group_high) = (Tally::default(), Tally::default());
+        for (point, ours) in rows {
+            let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
+            let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
+            let adjusted = point.latency.filter(|_| ours.stable).map(|l| percent(ours.packet_latency, l + (ours.routers - point.routers) * spec));
+            if let Some(adjusted) = adjusted.filter(|_| point.load <= COMPARED * theirs) {
+                let is_low = point.load <= LOW * theirs && (point.load <= 0.3 * theirs || *flits == 1);
+                let (tally, all, bound) =
+                    if is_low { (&mut group_low, &mut low, LOW_BOUND) } else { (&mut group_high, &mut high, HIGH_BOUND) };
+                tally.add(adjusted, bound);
+                all.add(adjusted, bound);
+            }
+            if let Some(latency) = point.latency.filter(|_| ours.stable) {
+                series.entry(configuration).or_default().push((latency, ours.packet_latency));
+            }
+            let text = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:+.2}"));
+            output.row(vec![
+                (*configuration).into(),
+                (*pattern).into(),
+                flits.to_string(),
+                point.load.to_string(),
+                if ours.stable { format!("{:.3}", ours.packet_latency) } else { "-".into() },
+                point.latency.map_or_else(|| "-".into(), |latency| format!("{latency:.3}")),
+                text(error),
+                text(adjusted),
+                format!("{:.4}", ours.accepted),
+                format!("{:.4}", point.accepted),
+                text(Some(percent(ours.accepted, point.accepted))),
+                format!("{:.3}", ours.routers),
+                format!("{:.3}", point.routers),
+                match (ours.stable, point.stable) {
+                    (true, true) => "both".into(),
+                    (false, false) => "none".into(),
+                    (true, false) => "ours".into(),
+                    (false, true) => "BookSim".into(),
+                },
+            ]);
+        }
+        let error = percent(ours, theirs);
+        saturation.add(error, SATURATION_BOUND);
+        output.note(format!(
+            "{group}: largest error {:.2} % at low load, {:.2} % up to {:.0} % of saturation; saturation throughput {ours:.4} ({error:+.2} %)",
+            group_low.worst,
+            group_high.worst,
+            COMPARED * 100.0
+        ));
+    }
+    for (name, tally) in [("latency at low load", low), ("latency up to 80 % of saturation", high), ("saturation throughput", saturation)] {
+        output.figure(&format!("{name}: points outside"), tally.outside as f64);
+        output.figure(&format!("{name}: points"), tally.count as f64);
+        output.figure(&format!("{name}: largest error, %"), tally.worst);
+    }
+    let series = series.into_iter().map(|(name, points)| Series { name: name.into(), points }).collect();
+    let (x, y) = ("BookSim 2: packet latency [cycles]".into(), "warpshard: packet latency [cycles]".into());
+    output.scatter(Plot { title: "mean packet latency of stable points".into(), x, y, form: Form::Scatter, series });
+    Ok(output)
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    count: usize,
+    outside: usize,
+    worst: f64,
+}
+
+impl Tally {
+    fn add(&mut self, error: f64, bound: f64) {
+        self.count += 1;
+        self.outside += usize::from(error.abs() > bound);
+        self.worst = self.worst.max(error.abs());
+    }
+}
+
+fn percent(ours: f64, theirs: f64) -> f64 {
+    (ours / theirs - 1.0) * 100.0
+}
+
+fn simulate(point: &Point) -> Result<Measured, String> {
+    let network = configuration(&point.configuration).ok_or_else(|| format!("there is no configuration `{}`", point.configuration))?;
+    let pattern = PATTERNS.iter().find(|(name, _)| *name == point.pattern);
+    let pattern = pattern.ok_or_else(|| format!("there is no pattern `{}`", point.pattern))?.1;
+    measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
+}
+
+fn read(path: &Path) -> Result<Vec<Point>, StudyError> {
+    let broken = |why: String| StudyError::Reference(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| broken(error.to_string()))?;
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let names = [
+        "config",
+        "pattern",
+        "packet_flits",
+        "offered_flits_per_source_per_cycle",
+        "stable",
+        "accepted_flits_per_source_per_cycle",
+        "avg_packet_latency",
+        "avg_hops_routers",
+    ];
+    let find = |name: &&str| header.iter().position(|column| column == name).ok_or_else(|| broken(format!("there is no column `{name}`")));
+    let columns: Vec<usize> = names.iter().map(find).collect::<Result<_, _>>()?;
+    let point = |(number, line): (usize, &str)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |i: usize| cells.get(columns[i]).copied().unwrap_or_default();
+        let value = |i: usize| cell(i).parse::<f64>().map_err(|_| broken(format!("line {}: `{}` is no number", number + 2, cell(i))));
+        Ok(Point {
+            configuration: cell(0).to_owned(),
+            pattern: cell(1).to_owned(),
+            flits: value(2)? as u16,
+            load: value(3)?,
+            stable: cell(4) == "1",
+            accepted: value(5)?,
+            latency: if cell(6).is_empty() { None } else { Some(value(6)?) },
+            routers: value(7)?,
+        })
+    };
+    lines.enumerate().map(point).collect()
+}
