@@ -5,6 +5,7 @@ pub mod base;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod cpu;
 pub mod engine;
 pub mod frontend;
 pub mod gpu;

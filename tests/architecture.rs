@@ -19,18 +19,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mem", &["base", "protocol", "stats", "config"]),
     ("noc", &["base", "protocol", "stats", "config"]),
     ("gpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
+    ("cpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
     ("report", &["base", "stats", "config"]),
-    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc"]),
+    ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     ("study", &["base", "stats", "config", "frontend", "noc", "policy::registry", "engine", "report", "rig"]),
     ("cli", &["base", "config", "stats", "frontend", "control", "noc", "policy::registry", "engine", "report", "rig", "study", "sync"]),
     ("main", &["cli"]),
 ];
 
 /// Rooms whose results must follow from machine, workload and seed alone.
-const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "control", "policy"];
+const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "control", "policy"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];

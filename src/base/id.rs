@@ -26,6 +26,9 @@ id!(
     /// A streaming multiprocessor, counted over the chip.
     SmId(u16), "sm{}");
 id!(
+    /// A CPU core, counted over the chip.
+    CpuId(u16), "cpu{}");
+id!(
     /// A memory partition: one DRAM channel and its LLC slices.
     PartitionId(u16), "partition{}");
 id!(

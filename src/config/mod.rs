@@ -6,6 +6,7 @@
 
 mod blank;
 pub mod check;
+pub mod cpu;
 pub mod error;
 pub mod keys;
 pub mod layout;

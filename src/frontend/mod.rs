@@ -1,8 +1,10 @@
-//! Where instructions come from: recorded SASS traces and kernel models, decoded into compact streams.
+//! Where instructions come from: recorded SASS traces and kernel models, decoded into compact streams; for CPU cores,
+//! recorded memory traces and profiles.
 //!
 //! A [`Workload`] is a list of commands over kernels; a [`Kernel`] hands out its CTAs one by one, decoded, as
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
 
+pub mod cpu;
 mod inst;
 pub mod isa;
 pub mod model;

@@ -9,7 +9,7 @@ mod outbox;
 pub use map::{AddressMap, Location, PartitionHash, ipoly};
 pub use outbox::{Event, Outbox, Route, Sent};
 
-use crate::base::{Addr, CtaIndex, KernelIndex, SectorMask, SliceId, SmId};
+use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, SectorMask, SliceId, SmId};
 
 /// Whatever travels on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,4 +104,8 @@ pub enum EventKind {
     KernelEnded(KernelIndex),
     /// A CTA ended on an SM.
     CtaEnded(SmId, KernelIndex),
+    /// A CPU core retired the instructions of its warm-up.
+    CoreWarm(CpuId),
+    /// A CPU core retired the instructions that are measured; it keeps running.
+    CoreMeasured(CpuId),
 }

@@ -1,3 +1,5 @@
-//! Stand-alone drivers of single models, for users who want a latency or a bandwidth without a machine around it.
+//! Stand-alone drivers of single models, for users who want a latency or a bandwidth without a machine around it, and for
+//! comparison with references.
 
+pub mod cpu;
 pub mod noc;

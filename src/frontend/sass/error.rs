@@ -100,7 +100,7 @@ impl Fault {
 }
 
 /// The problem of a file that cannot be read.
-pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Problem {
+pub(in crate::frontend) fn unreadable(file: &Path, error: &std::io::Error) -> Problem {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
     Problem {
         kind: if missing { ProblemKind::Missing } else { ProblemKind::Unreadable },

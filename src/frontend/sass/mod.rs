@@ -21,8 +21,10 @@ mod table;
 mod text;
 mod write;
 
+pub(in crate::frontend) use error::unreadable;
 pub use error::{Problem, ProblemKind, TraceError};
 pub use load::{check, load};
 pub use options::{DecodeClock, TraceOptions};
+pub(in crate::frontend) use reader::open;
 pub use report::{KernelReport, TraceReport};
 pub use write::write_kernel;

@@ -74,7 +74,7 @@ impl Feed {
 }
 
 /// Opens `path` for reading its decompressed bytes.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+pub(in crate::frontend) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));

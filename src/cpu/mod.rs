@@ -1,0 +1,15 @@
+//! CPU cores: a trace-driven out-of-order core with private caches, as a unit of the machine.
+//!
+//! Inputs: a [`crate::frontend::cpu::CpuStream`], replies and credits of the networks. Outputs: requests, credits, and the
+//! events of warm-up and measurement. A core sees its own clock and address space and knows nothing of who else there is.
+
+mod caches;
+mod core;
+mod counters;
+mod fetch;
+mod net;
+mod window;
+
+pub use self::core::{CpuCore, CpuGoals, CpuSample, Mark};
+pub use counters::CpuCounters;
+pub use net::{CpuPorts, place};

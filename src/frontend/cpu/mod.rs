@@ -1,0 +1,17 @@
+//! What CPU cores execute: recorded memory traces, and seeded profiles of applications.
+//!
+//! A stream is endless: traces wrap, profiles go on. It yields memory instructions, each with the number of other
+//! instructions before it, so that a core can pass over those in bulk.
+
+mod inst;
+mod profile;
+mod profile_file;
+mod profiles;
+mod trace;
+mod trace_line;
+
+pub use inst::{CpuInst, CpuOp, CpuStream, ListStream};
+pub use profile::ProfileStream;
+pub use profile_file::{CpuProfile, FarAccesses, ProfileError};
+pub use profiles::{builtin_profile, builtin_profiles};
+pub use trace::{CpuTrace, TraceStream};

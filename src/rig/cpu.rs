@@ -1,0 +1,172 @@
+//! One CPU core on one memory: the core runs until it sends, the memory catches up, and answers go back.
+
+use std::sync::Arc;
+
+use crate::base::{ClockDomain, CpuId, Cycle, LinkId, SmId, Tick, UnitId};
+use crate::config::cpu::CpuSpec;
+use crate::cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
+use crate::frontend::cpu::CpuStream;
+use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload, Route};
+
+const REQUESTS: LinkId = LinkId(0);
+const REPLY_CREDITS: LinkId = LinkId(1);
+const REPLIES: LinkId = LinkId(2);
+const REQUEST_CREDITS: LinkId = LinkId(3);
+
+/// What the core runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuMemory {
+    /// Data is there in the cycle after the request.
+    Ideal,
+    /// Data is there this many cycles after the request, whatever else is under way; at least 1.
+    Fixed(u64),
+}
+
+/// How to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuRun {
+    /// The core.
+    pub spec: CpuSpec,
+    /// Its memory.
+    pub memory: CpuMemory,
+    /// Instructions that are not measured.
+    pub warm: u64,
+    /// Instructions in all, `warm` included.
+    pub instructions: u64,
+    /// Whether cycles are passed in closed form where nothing happens; results are the same.
+    pub skip: bool,
+}
+
+/// What a run shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuResult {
+    /// Measured instructions and the cycles that they took.
+    pub instructions: u64,
+    /// Cycles of the core's clock, of the measured part.
+    pub cycles: u64,
+    /// Reads that left the core in the measured part.
+    pub reads: u64,
+    /// The core at the end.
+    pub sample: CpuSample,
+    /// Mean latency of reads in cycles of the core's clock, from leaving the core to the reply, over the whole run.
+    pub read_latency: f64,
+}
+
+impl CpuResult {
+    /// Measured instructions per cycle.
+    pub fn ipc(&self) -> f64 {
+        self.instructions as f64 / self.cycles as f64
+    }
+
+    /// Reads that left the core per thousand measured instructions: misses of the L2, where there are private caches.
+    pub fn mpki(&self) -> f64 {
+        self.reads as f64 * 1000.0 / self.instructions as f64
+    }
+}
+
+/// What takes requests and gives answers.
+trait Memory {
+    /// Credits of a core that starts: for reads or all requests, and for writes where they are apart.
+    fn credits(&self) -> (u32, Option<u32>);
+    /// Takes a request sent at the core's cycle `at`.
+    fn accept(&mut self, at: Cycle, packet: MemPacket);
+    /// The first cycle of the core at or after which an answer may come if nothing more is sent.
+    fn horizon(&self) -> Cycle;
+    /// Brings the memory to the core's present and hands over what came back, with the cycles at which it is seen.
+    fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload));
+}
+
+/// Answers every read after the same time and takes everything.
+struct Fixed {
+    latency: u64,
+    answers: Vec<(Cycle, MemPacket)>,
+    taken: u32,
+}
+
+impl Memory for Fixed {
+    fn credits(&self) -> (u32, Option<u32>) {
+        (1 << 20, None)
+    }
+
+    fn accept(&mut self, at: Cycle, packet: MemPacket) {
+        self.taken += 1;
+        if packet.op == MemOp::Read {
+            self.answers.push((at.after(self.latency), packet));
+        }
+    }
+
+    fn horizon(&self) -> Cycle {
+        Cycle::NEVER
+    }
+
+    fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload)) {
+        for (at, packet) in self.answers.drain(..) {
+            deliver(at, REPLIES, Payload::Mem(packet));
+        }
+        // The core has more credits than a batch, so that it never waits for one.
+        const BATCH: u16 = 1 << 12;
+        if self.taken >= u32::from(BATCH) {
+            self.taken -= u32::from(BATCH);
+            deliver(now, REQUEST_CREDITS, Payload::Credit(Credit { queue: 0, count: BATCH }));
+        }
+    }
+}
+
+/// Runs `stream` on one core.
+///
+/// # Errors
+/// When the core cannot be simulated, or the stream's file changed during the run; a message for the user.
+pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, String> {
+    run.spec.check()?;
+    if run.instructions <= run.warm {
+        return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm));
+    }
+    let mut memory = match run.memory {
+        CpuMemory::Ideal => Fixed { latency: 1, answers: Vec::new(), taken: 0 },
+        CpuMemory::Fixed(latency) => Fixed { latency: latency.max(1), answers: Vec::new(), taken: 0 },
+    };
+    drive(stream, run, &mut memory)
+}
+
+fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<CpuResult, String> {
+    let (credits, write_credits) = memory.credits();
+    let ports = CpuPorts {
+        to_request_net: REQUESTS,
+        reply_credit: REPLY_CREDITS,
+        from_reply_net: REPLIES,
+        request_credit: REQUEST_CREDITS,
+        port: SmId(0),
+        credits,
+        write_credits,
+        reply_queue: 1 << 16,
+        map: None,
+    };
+    let clock = ClockDomain { period: 1 };
+    let route = Route { to: UnitId(1), from_clock: clock, to_clock: clock, latency: Tick(1) };
+    let mut out = Outbox::new(Arc::from([route, route]), vec![0, 0], 1);
+    out.sender(UnitId(0), clock);
+    let goals = CpuGoals { warm: (run.warm > 0).then_some(run.warm), measured: Some(run.instructions) };
+    let mut core = CpuCore::new(CpuId(0), &run.spec, stream, goals, ports);
+    while out.events().iter().all(|event| !matches!(event.kind, EventKind::CoreMeasured(_))) {
+        let span = core.now().after(1 << 16);
+        let until = memory.horizon().min(span).max(core.now().after(1));
+        core.run_to_send(until, run.skip, &mut out);
+        for sent in out.for_worker(0).drain(..) {
+            if let Payload::Mem(packet) = sent.payload {
+                memory.accept(Cycle(sent.arrival(core.now()).0 - 1), packet);
+            }
+        }
+        let now = core.now();
+        memory.catch_up(now, &mut |at, link, payload| core.deliver(link, at, payload));
+        if let Some(failure) = core.failure() {
+            return Err(failure.to_owned());
+        }
+    }
+    let sample = core.sample();
+    let none = Mark { cycles: 0, instructions: 0, reads: 0 };
+    let (start, end) = (sample.warm.unwrap_or(none), sample.measured.unwrap_or(none));
+    let counters = &sample.counters;
+    let read_latency = if counters.reads == 0 { 0.0 } else { counters.read_cycles as f64 / counters.reads as f64 };
+    let (instructions, cycles) = (end.instructions - start.instructions, end.cycles - start.cycles);
+    Ok(CpuResult { instructions, cycles, reads: end.reads - start.reads, read_latency, sample })
+}
