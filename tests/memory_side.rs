@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpshard::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, Rng, SectorMask, SmId, Tick, UnitId};
+use warpshard::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, PortId, Rng, SectorMask, Tick, UnitId};
 use warpshard::config::machine::*;
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
@@ -169,7 +169,7 @@ impl Memory {
     fn ask(&mut self, sm: usize, op: MemOp, addr: u64, sectors: u8, token: u32) {
         let addr = Addr(addr);
         let (sectors, slice) = (SectorMask(sectors), self.map.slice_of(addr));
-        let packet = MemPacket { addr, token, bytes: u32::MAX, sm: SmId(sm as u16), slice, kernel: KernelIndex(0), sectors, op };
+        let packet = MemPacket { addr, token, bytes: u32::MAX, port: PortId(sm as u16), slice, kernel: KernelIndex(0), sectors, op };
         self.queued[sm].push(packet);
     }
 
@@ -187,9 +187,9 @@ impl Memory {
                         self.credits[usize::from(message.link.0 - SM_REQUEST_CREDIT)] += u32::from(credit.count);
                     }
                     (_, Payload::Mem(answer)) => {
-                        assert_eq!(message.link.0, SM_REPLY + answer.sm.0, "an answer reaches its sender");
+                        assert_eq!(message.link.0, SM_REPLY + answer.port.0, "an answer reaches its sender");
                         self.answers.push((at.0, answer));
-                        self.out.send(LinkId(SM_REPLY_CREDIT + answer.sm.0), now, Payload::Credit(Credit { queue: 0, count: 1 }));
+                        self.out.send(LinkId(SM_REPLY_CREDIT + answer.port.0), now, Payload::Credit(Credit { queue: 0, count: 1 }));
                     }
                     (_, other) => panic!("{other:?}"),
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, SectorMask, SliceId, SmId, Tick, UnitId};
+use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
@@ -41,7 +41,7 @@ fn packet(output: usize, token: u32) -> MemPacket {
         addr: Addr(0),
         token,
         bytes: u32::MAX,
-        sm: SmId(output as u16),
+        port: PortId(output as u16),
         slice: SliceId(output as u16),
         kernel: KernelIndex(0),
         sectors: SectorMask(1),

@@ -90,13 +90,15 @@ pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
     let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
     let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for ((configuration, pattern, flits), rows) in &groups {
-        let (theirs, ours) = rows.iter().fold((0.0f64, 0.0f64), |most, (point, ours)| (most.0.max(point.accepted), most.1.max(ours.accepted)));
+        let (theirs, ours) =
+            rows.iter().fold((0.0f64, 0.0f64), |most, (point, ours)| (most.0.max(point.accepted), most.1.max(ours.accepted)));
         let group = format!("{configuration} {pattern} {flits}");
         let (mut group_low, mut group_high) = (Tally::default(), Tally::default());
         for (point, ours) in rows {
             let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
             let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
-            let adjusted = point.latency.filter(|_| ours.stable).map(|l| percent(ours.packet_latency, l + (ours.routers - point.routers) * spec));
+            let adjusted =
+                point.latency.filter(|_| ours.stable).map(|l| percent(ours.packet_latency, l + (ours.routers - point.routers) * spec));
             if let Some(adjusted) = adjusted.filter(|_| point.load <= COMPARED * theirs) {
                 let is_low = point.load <= LOW * theirs && (point.load <= 0.3 * theirs || *flits == 1);
                 let (tally, all, bound) =
