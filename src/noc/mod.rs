@@ -1,12 +1,15 @@
 //! The network between SMs and memory partitions: one unit per subnet.
 //!
-//! `crossbar` is the `fifo` crossbar; `mesh` holds networks of virtual-channel routers. `queues` its input queues in one slab; `calendar` tells it when something becomes visible.
+//! `crossbar` is the `fifo` crossbar; `output_queued` another with a queue per
+//! output; `mesh` holds networks of virtual-channel routers. `queues` its input queues in one slab; `calendar` tells it when something becomes visible.
 
 mod calendar;
 mod crossbar;
 pub mod mesh;
+mod output_queued;
 mod queues;
 #[cfg(test)]
 mod tests;
 
 pub use crossbar::{Direction, NetCounters, NetDecision, NetSample, Subnet, SubnetPorts};
+pub use output_queued::OutputQueued;

@@ -67,14 +67,32 @@ impl<const W: usize> Bits<W> {
 
     /// The elements, ascending.
     #[inline]
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        self.0.into_iter().enumerate().flat_map(|(i, mut word)| {
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
-                word &= word - 1;
-                Some(i * 64 + bit as usize)
-            })
-        })
+    pub(super) fn iter(self) -> Elements<W> {
+        Elements { left: self, word: 0 }
+    }
+}
+
+/// The elements of a set, ascending.
+pub(super) struct Elements<const W: usize> {
+    left: Bits<W>,
+    word: usize,
+}
+
+impl<const W: usize> Iterator for Elements<W> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.word < W {
+            let word = &mut self.left.0[self.word];
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return Some(self.word * 64 + bit);
+            }
+            self.word += 1;
+        }
+        None
     }
 }
 

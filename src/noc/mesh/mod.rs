@@ -3,7 +3,7 @@
 //! `spec` says what a network is made of; `topology` wires it and knows the ways. `network` is the core that a unit and the
 //! stand-alone rig share; it works on flits that name packets by handle. `interface` holds the source queues and ejection
 //! buffers, `router` the state of the routers, `allocator` who gets which virtual channel and the switch, `wheel` what is on
-//! the channels, `bits` the sets that the allocators work on.
+//! the channels, `unit` a subnet of the machine, `bits` the sets that the allocators work on.
 
 mod allocator;
 mod bits;
@@ -15,6 +15,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod unit;
 mod wheel;
 
 pub use interface::Lane;
@@ -22,3 +23,4 @@ pub use network::{Activity, Network, Sink};
 pub use packet::Packet;
 pub use spec::{NetworkSpec, Pipeline, VcRange};
 pub use topology::Topology;
+pub use unit::{MeshCounters, MeshNet, MeshUnit, SubnetSpec};

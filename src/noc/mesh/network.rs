@@ -199,8 +199,10 @@ impl<const W: usize> Network<W> {
             let channel = usize::from(self.round.switch_grants[i]);
             self.traverse(router, channel, now, last);
         }
-        let idle = self.round.vc_grants.is_empty() && self.round.switch_grants.is_empty() && routed.is_empty();
-        !idle
+        let left = &self.routers.all[router];
+        let done = left.ready.is_empty() && left.wanted.is_empty() && left.routing.is_empty();
+        let stuck = self.round.vc_grants.is_empty() && self.round.switch_grants.is_empty() && routed.is_empty();
+        !done && !stuck
     }
 
     /// Sends the oldest flit of a channel through the switch, unless it had speculated and got no virtual channel or credit.

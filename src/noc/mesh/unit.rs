@@ -1,0 +1,388 @@
+//! A network of routers as a unit of the machine: one subnet with its senders and receivers.
+//!
+//! Packets become visible at an input, enter the source queue of their sender and traffic class, and leave over the output
+//! link in the cycle in which their tail is ejected, if the receiver has room; else they block the ejection buffer. A place
+//! at an input is free when the packet's tail has left the source queue. A packet becomes flits by its size in bytes and the
+//! width of its traffic class.
+
+use std::collections::VecDeque;
+
+use crate::base::{Cycle, LinkId};
+use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
+use crate::stats::counters;
+
+use super::super::calendar::Calendar;
+use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
+use super::super::queues::Queues;
+use super::{Lane, Network, NetworkSpec, Packet, Sink};
+
+/// A subnet of routers, and who sits where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubnetSpec {
+    /// The routers.
+    pub network: NetworkSpec,
+    /// The terminal at which each sender sits; several may share one.
+    pub senders: Vec<u16>,
+    /// The terminal at which each receiver sits; several may share one.
+    pub receivers: Vec<u16>,
+    /// The traffic class of each core's packets, by the packet's `sm`.
+    pub class_of_core: Vec<u8>,
+    /// Bytes of a flit, by traffic class: the share of the channels' width that the class has.
+    pub flit_bytes: Vec<u16>,
+    /// Bytes of a packet without data.
+    pub header_bytes: u16,
+    /// Packets that an input's queue holds.
+    pub input_queue: u32,
+}
+
+/// Bytes of a sector.
+const SECTOR_BYTES: u32 = 32;
+
+impl SubnetSpec {
+    /// The flits of a packet, by what it carries in this direction.
+    pub fn flits(&self, direction: Direction, packet: &MemPacket) -> u16 {
+        let carries = match (direction, packet.op) {
+            (Direction::Request, MemOp::Read) | (Direction::Reply, MemOp::Write | MemOp::Reduction) => false,
+            (Direction::Request, _) | (Direction::Reply, _) => true,
+        };
+        let data = if carries { packet.sectors.0.count_ones() * SECTOR_BYTES } else { 0 };
+        let class = usize::from(self.class_of_core[packet.sm.index()]);
+        (u32::from(self.header_bytes) + data).div_ceil(u32::from(self.flit_bytes[class])).max(1) as u16
+    }
+}
+
+counters! {
+    /// What a subnet of routers counts.
+    pub struct MeshCounters {
+        packets: "packets", "Packets handed to their receivers.";
+        flits: "flits", "Flits ejected.";
+        hops: "flits", "Flits through a router's switch, summed over the routers.";
+        conflicts: "requests", "Requests for a switch that lost, summed over routers and cycles.";
+        credit_stalls: "times", "Times that a packet used up the credits of its virtual channel with flits behind.";
+        blocked: "times", "Times that a packet's receiver had no room for it.";
+        packet_cycles: "packet cycles", "Cycles from packets' arrival at their inputs to their leaving the subnet.";
+    }
+}
+
+/// Senders, receivers and the packets of the machine under way.
+#[derive(Clone, Debug)]
+struct Desk {
+    direction: Direction,
+    ports: SubnetPorts,
+    packets: Vec<(MemPacket, u32)>,
+    free: Vec<u32>,
+    credits: Box<[u32]>,
+    /// Places freed since the last credits, by input.
+    freed: Box<[u16]>,
+    batch: u16,
+    classes: usize,
+    counters: MeshCounters,
+}
+
+impl Desk {
+    fn receiver(&self, packet: &MemPacket) -> usize {
+        match self.direction {
+            Direction::Request => packet.slice.index(),
+            Direction::Reply => packet.sm.index(),
+        }
+    }
+
+    fn keep(&mut self, packet: MemPacket, at: Cycle) -> u32 {
+        let kept = (packet, at.0 as u32);
+        if let Some(tag) = self.free.pop() {
+            self.packets[tag as usize] = kept;
+            return tag;
+        }
+        self.packets.push(kept);
+        (self.packets.len() - 1) as u32
+    }
+}
+
+struct Delivery<'a> {
+    desk: &'a mut Desk,
+    out: &'a mut Outbox,
+}
+
+impl Sink for Delivery<'_> {
+    fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
+        let desk = &mut *self.desk;
+        let (kept, at) = desk.packets[packet.tag as usize];
+        let receiver = desk.receiver(&kept);
+        if desk.credits[receiver] == 0 {
+            desk.counters.blocked += 1;
+            return false;
+        }
+        desk.credits[receiver] -= 1;
+        desk.free.push(packet.tag);
+        desk.counters.packets += 1;
+        desk.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
+        self.out.send(LinkId(desk.ports.data_out.0 + receiver as u16), now, Payload::Mem(kept));
+        true
+    }
+
+    fn departed(&mut self, now: Cycle, lane: usize) {
+        let desk = &mut *self.desk;
+        let input = lane / desk.classes;
+        desk.freed[input] += 1;
+        if desk.freed[input] == desk.batch {
+            desk.freed[input] = 0;
+            let credit = Credit { queue: input as u16, count: desk.batch };
+            self.out.send(LinkId(desk.ports.credit_out.0 + input as u16), now, Payload::Credit(credit));
+        }
+    }
+}
+
+/// One subnet of routers whose input virtual channels fit `W` words.
+#[derive(Clone, Debug)]
+pub struct MeshUnit<const W: usize> {
+    spec: SubnetSpec,
+    now: Cycle,
+    net: Network<W>,
+    /// Packets that are not visible yet.
+    queues: Queues,
+    /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
+    calendar: Calendar,
+    /// Credits under way, by output.
+    coming: Box<[VecDeque<(Cycle, u16)>]>,
+    desk: Desk,
+}
+
+impl<const W: usize> MeshUnit<W> {
+    fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
+        let (inputs, outputs, classes) = (spec.senders.len(), spec.receivers.len(), spec.network.classes.len());
+        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a network without room for a packet");
+        assert!(spec.flit_bytes.len() == classes && !spec.flit_bytes.contains(&0), "every traffic class needs a width");
+        assert!(spec.class_of_core.iter().all(|class| usize::from(*class) < classes), "a core without a traffic class");
+        // A sender has a source queue per class, so that none waits behind the other.
+        let lane = |terminal: &u16| {
+            let terminal = *terminal;
+            (0..classes).map(move |class| Lane { terminal, class: class as u8 })
+        };
+        let lanes: Vec<Lane> = spec.senders.iter().flat_map(lane).collect();
+        Self {
+            now: Cycle(0),
+            net: Network::new(&spec.network, &lanes),
+            queues: Queues::new(inputs),
+            calendar: Calendar::new(inputs + outputs),
+            coming: vec![VecDeque::new(); outputs].into(),
+            desk: Desk {
+                direction,
+                ports,
+                packets: Vec::new(),
+                free: Vec::new(),
+                credits: vec![ports.output_capacity; outputs].into(),
+                freed: vec![0; inputs].into(),
+                batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+                classes,
+                counters: MeshCounters::default(),
+            },
+            spec: spec.clone(),
+        }
+    }
+
+    fn name(&self) -> String {
+        let direction = match self.desk.direction {
+            Direction::Request => "request",
+            Direction::Reply => "reply",
+        };
+        format!("{direction} {}", self.spec.network.topology)
+    }
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        let (inputs, outputs) = (self.spec.senders.len(), self.spec.receivers.len());
+        match payload {
+            Payload::Mem(packet) => {
+                let input = usize::from(link.0.wrapping_sub(self.desk.ports.data_in.0));
+                assert!(input < inputs, "{}: a packet comes over {link}, which is no input", self.name());
+                self.queues.push(input, at, packet);
+                if self.queues.len(input) == 1 {
+                    self.calendar.note(self.now, at, input);
+                }
+            }
+            Payload::Credit(credit) => {
+                let output = usize::from(link.0.wrapping_sub(self.desk.ports.credit_in.0));
+                assert!(output < outputs, "{}: credits come over {link}, which is no output", self.name());
+                self.coming[output].push_back((at, credit.count));
+                if self.coming[output].len() == 1 {
+                    self.calendar.note(self.now, at, inputs + output);
+                }
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip {
+                let next = self.next_event();
+                if next >= until {
+                    self.now = until;
+                    break;
+                }
+                self.now = next;
+            }
+            if self.calendar.arrive(self.now) {
+                self.see();
+            }
+            self.net.step(self.now, &mut Delivery { desk: &mut self.desk, out });
+            self.now.0 += 1;
+        }
+        let (activity, counters) = (self.net.activity(), &mut self.desk.counters);
+        counters.flits = self.net.flits_ejected();
+        (counters.hops, counters.conflicts, counters.credit_stalls) = (activity.hops, activity.refused, activity.starved);
+    }
+
+    fn next_event(&self) -> Cycle {
+        self.net.next_event(self.now).min(self.calendar.next(self.now))
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        self.now = self.now.max(at);
+    }
+
+    /// Looks at what becomes visible in this cycle.
+    fn see(&mut self) {
+        let inputs = self.spec.senders.len();
+        for word in 0..self.calendar.words() {
+            let mut ports = self.calendar.take(self.now, word);
+            while ports != 0 {
+                let port = word * 64 + ports.trailing_zeros() as usize;
+                ports &= ports - 1;
+                if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
+            }
+        }
+    }
+
+    /// Puts the visible packets of an input into the source queues.
+    fn enter(&mut self, input: usize) {
+        while let Some((at, &packet)) = self.queues.front(input, self.now) {
+            if at > self.now {
+                self.calendar.note(self.now, at, input);
+                break;
+            }
+            self.queues.pop(input);
+            let receiver = self.desk.receiver(&packet);
+            assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
+            let flits = self.spec.flits(self.desk.direction, &packet);
+            let lane = input * self.desk.classes + usize::from(self.spec.class_of_core[packet.sm.index()]);
+            let tag = self.desk.keep(packet, at);
+            self.net.offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
+        }
+    }
+
+    fn take_credits(&mut self, output: usize) {
+        let coming = &mut self.coming[output];
+        while let Some((at, count)) = coming.front().copied() {
+            if at > self.now {
+                self.calendar.note(self.now, at, self.spec.senders.len() + output);
+                break;
+            }
+            coming.pop_front();
+            self.desk.credits[output] += u32::from(count);
+            debug_assert!(self.desk.credits[output] <= self.desk.ports.output_capacity, "output {output} has more credits than places");
+        }
+        self.net.wake(usize::from(self.spec.receivers[output]));
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        if self.net.in_flight() == 0 {
+            return Vec::new();
+        }
+        let full: Vec<String> = (0..self.desk.credits.len()).filter(|output| self.desk.credits[*output] == 0).map(|o| o.to_string()).collect();
+        let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
+        vec![format!("{}: {} packets are under way at {}: {reason}", self.name(), self.net.in_flight(), self.now)]
+    }
+}
+
+/// One subnet of routers, a unit of the machine. The width of its routers' sets is chosen once, here.
+#[derive(Clone, Debug)]
+pub enum MeshNet {
+    /// At most 64 input virtual channels per router: meshes.
+    Narrow(Box<MeshUnit<1>>),
+    /// At most 192.
+    Middle(Box<MeshUnit<3>>),
+    /// At most 512.
+    Wide(Box<MeshUnit<8>>),
+    /// At most 1024.
+    Widest(Box<MeshUnit<16>>),
+}
+
+macro_rules! each {
+    ($net:expr, $unit:ident => $result:expr) => {
+        match $net {
+            Self::Narrow($unit) => $result,
+            Self::Middle($unit) => $result,
+            Self::Wide($unit) => $result,
+            Self::Widest($unit) => $result,
+        }
+    };
+}
+
+impl MeshNet {
+    /// A subnet at cycle 0.
+    ///
+    /// # Panics
+    /// When the network cannot be built, a sender or receiver sits nowhere, or a receiver takes no packet at all.
+    pub fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
+        let terminals = spec.network.topology.terminals();
+        let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
+        assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
+        match spec.network.input_vcs() {
+            0..=64 => Self::Narrow(Box::new(MeshUnit::new(direction, spec, ports))),
+            65..=192 => Self::Middle(Box::new(MeshUnit::new(direction, spec, ports))),
+            193..=512 => Self::Wide(Box::new(MeshUnit::new(direction, spec, ports))),
+            _ => Self::Widest(Box::new(MeshUnit::new(direction, spec, ports))),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &MeshCounters {
+        each!(self, unit => &unit.desk.counters)
+    }
+
+    /// Which way its packets go.
+    pub fn direction(&self) -> Direction {
+        each!(self, unit => unit.desk.direction)
+    }
+
+    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
+    ///
+    /// # Panics
+    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        each!(self, unit => unit.deliver(link, at, payload));
+    }
+
+    /// Simulates up to and without `until`; see `Unit::run`.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        each!(self, unit => unit.run(until, skip, out));
+    }
+
+    /// See `Unit::next_event` of the engine.
+    pub fn next_event(&self) -> Cycle {
+        each!(self, unit => unit.next_event())
+    }
+
+    /// See `Unit::settle` of the engine.
+    pub fn settle(&mut self, at: Cycle) {
+        each!(self, unit => unit.settle(at));
+    }
+
+    /// See `Unit::sample` of the engine.
+    pub fn sample(&self) -> NetSample {
+        let MeshCounters { packets, conflicts, credit_stalls, .. } = *self.counters();
+        NetSample { packets, conflicts, credit_stalls }
+    }
+
+    /// See `Unit::apply` of the engine.
+    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
+        match *decision {}
+    }
+
+    /// See `Unit::waiting` of the engine.
+    pub fn waiting(&self) -> Vec<String> {
+        each!(self, unit => unit.waiting())
+    }
+}

@@ -1,0 +1,260 @@
+//! The `output_queued` crossbar: every output has one queue for all inputs and passes one packet per cycle on.
+//!
+//! What becomes visible in a cycle enters the queues of the outputs at once, in the order of the inputs, whatever else their
+//! inputs hold: nothing waits behind a packet for another output, and no arbiter looks at more than one queue, so the model
+//! costs per packet, not per port. The place at the input is free when the packet leaves, so senders' windows bound the queues.
+
+use std::collections::VecDeque;
+
+use crate::base::{Cycle, LinkId};
+use crate::config::machine::Noc;
+use crate::protocol::{Credit, MemPacket, Outbox, Payload};
+
+use super::calendar::Calendar;
+use super::crossbar::{Direction, NetCounters, NetDecision, NetSample, SubnetPorts};
+use super::queues::Queues;
+
+/// One subnet with a queue per output. Nothing contends at its inputs, so it counts no conflicts.
+#[derive(Clone, Debug)]
+pub struct OutputQueued {
+    direction: Direction,
+    ports: SubnetPorts,
+    inputs: usize,
+    outputs: usize,
+    now: Cycle,
+    /// Packets that are not visible yet, by input, and behind them those that wait, by output.
+    queues: Queues,
+    /// The inputs of the packets that wait, by output.
+    origins: Box<[VecDeque<u16>]>,
+    calendar: Calendar,
+    wanted: Box<[u64]>,
+    credited: Box<[u64]>,
+    credits: Box<[u32]>,
+    coming: Box<[VecDeque<(Cycle, u16)>]>,
+    freed: Box<[u16]>,
+    batch: u16,
+    counters: NetCounters,
+}
+
+impl OutputQueued {
+    /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
+    ///
+    /// # Panics
+    /// When a receiver takes no packet at all.
+    pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
+        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a crossbar without room for a packet");
+        let words = outputs.div_ceil(64);
+        let mut credited = vec![0u64; words];
+        (0..outputs).for_each(|output| credited[output / 64] |= 1 << (output % 64));
+        Self {
+            direction,
+            ports,
+            inputs,
+            outputs,
+            now: Cycle(0),
+            queues: Queues::new(inputs + outputs),
+            origins: vec![VecDeque::new(); outputs].into(),
+            calendar: Calendar::new(inputs + outputs),
+            wanted: vec![0; words].into(),
+            credited: credited.into(),
+            credits: vec![ports.output_capacity; outputs].into(),
+            coming: vec![VecDeque::new(); outputs].into(),
+            freed: vec![0; inputs].into(),
+            batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            counters: NetCounters::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &NetCounters {
+        &self.counters
+    }
+
+    /// Which way its packets go.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
+    ///
+    /// # Panics
+    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
+    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        match payload {
+            Payload::Mem(packet) => {
+                let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
+                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
+                self.queues.push(input, at, packet);
+                if self.queues.len(input) == 1 {
+                    self.calendar.note(self.now, at, input);
+                }
+            }
+            Payload::Credit(credit) => {
+                let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
+                assert!(output < self.outputs, "{}: credits come over {link}, which is no output", self.name());
+                self.coming[output].push_back((at, credit.count));
+                if self.coming[output].len() == 1 {
+                    self.calendar.note(self.now, at, self.inputs + output);
+                }
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+        }
+    }
+
+    /// Simulates up to and without `until`; see `Unit::run`.
+    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip {
+                let next = self.next_event().min(until);
+                self.wait_until(next);
+                if self.now >= until {
+                    break;
+                }
+            }
+            if self.calendar.arrive(self.now) {
+                self.see();
+            }
+            self.count(1);
+            self.pass_on(out);
+            self.now.0 += 1;
+        }
+    }
+
+    /// See `Unit::next_event` of the engine.
+    pub fn next_event(&self) -> Cycle {
+        let ready = self.wanted.iter().zip(&self.credited).any(|(wanted, credited)| wanted & credited != 0);
+        if ready { self.now } else { self.calendar.next(self.now) }
+    }
+
+    /// See `Unit::settle` of the engine.
+    pub fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        self.wait_until(at);
+    }
+
+    /// See `Unit::sample` of the engine.
+    pub fn sample(&self) -> NetSample {
+        let NetCounters { packets, conflicts, credit_stalls, .. } = self.counters;
+        NetSample { packets, conflicts, credit_stalls }
+    }
+
+    /// See `Unit::apply` of the engine.
+    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
+        match *decision {}
+    }
+
+    /// See `Unit::waiting` of the engine.
+    pub fn waiting(&self) -> Vec<String> {
+        let line = |output: usize| {
+            let (since, _) = self.queues.front(self.inputs + output, self.now)?;
+            let reason = if self.credits[output] == 0 { "the receiver's queue is full" } else { "nothing stops them" };
+            let packets = self.queues.len(self.inputs + output);
+            Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.name()))
+        };
+        (0..self.outputs).filter_map(line).collect()
+    }
+
+    fn name(&self) -> &'static str {
+        match self.direction {
+            Direction::Request => "request crossbar",
+            Direction::Reply => "reply crossbar",
+        }
+    }
+
+    fn wait_until(&mut self, at: Cycle) {
+        if at > self.now {
+            self.count(at.0 - self.now.0);
+            self.now = at;
+        }
+    }
+
+    fn count(&mut self, cycles: u64) {
+        let stalled: u32 = self.wanted.iter().zip(&self.credited).map(|(wanted, credited)| (wanted & !credited).count_ones()).sum();
+        let busy = self.wanted.iter().any(|word| *word != 0);
+        self.counters.busy_cycles += cycles * u64::from(busy);
+        self.counters.credit_stalls += cycles * u64::from(stalled);
+    }
+
+    fn see(&mut self) {
+        for word in 0..self.calendar.words() {
+            let mut ports = self.calendar.take(self.now, word);
+            while ports != 0 {
+                let port = word * 64 + ports.trailing_zeros() as usize;
+                ports &= ports - 1;
+                if port < self.inputs { self.enter(port) } else { self.take_credits(port - self.inputs) }
+            }
+        }
+    }
+
+    /// Puts the visible packets of an input into the queues of their outputs.
+    fn enter(&mut self, input: usize) {
+        while let Some((at, packet)) = self.queues.front(input, self.now) {
+            if at > self.now {
+                self.calendar.note(self.now, at, input);
+                break;
+            }
+            let (output, packet) = (self.output(packet), *packet);
+            debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
+            self.queues.pop(input);
+            self.queues.push(self.inputs + output, at, packet);
+            self.origins[output].push_back(input as u16);
+            self.wanted[output / 64] |= 1 << (output % 64);
+        }
+    }
+
+    fn output(&self, packet: &MemPacket) -> usize {
+        match self.direction {
+            Direction::Request => packet.slice.index(),
+            Direction::Reply => packet.sm.index(),
+        }
+    }
+
+    fn take_credits(&mut self, output: usize) {
+        while let Some((at, count)) = self.coming[output].front().copied() {
+            if at > self.now {
+                self.calendar.note(self.now, at, self.inputs + output);
+                break;
+            }
+            self.coming[output].pop_front();
+            self.credits[output] += u32::from(count);
+            debug_assert!(self.credits[output] <= self.ports.output_capacity, "output {output} has more credits than places");
+        }
+        if self.credits[output] > 0 {
+            self.credited[output / 64] |= 1 << (output % 64);
+        }
+    }
+
+    /// Passes the oldest packet of every output on that has a credit.
+    fn pass_on(&mut self, out: &mut Outbox) {
+        for word in 0..self.wanted.len() {
+            let mut ready = self.wanted[word] & self.credited[word];
+            while ready != 0 {
+                let bit = ready.trailing_zeros();
+                ready &= ready - 1;
+                let (output, queue) = (word * 64 + bit as usize, self.inputs + word * 64 + bit as usize);
+                let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
+                let (Some(packet), Some(input)) = (self.queues.pop(queue), self.origins[output].pop_front()) else {
+                    panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
+                };
+                self.counters.packets += 1;
+                self.counters.queue_cycles += self.now.0 - at.0;
+                out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
+                if self.queues.len(queue) == 0 {
+                    self.wanted[word] &= !(1 << bit);
+                }
+                self.credits[output] -= 1;
+                if self.credits[output] == 0 {
+                    self.credited[word] &= !(1 << bit);
+                }
+                let freed = &mut self.freed[usize::from(input)];
+                *freed += 1;
+                if *freed == self.batch {
+                    *freed = 0;
+                    let credit = Credit { queue: input, count: self.batch };
+                    out.send(LinkId(self.ports.credit_out.0 + input), self.now, Payload::Credit(credit));
+                }
+            }
+        }
+    }
+}
