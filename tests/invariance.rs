@@ -3,6 +3,8 @@
 //! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
 mod common;
+#[path = "invariance/hetero.rs"]
+mod hetero;
 
 use common::{Case, Files, cases, run, run_stopped};
 use warpshard::engine::{RunOptions, ShardCut};

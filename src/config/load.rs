@@ -14,10 +14,12 @@ use super::source::{self, Entry, Override};
 use super::value::Raw;
 
 /// The machines that come with the program, by name.
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 5] = [
     ("v100", include_str!("../../configs/machines/v100.toml")),
     ("m2090", include_str!("../../configs/machines/m2090.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),
+    ("hetero", include_str!("../../configs/machines/hetero.toml")),
+    ("hetero-small", include_str!("../../configs/machines/hetero-small.toml")),
 ];
 
 /// A machine that comes with the program.

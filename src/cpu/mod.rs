@@ -11,5 +11,5 @@ mod net;
 mod window;
 
 pub use self::core::{CpuCore, CpuGoals, CpuSample, Mark};
-pub use counters::CpuCounters;
+pub use counters::{CpuCounters, CpuMarks};
 pub use net::{CpuPorts, place};

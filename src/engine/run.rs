@@ -12,6 +12,7 @@ use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFac
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
+use super::cpu::CpuLoad;
 use super::gpu::{GpuUnit, counted};
 use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
@@ -36,6 +37,8 @@ pub struct RunOptions {
     pub cut: ShardCut,
     /// Keeps every message, for observers that do not trust counters.
     pub log: bool,
+    /// What CPU cores do; off when not given.
+    pub cpu: Option<CpuLoad>,
     /// Controllers, in the order in which they see a cut.
     pub controllers: Vec<Box<dyn Controller>>,
     /// Ends the run at the next cut.
@@ -56,6 +59,7 @@ impl Default for RunOptions {
             skip: true,
             cut: ShardCut::default(),
             log: false,
+            cpu: None,
             controllers: Vec::new(),
             stop: StopFlag::new(),
             progress: None,
@@ -112,7 +116,7 @@ pub struct RunResult {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
-    let Built { plan, layout } = build(machine, workload, options.cut).map_err(RunError::Config)?;
+    let Built { plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
@@ -128,7 +132,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         stop: options.stop,
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
-        .map_err(RunError::Config)?;
+        .map_err(RunError::Config)?
+        .watching(options.cpu.as_ref());
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -191,7 +196,7 @@ fn outcome(
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) => {}
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {

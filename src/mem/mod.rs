@@ -7,4 +7,4 @@ mod partition;
 #[cfg(test)]
 mod partition_tests;
 
-pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, arrival_capacity};
+pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, StallCounts, arrival_capacity};

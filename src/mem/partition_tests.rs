@@ -72,6 +72,7 @@ fn machine() -> Machine {
     };
     let map = AddressMap {
         partitions: 1,
+        reserved: 0,
         slices_per_partition: 2,
         interleave_bit: 8,
         row_mask: 0x0fff_8000,
@@ -85,7 +86,8 @@ fn machine() -> Machine {
         name: "one partition".into(),
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: 1, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
+        cpu: None,
+        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram },
         decision_latency: 0,
     }

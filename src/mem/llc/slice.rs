@@ -106,6 +106,12 @@ impl Slice {
         self.to_dram.front()
     }
 
+    /// Since which cycle the request behind the first `places` is there, if there is one.
+    #[inline]
+    pub fn blocked_from(&self, places: usize) -> Option<Cycle> {
+        self.arrivals.get(places).map(|arrived| arrived.at)
+    }
+
     /// Takes the oldest request to DRAM.
     #[inline]
     pub fn pop_to_dram(&mut self) -> Option<ToDram> {
