@@ -143,7 +143,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
     let Finished { units, at, reason, director, log, late, .. } = finished;
-    let outcome = outcome(units, at.0, reason, director, late, workload);
+    let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
+    let outcome = outcome(units, at.0, reason, director, late, workload, names);
     Ok(RunResult { outcome, host, log, link_names })
 }
 
@@ -183,6 +184,7 @@ fn outcome(
     observer: Observer,
     late: super::LateMessages,
     workload: &Workload,
+    cpu_applications: Vec<String>,
 ) -> Outcome {
     let mut components = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
@@ -215,5 +217,5 @@ fn outcome(
         ));
     }
     let (intervals, timeline) = observer.into_series();
-    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, intervals, timeline, notes }
+    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, cpu_applications, intervals, timeline, notes }
 }
