@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, Rng, SectorMask, SliceId, SmId, Tick, UnitId};
+use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
 use warpshard::config::machine::{Arbiter, Noc};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
@@ -26,10 +26,10 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
     let mut rng = Rng::keyed(1, &[inputs]);
     let mut one = |at: u64, input: u64| {
         let goal = rng.below(outputs);
-        let (sm, slice) = if direction == Direction::Request { (input, goal) } else { (goal, input) };
-        let (sm, slice) = (SmId(sm as u16), SliceId(slice as u16));
+        let (port, slice) = if direction == Direction::Request { (input, goal) } else { (goal, input) };
+        let (port, slice) = (PortId(port as u16), SliceId(slice as u16));
         let (kernel, sectors) = (KernelIndex(0), SectorMask(1));
-        (at, input, MemPacket { addr: Addr(0), token: 0, bytes: u32::MAX, sm, slice, kernel, sectors, op: MemOp::Read })
+        (at, input, MemPacket { addr: Addr(0), token: 0, bytes: u32::MAX, port, slice, kernel, sectors, op: MemOp::Read })
     };
     let mut chance = Rng::keyed(2, &[inputs]);
     let epochs = 1..=EPOCHS;
@@ -44,7 +44,7 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
 
 /// Sends all of `traffic` through a new subnet, whose receivers give their credits back at the end of each epoch.
 fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
-    let spec = Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip };
+    let spec = Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };
     let mut subnet = Subnet::new(direction, &spec, inputs as usize, outputs as usize, PORTS);
     let clock = ClockDomain { period: 1 };

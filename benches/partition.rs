@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, SectorMask, SmId, Tick, UnitId};
+use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::mem::{Partition, PartitionPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
@@ -44,8 +44,8 @@ impl Reader {
         while answered < addresses.len() as u64 {
             for (nth, addr) in groups.next().unwrap_or_default().iter().enumerate() {
                 let slice = machine.mem.map.slice_of(*addr);
-                let (sectors, sm, kernel) = (SectorMask::of(*addr), SmId(0), KernelIndex(0));
-                let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, sm, slice, kernel, sectors, op: MemOp::Read };
+                let (sectors, port, kernel) = (SectorMask::of(*addr), PortId(0), KernelIndex(0));
+                let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, port, slice, kernel, sectors, op: MemOp::Read };
                 let at = self.now + nth as u64 * EPOCH / per_epoch as u64;
                 self.partition.deliver(LinkId(PORTS.request_in.0 + slice.0), Cycle(at), Payload::Mem(packet));
             }

@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
-    ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "control", "sync"]),
+    ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync"]),
     ("report", &["base", "stats", "config"]),
     ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     ("study", &["base", "stats", "config", "frontend", "mem::dram", "noc", "policy::registry", "engine", "report", "rig"]),

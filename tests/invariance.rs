@@ -5,6 +5,8 @@
 mod common;
 #[path = "invariance/files.rs"]
 mod files;
+#[path = "invariance/hetero.rs"]
+mod hetero;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

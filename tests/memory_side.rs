@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpshard::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, Rng, SectorMask, SmId, Tick, UnitId};
+use warpshard::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, PortId, Rng, SectorMask, Tick, UnitId};
 use warpshard::config::machine::*;
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
@@ -83,6 +83,7 @@ fn machine() -> Machine {
     };
     let map = AddressMap {
         partitions: u32::from(PARTITIONS),
+        reserved: 0,
         slices_per_partition: 2,
         interleave_bit: 8,
         row_mask: 0x0fff_8000,
@@ -96,7 +97,8 @@ fn machine() -> Machine {
         name: "memory side".into(),
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: SMS as u32, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
+        cpu: None,
+        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }
@@ -170,7 +172,7 @@ impl Memory {
     fn ask(&mut self, sm: usize, op: MemOp, addr: u64, sectors: u8, token: u32) {
         let addr = Addr(addr);
         let (sectors, slice) = (SectorMask(sectors), self.map.slice_of(addr));
-        let packet = MemPacket { addr, token, bytes: u32::MAX, sm: SmId(sm as u16), slice, kernel: KernelIndex(0), sectors, op };
+        let packet = MemPacket { addr, token, bytes: u32::MAX, port: PortId(sm as u16), slice, kernel: KernelIndex(0), sectors, op };
         self.queued[sm].push(packet);
     }
 
@@ -188,9 +190,9 @@ impl Memory {
                         self.credits[usize::from(message.link.0 - SM_REQUEST_CREDIT)] += u32::from(credit.count);
                     }
                     (_, Payload::Mem(answer)) => {
-                        assert_eq!(message.link.0, SM_REPLY + answer.sm.0, "an answer reaches its sender");
+                        assert_eq!(message.link.0, SM_REPLY + answer.port.0, "an answer reaches its sender");
                         self.answers.push((at.0, answer));
-                        self.out.send(LinkId(SM_REPLY_CREDIT + answer.sm.0), now, Payload::Credit(Credit { queue: 0, count: 1 }));
+                        self.out.send(LinkId(SM_REPLY_CREDIT + answer.port.0), now, Payload::Credit(Credit { queue: 0, count: 1 }));
                     }
                     (_, other) => panic!("{other:?}"),
                 }

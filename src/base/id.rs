@@ -29,6 +29,9 @@ id!(
     /// A CPU core, counted over the chip.
     CpuId(u16), "cpu{}");
 id!(
+    /// A requester at the networks: first come the SMs, then the CPU cores, each in the order of their numbers.
+    PortId(u16), "port{}");
+id!(
     /// A memory partition: one DRAM channel and its LLC slices.
     PartitionId(u16), "partition{}");
 id!(

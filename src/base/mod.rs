@@ -10,7 +10,7 @@ mod rng;
 mod time;
 
 pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
-pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, SliceId, SmId, StreamId, UnitId, WarpSlot};
+pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;

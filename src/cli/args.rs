@@ -98,6 +98,21 @@ pub struct RunArgs {
     /// them and their parameters.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "What")]
     pub policy: Vec<String>,
+    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces.
+    #[arg(long, value_name = "NAME,NAME,..", value_delimiter = ',', help_heading = "What")]
+    pub cpu: Vec<String>,
+    /// Instructions that each CPU core retires before it is measured; kernels wait for the slowest core.
+    #[arg(long, value_name = "N", default_value_t = 500_000, requires = "cpu", help_heading = "What")]
+    pub cpu_warm: u64,
+    /// Instructions of each CPU core that are measured; the core keeps running behind them.
+    #[arg(long, value_name = "N", default_value = "4500000", requires = "cpu", help_heading = "What")]
+    pub cpu_measure: NonZeroU64,
+    /// Let kernels start at once instead of with warm CPU cores.
+    #[arg(long, requires = "cpu", help_heading = "What")]
+    pub gpu_first: bool,
+    /// What ends the run: the last kernel, the slowest CPU core's count, or the later of both.
+    #[arg(long, value_enum, default_value = "both", requires = "cpu", help_heading = "What")]
+    pub until: Until,
     /// Seed of all random choices of kernel models.
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "What")]
     pub seed: u64,
@@ -131,6 +146,17 @@ pub struct RunArgs {
     /// Write into --out even when it holds files that are no results; they stay.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
+}
+
+/// What ends a run with CPU cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Until {
+    /// Kernels and CPU cores are done.
+    Both,
+    /// The last kernel ended.
+    Gpu,
+    /// The slowest CPU core has reached its count.
+    Cpu,
 }
 
 /// Options of `check`.

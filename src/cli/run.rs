@@ -8,14 +8,14 @@ use std::time::Instant;
 use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
-use crate::engine::{self, RunOptions};
+use crate::engine::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
 use crate::report::{Destination, ResultFile, RunFacts, csv, json, summary};
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
-use super::args::{Epoch, RunArgs};
+use super::args::{Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::progress::ProgressView;
@@ -42,6 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         None => Destination::numbered(Path::new(RESULTS), &file_name(&format!("{}-{}", loaded.machine.name, workload.name)))?,
     };
 
+    let cpu = cpu_load(args, &loaded.machine)?;
     let facts = RunFacts::of(&loaded.machine, &workload.name, args.seed);
     let kernels = workload.kernels.len();
     let stop = StopFlag::new();
@@ -54,7 +55,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
     let decoded_before = clock.seconds();
     let prepared = started.elapsed().as_secs_f64() - decoded_before;
-    let (outcome, mut host) = simulate(&loaded.machine, &Arc::new(workload), args, threads, stop)?;
+    let (outcome, mut host) = simulate(&loaded.machine, &Arc::new(workload), args, cpu, threads, stop)?;
     let decoded_meanwhile = clock.seconds() - decoded_before;
     host.startup_seconds += prepared;
     host.decode_seconds = clock.seconds();
@@ -93,6 +94,28 @@ fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<Dec
     Ok((workload, origin))
 }
 
+/// What `--cpu` and its companions ask of the CPU cores.
+fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failure> {
+    if args.cpu.is_empty() {
+        return Ok(None);
+    }
+    let named = |name: &String| CpuApplication::named(name).map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")));
+    let load = CpuLoad {
+        applications: args.cpu.iter().map(named).collect::<Result<_, _>>()?,
+        warm: args.cpu_warm,
+        measure: args.cpu_measure.get(),
+        gpu_waits: !args.gpu_first,
+        end: match args.until {
+            Until::Both => CpuEnd::Both,
+            Until::Gpu => CpuEnd::Gpu,
+            Until::Cpu => CpuEnd::Cpu,
+        },
+        seed: args.seed,
+    };
+    load.check(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
+    Ok(Some(load))
+}
+
 /// `text` as the name of a file: what could mean something to a file system or shell becomes an underscore.
 fn file_name(text: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -103,6 +126,7 @@ fn simulate(
     machine: &Machine,
     workload: &Arc<Workload>,
     args: &RunArgs,
+    cpu: Option<CpuLoad>,
     threads: usize,
     stop: StopFlag,
 ) -> Result<(Outcome, HostFacts), Failure> {
@@ -117,6 +141,7 @@ fn simulate(
         max_cycles: args.max_cycles.map(NonZeroU64::get),
         interval: args.interval.map(NonZeroU64::get),
         pin: args.pin,
+        cpu,
         controllers: policies::controllers(&args.policy)?,
         stop,
         progress: view.sender(),

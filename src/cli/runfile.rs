@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::args::{Epoch, RunArgs};
+use super::args::{Epoch, RunArgs, Until};
 use super::inputs::Origin;
 
 /// The settings of a run, as text to be put behind the machine's.
@@ -33,6 +33,14 @@ pub(super) fn run_table(args: &RunArgs, origin: &Origin, threads: usize, kernels
     if !args.policy.is_empty() {
         let policies: Vec<String> = args.policy.iter().map(|policy| format!("{policy:?}")).collect();
         lines.value("policies", format!("[{}]", policies.join(", ")), "command line");
+    }
+    if !args.cpu.is_empty() {
+        let names: Vec<String> = args.cpu.iter().map(|name| format!("{name:?}")).collect();
+        lines.value("cpu", format!("[{}]", names.join(", ")), "command line");
+        lines.value("cpu_warm", args.cpu_warm, given(args.cpu_warm != 500_000));
+        lines.value("cpu_measure", args.cpu_measure, given(args.cpu_measure.get() != 4_500_000));
+        lines.value("gpu_first", args.gpu_first, given(args.gpu_first));
+        lines.text("until", &format!("{:?}", args.until).to_lowercase(), given(args.until != Until::Both));
     }
     lines.head("run.workload");
     lines.text("name", &facts.workload, "the workload");

@@ -13,7 +13,8 @@ pub(super) fn blank() -> Machine {
         name: String::new(),
         clocks: Clocks { core: Frequency(0), noc: Frequency(0), llc: Frequency(0), dram: Frequency(0) },
         gpu: Gpu { sms: 0, sm: sm(), dispatch: Dispatch { latency: 0, ahead: 0, launch_latency: 0, max_kernels: 0, share_sm: false } },
-        noc: Noc { input_queue: 0, output_queue: 0, link_latency: 0, arbiter: Arbiter::RoundRobin },
+        noc: Noc { input_queue: 0, output_queue: 0, link_latency: 0, arbiter: Arbiter::RoundRobin, mesh: None },
+        cpu: None,
         mem: mem(),
         decision_latency: 0,
     }
@@ -48,6 +49,7 @@ fn mem() -> Mem {
     Mem {
         map: AddressMap {
             partitions: 0,
+            reserved: 0,
             slices_per_partition: 0,
             interleave_bit: 0,
             row_mask: 0,

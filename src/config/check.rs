@@ -1,6 +1,7 @@
 //! What must hold between the values of a machine, beyond what each key checks alone.
 
 mod caches;
+mod cpu;
 mod memory;
 mod network;
 mod sm;
@@ -25,6 +26,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     dispatch(machine, &mut checker);
     sm::check(&machine.gpu.sm, &mut checker);
     caches::check(machine, &mut checker);
+    cpu::check(machine, &mut checker);
     network::check(machine, &mut checker);
     memory::check(&machine.mem, &mut checker);
 }
@@ -89,8 +91,9 @@ impl Checker<'_> {
 fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
     let clocks = &machine.clocks;
     let named = [("clocks.core", clocks.core), ("clocks.noc", clocks.noc), ("clocks.llc", clocks.llc), ("clocks.dram", clocks.dram)];
+    let named: Vec<(&str, Frequency)> = named.into_iter().chain(machine.cpu.as_ref().map(|cpu| ("cpu.clock", cpu.clock))).collect();
     let zero = |f: Frequency| f.0 == 0;
-    for (key, frequency) in named {
+    for &(key, frequency) in &named {
         checker.require(
             !zero(frequency),
             &[key],
@@ -99,10 +102,11 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
         );
     }
     if named.iter().all(|(_, frequency)| !zero(*frequency)) {
+        let (keys, frequencies): (Vec<&str>, Vec<Frequency>) = named.iter().copied().unzip();
         let list: Vec<String> = named.iter().map(|(_, frequency)| frequency.to_string()).collect();
         checker.require(
-            TimeBase::of(&named.map(|(_, frequency)| frequency)).is_some(),
-            &["clocks.core", "clocks.noc", "clocks.llc", "clocks.dram"],
+            TimeBase::of(&frequencies).is_some(),
+            &keys,
             || format!("the clocks {} have no common base tick of a femtosecond or more", list.join(", ")),
             || "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor, such as whole MHz".to_owned(),
         );

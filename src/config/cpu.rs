@@ -36,21 +36,34 @@ pub struct PrivateCaches {
 }
 
 impl CpuSpec {
+    /// Private caches without size or latency: what write-back caches of whole lines that allocate on every miss have in common.
+    pub(super) const NO_CACHES: PrivateCaches = {
+        let cache = Cache {
+            sets: 0,
+            ways: 0,
+            sectored: false,
+            write: WritePolicy::Back,
+            write_miss: WriteMiss::FetchOnWrite,
+            allocate: Allocate::OnMiss,
+            index: SetIndex::Linear,
+            mshrs: 0,
+            mshr_merge: 0,
+            miss_queue: 0,
+            port_bytes: LINE_BYTES as u32,
+        };
+        PrivateCaches { l1: cache, l1_latency: 0, l2: cache, l2_latency: 0 }
+    };
+
     /// The core of Table I of the `hetero` paper: 3-wide, 128 entries, L1 32 KB 4-way 2 cycles, L2 256 KB 8-way 8 cycles.
     /// The table gives no numbers of MSHRs; 16 and 32 are ours, more than a window of loads with usual miss rates fills.
     pub fn hetero() -> Self {
         let cache = |bytes: u32, ways: u32, mshrs: u32| Cache {
             sets: bytes / LINE_BYTES as u32 / ways,
             ways,
-            sectored: false,
-            write: WritePolicy::Back,
-            write_miss: WriteMiss::FetchOnWrite,
-            allocate: Allocate::OnMiss,
-            index: SetIndex::Linear,
             mshrs,
             mshr_merge: 16,
             miss_queue: 16,
-            port_bytes: LINE_BYTES as u32,
+            ..Self::NO_CACHES.l1
         };
         Self {
             width: 3,

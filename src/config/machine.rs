@@ -3,6 +3,9 @@
 use crate::base::Frequency;
 use crate::protocol::AddressMap;
 
+use super::cpu::CpuSpec;
+use super::placement::Seat;
+
 /// A whole chip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -12,7 +15,9 @@ pub struct Machine {
     pub clocks: Clocks,
     /// SMs and the grid scheduler.
     pub gpu: Gpu,
-    /// The network between SMs and memory partitions.
+    /// CPU cores; `None` on a chip without.
+    pub cpu: Option<Cpu>,
+    /// The network between cores and memory partitions.
     pub noc: Noc,
     /// LLC slices and DRAM channels.
     pub mem: Mem,
@@ -31,6 +36,17 @@ pub struct Clocks {
     pub llc: Frequency,
     /// DRAM command clock.
     pub dram: Frequency,
+}
+
+/// CPU cores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cpu {
+    /// CPU cores of the chip.
+    pub count: u32,
+    /// Their clock.
+    pub clock: Frequency,
+    /// What each is made of.
+    pub spec: CpuSpec,
 }
 
 /// SMs and the grid scheduler.
@@ -315,8 +331,44 @@ pub struct Noc {
     pub output_queue: u32,
     /// Latency in noc cycles of each link into and out of a subnet.
     pub link_latency: u64,
-    /// How outputs choose among inputs.
+    /// How outputs of a crossbar choose among inputs.
     pub arbiter: Arbiter,
+    /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
+    pub mesh: Option<Mesh>,
+}
+
+/// What packets travel over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// One crossbar per subnet.
+    Crossbar,
+    /// One 2-D mesh of virtual-channel routers per subnet.
+    Mesh,
+}
+
+/// A 2-D mesh of virtual-channel routers with XY routing; one per subnet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mesh {
+    /// Routers of a row.
+    pub columns: u32,
+    /// Rows.
+    pub rows: u32,
+    /// Stages of a router's pipeline: 2 (speculative), 3, or 4 (route computation in a cycle of its own).
+    pub stages: u32,
+    /// Virtual channels of a port.
+    pub vcs: u32,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffers: u32,
+    /// Bytes of a channel, and so of a flit.
+    pub channel_bytes: u32,
+    /// Bytes of a packet beside its data.
+    pub header_bytes: u32,
+    /// Virtual channels that packets of CPU cores have for themselves; 0 shares all.
+    pub cpu_vcs: u32,
+    /// Bytes of the channels that packets of CPU cores have for themselves; 0 shares all.
+    pub cpu_channel_bytes: u32,
+    /// What sits at each router, row by row.
+    pub placement: Vec<Vec<Seat>>,
 }
 
 /// How the crossbar's outputs choose among its inputs.

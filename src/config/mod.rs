@@ -14,6 +14,7 @@ pub mod layout;
 pub mod load;
 pub mod machine;
 mod nearest;
+pub mod placement;
 pub mod provenance;
 pub mod quantity;
 pub mod reference;

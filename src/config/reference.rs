@@ -30,7 +30,11 @@ fn row(key: &Key) -> String {
         (None, _) if key.path == "name" => "the file's name".to_owned(),
         (None, Some((flag, value))) => {
             let flag = flag.rsplit('.').next().unwrap_or(flag);
-            format!("required if `{flag} = {value}`")
+            match (keys::find(key.when.map_or("", |(flag, _)| flag)).map(|flag| flag.kind), value) {
+                (Some(Kind::Choice(choices)), _) => format!("required if `{flag} = \"{}\"`", choices[usize::from(value)].name),
+                (Some(Kind::Count(..)), true) => format!("required if `{flag}` is above 0"),
+                _ => format!("required if `{flag} = {value}`"),
+            }
         }
         (None, None) => "required".to_owned(),
     };

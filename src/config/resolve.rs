@@ -88,7 +88,7 @@ fn read_default(key: &Key, default: &str) -> Value {
 }
 
 fn flag_is(settings: &[Setting], flag: &str, wanted: bool) -> bool {
-    settings.iter().any(|setting| setting.key.path == flag && setting.value == Value::Flag(wanted))
+    settings.iter().any(|setting| setting.key.path == flag && setting.value.is_set() == wanted)
 }
 
 /// One problem per table, so that an almost empty file does not fill the screen.

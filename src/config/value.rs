@@ -1,6 +1,7 @@
 //! From a value as typed to a value as meant: the kinds of value that keys take, how each is read, and how it is written.
 
 use super::layout::Layout;
+use super::placement::{self, Seat};
 use super::quantity::{self, Bytes, QuantityError};
 
 /// A value as typed, before anything is known about its key.
@@ -50,6 +51,8 @@ pub enum Kind {
     Choice(&'static [Choice]),
     /// An address layout.
     Layout,
+    /// What sits at each router of a mesh.
+    Nodes,
 }
 
 /// A value as meant.
@@ -67,6 +70,20 @@ pub enum Value {
     Choice(usize),
     /// An address layout.
     Layout(Layout),
+    /// What sits at each router of a mesh.
+    Nodes(Vec<Vec<Seat>>),
+}
+
+impl Value {
+    /// Whether keys that depend on this value are read: a flag that is true, a number above 0, any choice but the first.
+    pub fn is_set(&self) -> bool {
+        match self {
+            Self::Flag(flag) => *flag,
+            Self::Number(number) => *number > 0,
+            Self::Choice(choice) => *choice > 0,
+            Self::Text(_) | Self::Sizes(_) | Self::Layout(_) | Self::Nodes(_) => true,
+        }
+    }
 }
 
 /// Why a value does not fit its key.
@@ -97,6 +114,7 @@ impl Kind {
             Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
             Self::Choice(choices) => format!("one of {}", names(choices)),
             Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
+            Self::Nodes => "a text per router, such as [\"gpu0 gpu1\", \"cpu0\", \"mem0\", \"-\"] or, with cores dealt evenly, [\"gpu\", \"cpu\", \"mem\", \"-\"]".to_owned(),
         }
     }
 
@@ -130,6 +148,10 @@ impl Kind {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
             },
+            (Self::Nodes, Raw::List(list)) => match list.iter().map(placement::read).collect() {
+                Some(nodes) => Ok(Value::Nodes(nodes)),
+                None => fail(None),
+            },
             (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
             _ => fail(None),
         }
@@ -150,6 +172,7 @@ impl Kind {
                 let sizes: Vec<String> = sizes.iter().map(|size| format!("\"{}\"", Bytes(*size))).collect();
                 format!("[{}]", sizes.join(", "))
             }
+            (_, Value::Nodes(nodes)) => placement::write(nodes),
             (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
         }
     }

@@ -67,6 +67,8 @@ pub struct Observation<'a> {
     pub partitions: Table<'a>,
     /// One row for what exists once: the grid scheduler.
     pub grid: Table<'a>,
+    /// One row per CPU core that is on.
+    pub cpus: Table<'a>,
     /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
     /// order of telling).
     pub events: &'a [Seen],

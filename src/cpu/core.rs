@@ -10,9 +10,10 @@ use crate::config::cpu::CpuSpec;
 use crate::frontend::cpu::{CpuInst, CpuOp, CpuStream};
 use crate::mem::cache::{Down, DownKind};
 use crate::protocol::{EventKind, MemOp, Outbox, Payload};
+use crate::stats::{Counted, Counters as _};
 
 use super::caches::Caches;
-use super::counters::CpuCounters;
+use super::counters::{CpuCounters, CpuMarks};
 use super::fetch::Deferred;
 use super::net::{CpuPorts, Net};
 use super::window::Window;
@@ -164,6 +165,27 @@ impl CpuCore {
     /// As `engine::Unit::sample`.
     pub fn sample(&self) -> CpuSample {
         CpuSample { counters: self.counters.clone(), warm: self.warm, measured: self.measured }
+    }
+
+    /// Where the core stood when it reached its goals.
+    pub fn marks(&self) -> CpuMarks {
+        let warm = self.warm.unwrap_or(Mark { cycles: 0, instructions: 0, reads: 0 });
+        let measured = self.measured.unwrap_or(warm);
+        CpuMarks {
+            warm_cycles: warm.cycles,
+            warm_instructions: warm.instructions,
+            measured_cycles: measured.cycles - warm.cycles,
+            measured_instructions: measured.instructions - warm.instructions,
+            measured_reads: measured.reads - warm.reads,
+        }
+    }
+
+    /// All counters, as results list them.
+    pub fn component(&self) -> Vec<Counted> {
+        let mut all = Vec::with_capacity(CpuCounters::INFO.len() + CpuMarks::INFO.len());
+        self.counters.visit(&mut |info, value| all.push(Counted { info, value }));
+        self.marks().visit(&mut |info, value| all.push(Counted { info, value }));
+        all
     }
 
     /// As `engine::Unit::apply`; nothing can be asked of a core so far.

@@ -22,3 +22,14 @@ counters! {
         memory_full_cycles: "cycles", "Cycles in which nothing was fetched because caches or network took no access.";
     }
 }
+
+counters! {
+    /// Where a CPU core stood when it reached its goals; 0 until then.
+    pub struct CpuMarks {
+        warm_cycles: "cycles", "Cycles of the core's clock until the warm-up ended.";
+        warm_instructions: "instructions", "Instructions retired when the warm-up ended.";
+        measured_cycles: "cycles", "Cycles of the core's clock from the end of the warm-up to the end of the measurement.";
+        measured_instructions: "instructions", "Instructions retired in these cycles.";
+        measured_reads: "requests", "Reads sent to the network in these cycles.";
+    }
+}

@@ -13,5 +13,5 @@ mod tests;
 mod window;
 
 pub use self::core::{CpuCore, CpuGoals, CpuSample, Mark};
-pub use counters::CpuCounters;
+pub use counters::{CpuCounters, CpuMarks};
 pub use net::{CpuPorts, place};

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::base::{Addr, CpuId, Cycle, KernelIndex, LinkId, SectorMask, SliceId, SmId};
-use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
+use crate::base::{Addr, CpuId, Cycle, LinkId, PortId, SectorMask, SliceId};
+use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, NO_KERNEL, Outbox, Payload};
 
 /// Address bits of a core's own space.
 const SPACE_BITS: u32 = 48;
@@ -33,7 +33,7 @@ pub struct CpuPorts {
     /// In: credits from the request network.
     pub request_credit: LinkId,
     /// The core's port at the networks: packets carry it as their requester, and credits for replies name it as the queue.
-    pub port: SmId,
+    pub port: PortId,
     /// Requests that the far end takes before it returns credits.
     pub credits: u32,
     /// Writes that the far end takes beside those, where it keeps them in a queue of their own, whose credits come with
@@ -114,9 +114,9 @@ impl Net {
             addr: if self.line_bytes == 32 { placed.sector() } else { placed.line() },
             token,
             bytes: u32::MAX,
-            sm: self.ports.port,
+            port: self.ports.port,
             slice: self.ports.map.as_ref().map_or(SliceId(0), |map| map.slice_of(placed)),
-            kernel: KernelIndex(0),
+            kernel: NO_KERNEL,
             sectors,
             op,
         };

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::{Addr, ClockDomain, CpuId, Cycle, LinkId, Rng, SectorMask, SmId, Tick, UnitId};
+use crate::base::{Addr, ClockDomain, CpuId, Cycle, LinkId, PortId, Rng, SectorMask, Tick, UnitId};
 use crate::config::cpu::CpuSpec;
 use crate::frontend::cpu::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile};
 use crate::protocol::{Credit, Event, MemOp, MemPacket, Outbox, Payload, Route};
@@ -44,7 +44,7 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
         reply_credit,
         from_reply_net: reply,
         request_credit,
-        port: SmId(4),
+        port: PortId(4),
         credits: 6,
         write_credits: None,
         reply_queue: 64,
@@ -138,7 +138,7 @@ fn a_core_that_waits_says_for_what() {
         reply_credit: LinkId(1),
         from_reply_net: LinkId(2),
         request_credit: LinkId(3),
-        port: SmId(0),
+        port: PortId(0),
         credits: 1,
         write_credits: None,
         reply_queue: 64,

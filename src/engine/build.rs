@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::base::{ClockDomain, LinkId, PartitionId, SliceId, SmId, Tick, TimeBase, UnitId};
+use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
-use crate::config::machine::MemcpyWarms;
+use crate::config::machine::{Cpu, MemcpyWarms};
+use crate::config::placement::Placement;
+use crate::cpu::{CpuCore, CpuPorts};
 use crate::frontend::Workload;
 use crate::gpu::cta::{Grid, GridPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
 use crate::mem::{Partition, PartitionPorts, arrival_capacity};
+use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
 use crate::noc::{Direction, Subnet, SubnetPorts};
 
+use super::cpu::CpuLoad;
 use super::gpu::GpuUnit;
 use super::plan::{Latency, Plan, PlannedUnit};
 
@@ -43,18 +47,25 @@ pub struct GpuLayout {
     pub reply_net: UnitId,
     /// The grid scheduler.
     pub grid: UnitId,
+    /// CPU cores that are on; their units are the last of the plan.
+    pub cpus: u32,
 }
 
 impl GpuLayout {
-    fn of(machine: &Machine) -> Self {
+    fn of(machine: &Machine, cpus: u32) -> Self {
         let (sms, partitions) = (machine.gpu.sms, machine.mem.map.partitions);
         let after = (sms + partitions) as u16;
-        Self { sms, partitions, request_net: UnitId(after), reply_net: UnitId(after + 1), grid: UnitId(after + 2) }
+        Self { sms, partitions, request_net: UnitId(after), reply_net: UnitId(after + 1), grid: UnitId(after + 2), cpus }
     }
 
     /// The unit of an SM.
     pub fn sm(&self, sm: SmId) -> UnitId {
         UnitId(sm.0)
+    }
+
+    /// The unit of a CPU core that is on.
+    pub fn cpu(&self, cpu: CpuId) -> UnitId {
+        UnitId(self.grid.0 + 1 + cpu.0)
     }
 
     /// The unit of a memory partition.
@@ -77,25 +88,27 @@ struct Clocks {
     noc: ClockDomain,
     llc: ClockDomain,
     dram: ClockDomain,
+    cpu: Option<ClockDomain>,
 }
 
 /// Links of one kind, one after the other in the plan, in the order in which they are made.
 struct Wiring {
-    sm_to_request: LinkId,
-    request_credit_to_sm: LinkId,
+    port_to_request: LinkId,
+    request_credit_to_port: LinkId,
     request_to_slice: LinkId,
     slice_credit_to_request: LinkId,
     slice_to_reply: LinkId,
     reply_credit_to_slice: LinkId,
-    reply_to_sm: LinkId,
-    sm_credit_to_reply: LinkId,
+    reply_to_port: LinkId,
+    port_credit_to_reply: LinkId,
     grid_to_sm: LinkId,
     sm_to_grid: LinkId,
     grid_to_partition: LinkId,
 }
 
 impl Wiring {
-    fn of(sms: u32, slices: u32, partitions: u32) -> Self {
+    fn of(sms: u32, cpus: u32, slices: u32, partitions: u32) -> Self {
+        let ports = sms + cpus;
         let mut next = 0;
         let mut block = |links: u32| {
             let first = LinkId(u16::try_from(next).expect("at most 65536 links"));
@@ -103,14 +116,14 @@ impl Wiring {
             first
         };
         Self {
-            sm_to_request: block(sms),
-            request_credit_to_sm: block(sms),
+            port_to_request: block(ports),
+            request_credit_to_port: block(ports),
             request_to_slice: block(slices),
             slice_credit_to_request: block(slices),
             slice_to_reply: block(slices),
             reply_credit_to_slice: block(slices),
-            reply_to_sm: block(sms),
-            sm_credit_to_reply: block(sms),
+            reply_to_port: block(ports),
+            port_credit_to_reply: block(ports),
             grid_to_sm: block(sms),
             sm_to_grid: block(sms),
             grid_to_partition: block(partitions),
@@ -118,28 +131,29 @@ impl Wiring {
     }
 }
 
-/// Builds the units and links of `machine` running `workload`.
+/// Builds the units and links of `machine` running `workload`, and `load` on its CPU cores.
 ///
 /// # Errors
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
-pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Result<Built, String> {
+pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, String> {
+    load.map_or(Ok(()), |load| load.check(machine))?;
     let clocks = clocks(machine)?;
     let resident = occupancies(machine, workload)?;
-    let layout = GpuLayout::of(machine);
+    let layout = GpuLayout::of(machine, load.map_or(0, CpuLoad::cores));
     let slices_per_partition = machine.mem.map.slices_per_partition;
     let slices = layout.partitions * slices_per_partition;
-    let wiring = Wiring::of(layout.sms, slices, layout.partitions);
+    let wiring = Wiring::of(layout.sms, layout.cpus, slices, layout.partitions);
     let mut plan = Plan::new(clocks.core);
     let mut shard = 0;
 
     let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
     for sm in 0..layout.sms {
         let ports = SmPorts {
-            to_request_net: nth(wiring.sm_to_request, sm),
+            to_request_net: nth(wiring.port_to_request, sm),
             to_grid: nth(wiring.sm_to_grid, sm),
-            reply_credit: nth(wiring.sm_credit_to_reply, sm),
-            from_reply_net: nth(wiring.reply_to_sm, sm),
-            request_credit: nth(wiring.request_credit_to_sm, sm),
+            reply_credit: nth(wiring.port_credit_to_reply, sm),
+            from_reply_net: nth(wiring.reply_to_port, sm),
+            request_credit: nth(wiring.request_credit_to_port, sm),
             from_grid: nth(wiring.grid_to_sm, sm),
         };
         let unit = GpuUnit::Sm(Box::new(Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports)));
@@ -157,15 +171,15 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
             from_grid: nth(wiring.grid_to_partition, partition),
         };
         let id = PartitionId(partition as u16);
-        let unit = Partition::new(id, machine, clocks.llc, clocks.dram, workload.kernels.len(), ports);
+        let unit = Partition::new(id, machine, clocks.llc, clocks.dram, workload.kernels.len(), ports).with_core_clock(clocks.core);
         let (name, shard) = (id.to_string(), shard + partition / cut.partitions);
         let unit = GpuUnit::Partition(Box::new(unit));
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
     }
     shard += layout.partitions.div_ceil(cut.partitions);
     let request = SubnetPorts {
-        data_in: wiring.sm_to_request,
-        credit_out: wiring.request_credit_to_sm,
+        data_in: wiring.port_to_request,
+        credit_out: wiring.request_credit_to_port,
         data_out: wiring.request_to_slice,
         credit_in: wiring.slice_credit_to_request,
         output_capacity: arrival_capacity(machine),
@@ -173,16 +187,14 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
     let reply = SubnetPorts {
         data_in: wiring.slice_to_reply,
         credit_out: wiring.reply_credit_to_slice,
-        data_out: wiring.reply_to_sm,
-        credit_in: wiring.sm_credit_to_reply,
+        data_out: wiring.reply_to_port,
+        credit_in: wiring.port_credit_to_reply,
         output_capacity: machine.noc.output_queue,
     };
-    let (sms, slices) = (layout.sms as usize, slices as usize);
-    for (name, direction, inputs, outputs, ports, shard) in [
-        ("request network", Direction::Request, sms, slices, request, shard),
-        ("reply network", Direction::Reply, slices, sms, reply, shard + 1),
-    ] {
-        let unit = GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports)));
+    for (name, direction, ports, shard) in
+        [("request network", Direction::Request, request, shard), ("reply network", Direction::Reply, reply, shard + 1)]
+    {
+        let unit = network(machine, &layout, direction, ports)?;
         plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost: 4.0 });
     }
     let ports = GridPorts {
@@ -191,10 +203,91 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, cut: ShardCut) -> Resu
         first_to_partition: wiring.grid_to_partition,
         partitions: if machine.mem.memcpy_warms == MemcpyWarms::Off { 0 } else { layout.partitions },
     };
-    let unit = GpuUnit::Grid(Box::new(Grid::new(machine, Arc::clone(workload), resident, ports)));
+    let grid = Grid::new(machine, Arc::clone(workload), resident, ports);
+    let unit = GpuUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
     plan.add_unit(PlannedUnit { name: "grid scheduler".into(), unit, clock: clocks.core, kind: "grid", shard: shard + 2, cost: 0.2 });
+    if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, clocks.cpu) {
+        add_cpus(&mut plan, machine, cpu, clock, load, &wiring, shard + 3)?;
+    }
     link(&mut plan, machine, &clocks, &layout);
     Ok(Built { plan, layout })
+}
+
+/// One subnet between all ports and all slices.
+fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: SubnetPorts) -> Result<GpuUnit, String> {
+    let cores = (layout.sms + layout.cpus) as usize;
+    let slices = (layout.partitions * machine.mem.map.slices_per_partition) as usize;
+    let Some(mesh) = &machine.noc.mesh else {
+        let (inputs, outputs) = match direction {
+            Direction::Request => (cores, slices),
+            Direction::Reply => (slices, cores),
+        };
+        return Ok(GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports))));
+    };
+    let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
+    let of_cores: Vec<u16> = gpu.into_iter().chain(cpu.into_iter().take(layout.cpus as usize)).collect();
+    let of_slices: Vec<u16> = mem.into_iter().flat_map(|node| std::iter::repeat_n(node, slices / layout.partitions as usize)).collect();
+    let (senders, receivers) = match direction {
+        Direction::Request => (of_cores, of_slices),
+        Direction::Reply => (of_slices, of_cores),
+    };
+    let topology = Topology::Mesh { columns: mesh.columns as u16, rows: mesh.rows as u16 };
+    let pipeline = match mesh.stages {
+        2 => Pipeline::Speculative,
+        3 => Pipeline::Three,
+        _ => Pipeline::Four,
+    };
+    let shared = NetworkSpec { pipeline, buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
+    let (own, all) = (mesh.cpu_vcs as u8, mesh.vcs as u8);
+    let network = if own > 0 { shared.partitioned(&[all - own, own]) } else { shared.with_vcs(all) };
+    network.check()?;
+    let (own_bytes, bytes) = (mesh.cpu_channel_bytes as u16, mesh.channel_bytes as u16);
+    let spec = SubnetSpec {
+        flit_bytes: match (own, own_bytes) {
+            (0, _) => vec![bytes],
+            (_, 0) => vec![bytes, bytes],
+            _ => vec![bytes - own_bytes, own_bytes],
+        },
+        class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= layout.sms as usize)).collect(),
+        network,
+        senders,
+        receivers,
+        header_bytes: mesh.header_bytes as u16,
+        input_queue: machine.noc.input_queue,
+    };
+    Ok(GpuUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+}
+
+/// The CPU cores that are on, behind the SMs at the networks' ports.
+fn add_cpus(
+    plan: &mut Plan<GpuUnit>,
+    machine: &Machine,
+    cpu: &Cpu,
+    clock: ClockDomain,
+    load: &CpuLoad,
+    wiring: &Wiring,
+    first_shard: u32,
+) -> Result<(), String> {
+    for (core, application) in (0..).zip(&load.applications) {
+        let port = (machine.gpu.sms + core) as u16;
+        let nth = |first: LinkId| LinkId(first.0 + port);
+        let ports = CpuPorts {
+            to_request_net: nth(wiring.port_to_request),
+            reply_credit: nth(wiring.port_credit_to_reply),
+            from_reply_net: nth(wiring.reply_to_port),
+            request_credit: nth(wiring.request_credit_to_port),
+            port: PortId(port),
+            credits: machine.noc.input_queue,
+            write_credits: None,
+            reply_queue: machine.noc.output_queue,
+            map: Some(machine.mem.map.of_cpu()),
+        };
+        let id = CpuId(core as u16);
+        let unit = CpuCore::new(id, &cpu.spec, application.stream(load.seed, core)?, load.goals(), ports);
+        let unit = GpuUnit::Cpu(Box::new(unit));
+        plan.add_unit(PlannedUnit { name: id.to_string(), unit, clock, kind: "cpu", shard: first_shard + core, cost: 1.0 });
+    }
+    Ok(())
 }
 
 /// Makes the links in the order that [`Wiring`] counts them.
@@ -205,6 +298,8 @@ fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &G
     let to_slice = Latency::Fixed(Tick(hop + machine.mem.rop_latency * clocks.llc.period));
     let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
     let sms: Vec<UnitId> = (0..layout.sms).map(|sm| layout.sm(SmId(sm as u16))).collect();
+    let cpus = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16)));
+    let ports: Vec<UnitId> = sms.iter().copied().chain(cpus).collect();
     let per_partition = machine.mem.map.slices_per_partition;
     let partition_of = |slice: SliceId| layout.partition(PartitionId(slice.0 / per_partition as u16));
     let slices: Vec<UnitId> = (0..layout.partitions * per_partition).map(|slice| partition_of(SliceId(slice as u16))).collect();
@@ -214,14 +309,14 @@ fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &G
             plan.add_link(from, to, latency);
         }
     };
-    bundle(&sms, layout.request_net, true, net);
-    bundle(&sms, layout.request_net, false, Latency::Slack);
+    bundle(&ports, layout.request_net, true, net);
+    bundle(&ports, layout.request_net, false, Latency::Slack);
     bundle(&slices, layout.request_net, false, to_slice);
     bundle(&slices, layout.request_net, true, Latency::Slack);
     bundle(&slices, layout.reply_net, true, net);
     bundle(&slices, layout.reply_net, false, Latency::Slack);
-    bundle(&sms, layout.reply_net, false, net);
-    bundle(&sms, layout.reply_net, true, Latency::Slack);
+    bundle(&ports, layout.reply_net, false, net);
+    bundle(&ports, layout.reply_net, true, Latency::Slack);
     bundle(&sms, layout.grid, false, dispatch);
     bundle(&sms, layout.grid, true, dispatch);
     // A copy has all the time that the first access of the kernel behind it takes over an SM and the network, and each of
@@ -232,10 +327,17 @@ fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &G
 
 fn clocks(machine: &Machine) -> Result<Clocks, String> {
     let clocks = machine.clocks;
-    let all = [clocks.core, clocks.noc, clocks.llc, clocks.dram];
+    let cpu = machine.cpu.as_ref().map(|cpu| cpu.clock);
+    let all: Vec<Frequency> = [clocks.core, clocks.noc, clocks.llc, clocks.dram].into_iter().chain(cpu).collect();
     let base = TimeBase::of(&all).ok_or("the clocks have no common base tick; use frequencies with few digits")?;
     let domain = |frequency| base.domain(frequency);
-    Ok(Clocks { core: domain(clocks.core), noc: domain(clocks.noc), llc: domain(clocks.llc), dram: domain(clocks.dram) })
+    Ok(Clocks {
+        core: domain(clocks.core),
+        noc: domain(clocks.noc),
+        llc: domain(clocks.llc),
+        dram: domain(clocks.dram),
+        cpu: cpu.map(domain),
+    })
 }
 
 /// CTAs of each kernel that fit an SM at once.

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use warpshard_sync::{Board, Locals, StopFlag};
 
 use crate::base::{ClockDomain, Cycle, Tick, UnitId};
-use crate::protocol::EventKind;
 
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, place};
@@ -222,7 +221,7 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mu
     control.idle_cuts += 1;
     let mut events: Vec<SeenEvent> = control.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
     events.sort_by_key(|event| (event.at, event.unit));
-    let ended = events.iter().any(|event| event.kind == EventKind::RunEnded);
+    let ended = control.director.is_over(&events);
     let reason = if ended {
         Some(StopReason::Ended)
     } else if control.max_cycles == Some(at) {

@@ -45,6 +45,11 @@ pub trait Director<U: Unit>: Send + 'static {
     /// Sees a cut; answers with decisions per unit, which hold from this very cycle on.
     fn at_cut(&mut self, cut: &Cut<'_, U::Sample>) -> Vec<(UnitId, U::Decision)>;
 
+    /// Whether the run is over, the events of this cut included; asked at every cut before [`Director::at_cut`].
+    fn is_over(&mut self, events: &[SeenEvent]) -> bool {
+        events.iter().any(|event| event.kind == EventKind::RunEnded)
+    }
+
     /// Whether a cut at a regular time could set an idle machine going again.
     fn may_wake(&self) -> bool {
         false

@@ -1,11 +1,13 @@
 //! The units of a GPU, behind one type that the engine steps with a `match`.
 
 use crate::base::{Cycle, LinkId};
+use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
 use crate::gpu::sm::{KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
-use crate::mem::Partition;
 use crate::mem::dram::DramCounters;
 use crate::mem::llc::LlcCounters;
+use crate::mem::{Partition, StallCounts};
+use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{Direction, NetCounters, Subnet};
 use crate::protocol::{Outbox, Payload};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
@@ -19,8 +21,12 @@ pub enum GpuUnit {
     Sm(Box<Sm>),
     /// A memory partition.
     Partition(Box<Partition>),
-    /// The request or the reply network.
+    /// The request or the reply network, as a crossbar.
     Subnet(Box<Subnet>),
+    /// The request or the reply network, as a mesh.
+    Mesh(Box<MeshNet>),
+    /// A CPU core.
+    Cpu(Box<CpuCore>),
     /// The grid scheduler.
     Grid(Box<Grid>),
 }
@@ -40,6 +46,8 @@ macro_rules! each {
             GpuUnit::Sm($unit) => $body,
             GpuUnit::Partition($unit) => $body,
             GpuUnit::Subnet($unit) => $body,
+            GpuUnit::Mesh($unit) => $body,
+            GpuUnit::Cpu($unit) => $body,
             GpuUnit::Grid($unit) => $body,
         }
     };
@@ -56,17 +64,23 @@ impl GpuUnit {
                 let slices =
                     slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
                 let id = u32::from(partition.id().0);
-                slices.chain(one("dram", id, counted(partition.channel().counters()))).collect()
+                slices
+                    .chain(one("dram", id, counted(partition.channel().counters())))
+                    .chain(one("stall", id, counted(partition.stalls())))
+                    .collect()
             }
-            Self::Subnet(subnet) => {
-                let kind = match subnet.direction() {
-                    Direction::Request => "request_net",
-                    Direction::Reply => "reply_net",
-                };
-                one(kind, 0, counted(subnet.counters()))
-            }
+            Self::Subnet(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
+            Self::Mesh(net) => one(net_kind(net.direction()), 0, counted(net.counters())),
+            Self::Cpu(core) => one("cpu", u32::from(core.id().0), core.component()),
             Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
         }
+    }
+}
+
+fn net_kind(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Request => "request_net",
+        Direction::Reply => "reply_net",
     }
 }
 
@@ -76,7 +90,10 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
+        ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
+        ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
+        ("stall, each memory partition", StallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),
         ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
     ]
@@ -126,7 +143,7 @@ impl Unit for GpuUnit {
         match self {
             Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
             Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
-            Self::Partition(_) | Self::Subnet(_) => Work::default(),
+            Self::Partition(_) | Self::Subnet(_) | Self::Mesh(_) | Self::Cpu(_) => Work::default(),
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod build;
 mod control;
+mod cpu;
 mod director;
 mod gpu;
 mod observe;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use build::{Built, GpuLayout, ShardCut, build, occupancies};
 pub use control::StopReason;
+pub use cpu::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use director::{Cut, Director, SeenEvent};
 pub use gpu::{GpuDecision, GpuUnit, counter_lists};
 pub use observe::Observer;

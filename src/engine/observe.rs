@@ -15,7 +15,8 @@ use crate::stats::{ComponentStats, Counted, CounterInfo, IntervalRow, TimelineEn
 
 use super::Work;
 use super::build::GpuLayout;
-use super::director::{Cut, Director};
+use super::cpu::{CpuLoad, CpuWatch};
+use super::director::{Cut, Director, SeenEvent};
 use super::gpu::{GpuDecision, GpuUnit};
 use super::run::Progress;
 
@@ -77,6 +78,7 @@ struct Snapshot {
     partitions: Rows,
     networks: Rows,
     grid: Rows,
+    cpus: Rows,
 }
 
 impl Snapshot {
@@ -87,6 +89,7 @@ impl Snapshot {
             partitions: self.partitions.since(&earlier.partitions),
             networks: self.networks.since(&earlier.networks),
             grid: self.grid.since(&earlier.grid),
+            cpus: self.cpus.since(&earlier.cpus),
         }
     }
 }
@@ -108,6 +111,7 @@ pub struct Observer {
     intervals: Vec<IntervalRow>,
     timeline: Vec<TimelineEntry>,
     progress: Option<Sender<Progress>>,
+    watch: CpuWatch,
 }
 
 impl std::fmt::Debug for Observer {
@@ -148,7 +152,14 @@ impl Observer {
             intervals: Vec::new(),
             timeline: Vec::new(),
             progress,
+            watch: CpuWatch::new(None),
         })
+    }
+
+    /// The same, for a run with a load on the CPU cores.
+    #[must_use]
+    pub fn watching(self, load: Option<&CpuLoad>) -> Self {
+        Self { watch: CpuWatch::new(load), ..self }
     }
 
     /// The interval series and the decisions.
@@ -164,7 +175,8 @@ impl Observer {
             sms: Rows::of(&cut.samples[..sms]),
             partitions: Rows::of(&cut.samples[sms..partitions]),
             networks: Rows::of(&[cut.samples[partitions..partitions + 2].concat()]),
-            grid: Rows::of(&cut.samples[partitions + 2..]),
+            grid: Rows::of(&cut.samples[partitions + 2..partitions + 3]),
+            cpus: Rows::of(&cut.samples[partitions + 3..]),
         }
     }
 
@@ -198,7 +210,12 @@ impl Director<GpuUnit> for Observer {
     }
 
     fn wants(&self, kind: EventKind) -> bool {
-        kind == EventKind::RunEnded || self.controllers.iter().any(|attached| attached.selects(kind))
+        self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
+    }
+
+    fn is_over(&mut self, events: &[SeenEvent]) -> bool {
+        events.iter().for_each(|event| self.watch.see(event.kind));
+        self.watch.is_over()
     }
 
     fn at_cut(&mut self, cut: &Cut<'_, Vec<ComponentStats>>) -> Vec<(UnitId, GpuDecision)> {
@@ -208,11 +225,14 @@ impl Director<GpuUnit> for Observer {
             && (cut.last || cut.at.0.is_multiple_of(interval))
         {
             let part = now.since(&self.before);
-            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid].into_iter().flat_map(Rows::sums).collect();
+            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus].into_iter().flat_map(Rows::sums).collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
         }
         let mut settings = Vec::new();
+        if self.watch.releases_gpu() {
+            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
+        }
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
             attached.events.extend(seen.map(|event| Seen { cycle: cut.at, kind: event.kind }));
@@ -227,6 +247,7 @@ impl Director<GpuUnit> for Observer {
                 sms: part.sms.table(),
                 partitions: part.partitions.table(),
                 grid: part.grid.table(),
+                cpus: part.cpus.table(),
                 events: &attached.events,
             };
             let mut decided = DecisionSet::new(attached.controller.knobs());

@@ -12,6 +12,7 @@ use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFac
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
+use super::cpu::CpuLoad;
 use super::gpu::{GpuUnit, counted};
 use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
@@ -36,6 +37,8 @@ pub struct RunOptions {
     pub cut: ShardCut,
     /// Keeps every message, for observers that do not trust counters.
     pub log: bool,
+    /// What CPU cores do; off when not given.
+    pub cpu: Option<CpuLoad>,
     /// Controllers, in the order in which they see a cut.
     pub controllers: Vec<Box<dyn Controller>>,
     /// Ends the run at the next cut.
@@ -56,6 +59,7 @@ impl Default for RunOptions {
             skip: true,
             cut: ShardCut::default(),
             log: false,
+            cpu: None,
             controllers: Vec::new(),
             stop: StopFlag::new(),
             progress: None,
@@ -112,7 +116,7 @@ pub struct RunResult {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
-    let Built { plan, layout } = build(machine, workload, options.cut).map_err(RunError::Config)?;
+    let Built { plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
@@ -128,7 +132,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         stop: options.stop,
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
-        .map_err(RunError::Config)?;
+        .map_err(RunError::Config)?
+        .watching(options.cpu.as_ref());
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -138,7 +143,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
     let Finished { units, at, reason, director, log, late, .. } = finished;
-    let outcome = outcome(units, at.0, reason, director, late, workload);
+    let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
+    let outcome = outcome(units, at.0, reason, director, late, workload, names);
     Ok(RunResult { outcome, host, log, link_names })
 }
 
@@ -178,6 +184,7 @@ fn outcome(
     observer: Observer,
     late: super::LateMessages,
     workload: &Workload,
+    cpu_applications: Vec<String>,
 ) -> Outcome {
     let mut components = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
@@ -191,7 +198,7 @@ fn outcome(
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) => {}
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {
@@ -210,5 +217,5 @@ fn outcome(
         ));
     }
     let (intervals, timeline) = observer.into_series();
-    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, intervals, timeline, notes }
+    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, cpu_applications, intervals, timeline, notes }
 }

@@ -75,6 +75,7 @@ fn mem() -> Mem {
     Mem {
         map: AddressMap {
             partitions: 32,
+            reserved: 0,
             slices_per_partition: 2,
             interleave_bit: 8,
             row_mask: 0x0fff_8000,
@@ -139,7 +140,8 @@ pub(crate) fn test_machine() -> Machine {
             sm: sm(),
             dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 5000, max_kernels: 128, share_sm: false },
         },
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
+        cpu: None,
+        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
         mem: mem(),
         decision_latency: 0,
     }

@@ -8,4 +8,4 @@ mod partition;
 mod partition_tests;
 mod warm;
 
-pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, arrival_capacity};
+pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, StallCounts, arrival_capacity};

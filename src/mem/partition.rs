@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use crate::base::{ClockDomain, Cycle, LinkId, PartitionId, SliceId};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::protocol::{AddressMap, Credit, Outbox, Payload, Warm};
+use crate::stats::counters;
 
 use super::cache::DownKind;
 use super::dram::{Channel, Request, RequestKind};
@@ -53,6 +54,14 @@ pub fn arrival_capacity(machine: &Machine) -> u32 {
     machine.noc.output_queue + machine.mem.rop_latency as u32 + machine.mem.queues.in_queue
 }
 
+counters! {
+    /// Why packets stand still in front of and behind a partition, in core cycles: 0 or 1 in each.
+    pub struct StallCounts {
+        stall_mc: "cycles", "Core cycles in which the packet at the head of the request network's ejection buffer could not enter because the partition's queue was full.";
+        stall_net: "cycles", "Core cycles in which an answer was ready and the injection queue into the reply network was full.";
+    }
+}
+
 /// The places in DRAM that slices share: one each, the rest for whoever comes.
 #[derive(Clone, Debug)]
 struct Places {
@@ -94,6 +103,7 @@ pub struct Partition {
     llc_clock: ClockDomain,
     dram_clock: ClockDomain,
     dram_latency: u64,
+    in_queue: usize,
     now: Cycle,
     slices: Box<[Slice]>,
     sides: Box<[Side]>,
@@ -112,6 +122,8 @@ pub struct Partition {
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
     warms: MemcpyWarms,
+    core_clock: ClockDomain,
+    stalls: StallCounts,
 }
 
 impl Partition {
@@ -140,11 +152,12 @@ impl Partition {
         let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
         Self {
             id,
-            map: mem.map.clone(),
+            map: mem.map.of_partition(u32::from(id.0)),
             ports,
             llc_clock,
             dram_clock,
             dram_latency: mem.dram_latency,
+            in_queue: mem.queues.in_queue as usize,
             now: Cycle(0),
             slices: (0..count).map(slice).collect(),
             sides: vec![side; count as usize].into(),
@@ -158,7 +171,45 @@ impl Partition {
             full_since: None,
             copies: VecDeque::new(),
             warms: mem.memcpy_warms,
+            core_clock: llc_clock,
+            stalls: StallCounts::default(),
         }
+    }
+
+    /// The same, which counts stalls in cycles of `core_clock` instead of the LLC's.
+    #[must_use]
+    pub fn with_core_clock(self, core_clock: ClockDomain) -> Self {
+        Self { core_clock, ..self }
+    }
+
+    /// How long packets stood still at the networks.
+    pub fn stalls(&self) -> &StallCounts {
+        &self.stalls
+    }
+
+    /// Counts what the state at the end of an LLC cycle is worth until the next one that is simulated: core cycles from
+    /// `from` up to and without `until`. The queue of the network's ejection begins behind the partition's own `in_queue`.
+    #[inline]
+    fn count_stalls(&mut self, from: Cycle, until: Cycle) {
+        let net = self.slices.iter().zip(&self.sides).any(|(slice, side)| slice.has_out() && side.credits == 0);
+        // A request that becomes visible within the span begins to wait there.
+        let mc = self.slices.iter().filter_map(|slice| slice.blocked_from(self.in_queue)).min();
+        if net {
+            self.stalls.stall_net += self.core_cycles(from, until);
+        }
+        if let Some(mc) = mc {
+            self.stalls.stall_mc += self.core_cycles(from.max(mc), until);
+        }
+    }
+
+    /// Core cycles that begin within the LLC cycles from `from` up to and without `until`.
+    #[inline]
+    fn core_cycles(&self, from: Cycle, until: Cycle) -> u64 {
+        if from >= until {
+            return 0;
+        }
+        let first = |cycle| self.core_clock.edge_at_or_after(self.llc_clock.tick(cycle)).0;
+        first(until) - first(from)
     }
 
     /// Which partition this is.
@@ -293,6 +344,7 @@ impl Partition {
             for slice in &mut self.slices {
                 slice.skip(self.now, until);
             }
+            self.count_stalls(self.now, until);
             self.now = until;
         }
     }
@@ -325,6 +377,7 @@ impl Partition {
                 out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
             }
         }
+        self.count_stalls(self.now, self.now.after(1));
         self.now.0 += 1;
     }
 

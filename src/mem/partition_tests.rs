@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, SectorMask, SliceId, SmId, Tick, UnitId};
+use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::*;
 use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route, Warm};
 
@@ -72,6 +72,7 @@ fn machine() -> Machine {
     };
     let map = AddressMap {
         partitions: 1,
+        reserved: 0,
         slices_per_partition: 2,
         interleave_bit: 8,
         row_mask: 0x0fff_8000,
@@ -85,7 +86,8 @@ fn machine() -> Machine {
         name: "one partition".into(),
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: 1, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip },
+        cpu: None,
+        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }
@@ -102,8 +104,8 @@ fn outbox() -> Outbox {
 
 fn packet(map: &AddressMap, addr: u64, op: MemOp, sectors: u8, bytes: u32, token: u32) -> MemPacket {
     let addr = Addr(addr);
-    let sm = SmId((token % 7) as u16);
-    MemPacket { addr, token, bytes, sm, slice: map.slice_of(addr), kernel: KernelIndex(0), sectors: SectorMask(sectors), op }
+    let port = PortId((token % 7) as u16);
+    MemPacket { addr, token, bytes, port, slice: map.slice_of(addr), kernel: KernelIndex(0), sectors: SectorMask(sectors), op }
 }
 
 fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
@@ -344,7 +346,7 @@ proptest! {
         let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors.0)).collect();
         for (_, answer) in &got {
             let asked = &sent[answer.token as usize].1;
-            prop_assert_eq!((answer.sm, answer.op, answer.slice, answer.addr.line()), (asked.sm, asked.op, asked.slice, asked.addr.line()));
+            prop_assert_eq!((answer.port, answer.op, answer.slice, answer.addr.line()), (asked.port, asked.op, asked.slice, asked.addr.line()));
             let left = open.get_mut(&answer.token).unwrap();
             prop_assert_eq!(*left & answer.sectors.0, answer.sectors.0);
             *left &= !answer.sectors.0;

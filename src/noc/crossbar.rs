@@ -328,7 +328,7 @@ impl Subnet {
     fn output(&self, packet: &MemPacket) -> usize {
         match self.direction {
             Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.sm.index(),
+            Direction::Reply => packet.port.index(),
         }
     }
 

@@ -206,7 +206,7 @@ impl OutputQueued {
     fn output(&self, packet: &MemPacket) -> usize {
         match self.direction {
             Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.sm.index(),
+            Direction::Reply => packet.port.index(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, SectorMask, SliceId, SmId, Tick, UnitId};
+use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
@@ -19,7 +19,7 @@ const DATA_OUT: u16 = 200;
 const CREDIT_IN: u16 = 300;
 
 fn subnet(direction: Direction, arbiter: Arbiter, output_capacity: u32, input_queue: u32) -> Subnet {
-    let spec = Noc { input_queue, output_queue: output_capacity, link_latency: 1, arbiter };
+    let spec = Noc { input_queue, output_queue: output_capacity, link_latency: 1, arbiter, mesh: None };
     let ports = SubnetPorts {
         data_in: LinkId(DATA_IN),
         credit_out: LinkId(CREDIT_OUT),
@@ -41,7 +41,7 @@ fn packet(output: usize, token: u32) -> MemPacket {
         addr: Addr(0),
         token,
         bytes: u32::MAX,
-        sm: SmId(output as u16),
+        port: PortId(output as u16),
         slice: SliceId(output as u16),
         kernel: KernelIndex(0),
         sectors: SectorMask(1),

@@ -31,11 +31,14 @@ pub struct Location {
     pub column: u32,
 }
 
-/// The machine's address mapping, as bit fields.
+/// The machine's address mapping, as bit fields. A chip's map with reserved partitions is used in parts: [`AddressMap::of_gpu`],
+/// [`AddressMap::of_cpu`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressMap {
-    /// Memory partitions (channels) of the chip.
+    /// Memory partitions (channels) that addresses are spread over.
     pub partitions: u32,
+    /// Partitions before these, which are left to CPU cores; 0 shares all.
+    pub reserved: u32,
     /// LLC slices of a partition, a power of two.
     pub slices_per_partition: u32,
     /// The partition number is taken out of the address at this bit: `1 << interleave_bit` bytes stay together.
@@ -90,6 +93,25 @@ impl AddressMap {
         rest
     }
 
+    /// The part of a chip's map that SMs use: all partitions but those reserved.
+    #[must_use]
+    pub fn of_gpu(&self) -> Self {
+        Self { partitions: self.partitions - self.reserved, ..self.clone() }
+    }
+
+    /// The part of a chip's map that CPU cores use: the reserved partitions, or all where none is.
+    #[must_use]
+    pub fn of_cpu(&self) -> Self {
+        let partitions = if self.reserved > 0 { self.reserved } else { self.partitions };
+        Self { partitions, reserved: 0, ..self.clone() }
+    }
+
+    /// The part of a chip's map in which partition number `partition` lies.
+    #[must_use]
+    pub fn of_partition(&self, partition: u32) -> Self {
+        if partition < self.reserved { self.of_cpu() } else { self.of_gpu() }
+    }
+
     #[inline]
     fn split(&self, addr: Addr) -> Split {
         let above = addr.0 >> self.interleave_bit;
@@ -124,7 +146,7 @@ impl AddressMap {
                 ipoly(above, plain, bits) % u64::from(self.partitions * self.slices_per_partition)
             }
         };
-        SliceId(slice as u16)
+        SliceId((slice + u64::from(self.reserved * self.slices_per_partition)) as u16)
     }
 }
 
@@ -213,6 +235,7 @@ mod tests {
     /// `dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS`, the mapping of SM7_QV100.
     fn qv100() -> AddressMap {
         AddressMap {
+            reserved: 0,
             partitions: 32,
             slices_per_partition: 2,
             interleave_bit: 8,

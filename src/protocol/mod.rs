@@ -9,7 +9,7 @@ mod outbox;
 pub use map::{AddressMap, Location, PartitionHash, ipoly};
 pub use outbox::{Event, Outbox, Route, Sent};
 
-use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, SectorMask, SliceId, SmId};
+use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
 
 /// Whatever travels on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub enum MemOp {
     Reduction,
 }
 
+/// What stands in the place of a kernel in packets of CPU cores.
+pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
+
 /// A request from a core to an LLC slice, or the answer to it: the same packet, with the sectors that are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemPacket {
@@ -55,10 +58,10 @@ pub struct MemPacket {
     /// a request that writes several sectors covers them whole.
     pub bytes: u32,
     /// Who asks, and so where the reply goes.
-    pub sm: SmId,
+    pub port: PortId,
     /// The slice that owns the address, by the [`AddressMap`].
     pub slice: SliceId,
-    /// On whose behalf, for the statistics per kernel.
+    /// On whose behalf, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
     pub kernel: KernelIndex,
     /// The sectors of the line that are meant; a read of several may be answered in several replies.
     pub sectors: SectorMask,

@@ -34,11 +34,26 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("total".into(), total(outcome));
     root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
+    if !outcome.cpu_applications.is_empty() {
+        root.insert("cpu_cores".into(), metrics::cpu_cores(outcome).iter().map(cpu_core).collect());
+    }
     root.insert("scheduler_cycles".into(), scheduler_cycles(&totals));
     root.insert("components".into(), components(&totals, &outcome.components));
     root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
     root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
     render(&Value::Object(root))
+}
+
+fn cpu_core(core: &metrics::CpuWork) -> Value {
+    json!({
+        "application": core.application,
+        "instructions": core.instructions,
+        "cycles": core.cycles,
+        "ipc": core.ipc(),
+        "measured": core.measured,
+        "reads_per_kilo_instruction": core.reads_per_kilo(),
+        "read_latency_cycles": core.read_latency,
+    })
 }
 
 fn work_into(map: &mut Map<String, Value>, work: &Work) {

@@ -228,6 +228,56 @@ impl Work {
     }
 }
 
+/// What a CPU core did between its warm-up and the end of its measurement; over the whole run, where it did not get there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuWork {
+    /// What it executed.
+    pub application: String,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Cycles of the core's clock.
+    pub cycles: u64,
+    /// Reads sent to the network.
+    pub reads: u64,
+    /// Whether the measurement was completed.
+    pub measured: bool,
+    /// Mean cycles of the core's clock from sending a read to its answer, over the whole run.
+    pub read_latency: Option<f64>,
+}
+
+impl CpuWork {
+    /// Instructions per cycle of the core's clock.
+    pub fn ipc(&self) -> Option<f64> {
+        ratio(self.instructions, self.cycles)
+    }
+
+    /// Reads sent per thousand instructions: misses of the last private cache.
+    pub fn reads_per_kilo(&self) -> Option<f64> {
+        ratio(self.reads * 1000, self.instructions)
+    }
+}
+
+/// The CPU cores that were on, in their order.
+pub fn cpu_cores(outcome: &Outcome) -> Vec<CpuWork> {
+    let cores = outcome.components.iter().filter(|component| component.kind == "cpu");
+    cores
+        .zip(&outcome.cpu_applications)
+        .map(|(core, application)| {
+            let get = |name| counter(&core.counters, name).unwrap_or(0);
+            let measured = get("measured_cycles") > 0;
+            let pick = |marked, whole| if measured { get(marked) } else { get(whole) };
+            CpuWork {
+                application: application.clone(),
+                instructions: pick("measured_instructions", "instructions"),
+                cycles: pick("measured_cycles", "cycles"),
+                reads: pick("measured_reads", "reads"),
+                measured,
+                read_latency: ratio(get("read_cycles"), get("reads")),
+            }
+        })
+        .collect()
+}
+
 /// The kernels of one stream together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamWork {

@@ -15,6 +15,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
     let mut text = headline(facts, outcome, style);
     for section in [
         kernels(outcome, style),
+        cpu_cores(outcome, style),
         scheduler_cycles(&totals, style),
         memory(facts, outcome, &totals, style),
         host_lines(outcome, host, style),
@@ -99,6 +100,28 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
         text.push_str(&format!("  {}\n", style.faint(&format!("the longest {MAX_KERNELS}; {hidden} more are in stats.json"))));
     }
     text
+}
+
+fn cpu_cores(outcome: &Outcome, style: Style) -> String {
+    let cores = metrics::cpu_cores(outcome);
+    if cores.is_empty() {
+        return String::new();
+    }
+    let heads = ["instr.", "cycles", "IPC", "reads per 1000", "read latency"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[("core", Align::Right), ("application", Align::Left)][..], &heads].concat());
+    for (number, core) in cores.iter().enumerate() {
+        let unfinished = if core.measured { "" } else { " (not measured)" };
+        table.row(vec![
+            number.to_string(),
+            format!("{}{unfinished}", core.application),
+            count(core.instructions),
+            count(core.cycles),
+            known(core.ipc(), |ipc| format!("{ipc:.3}")),
+            known(core.reads_per_kilo(), |reads| format!("{reads:.1}")),
+            known(core.read_latency, |latency| format!("{latency:.0}")),
+        ]);
+    }
+    section("CPU cores", style) + &table.render(style)
 }
 
 fn scheduler_cycles(totals: &Totals, style: Style) -> String {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::base::{ClockDomain, CpuId, Cycle, LinkId, SmId, Tick, UnitId};
+use crate::base::{ClockDomain, CpuId, Cycle, LinkId, PortId, Tick, UnitId};
 use crate::config::cpu::CpuSpec;
 use crate::cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
 use crate::frontend::cpu::CpuStream;
@@ -201,7 +201,7 @@ fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<Cp
         reply_credit: REPLY_CREDITS,
         from_reply_net: REPLIES,
         request_credit: REQUEST_CREDITS,
-        port: SmId(0),
+        port: PortId(0),
         credits,
         write_credits,
         reply_queue: 1 << 16,

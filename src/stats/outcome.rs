@@ -97,6 +97,8 @@ pub struct Outcome {
     pub kernels: Vec<KernelStats>,
     /// Components in the order of the machine.
     pub components: Vec<ComponentStats>,
+    /// The applications of the CPU cores that were on, core by core.
+    pub cpu_applications: Vec<String>,
     /// Interval series; empty when none was asked for.
     pub intervals: Vec<IntervalRow>,
     /// Decisions of controllers.

@@ -92,10 +92,10 @@ impl Record {
         let per_partition = machine.mem.map.slices_per_partition as u16;
         let slice_of = |partition: u16, slice: u16| if slice / per_partition == partition { Ok(slice) } else { Err("not its slice") };
         let (way, index) = match (from, to, payload) {
-            (End::Sm(sm), End::RequestNet, Payload::Mem(packet)) if packet.sm.0 == sm => (Way::SmToNet, sm),
+            (End::Sm(sm), End::RequestNet, Payload::Mem(packet)) if packet.port.0 == sm => (Way::SmToNet, sm),
             (End::RequestNet, End::Partition(partition), Payload::Mem(packet)) => (Way::NetToSlice, slice_of(partition, packet.slice.0)?),
             (End::Partition(partition), End::ReplyNet, Payload::Mem(packet)) => (Way::SliceToNet, slice_of(partition, packet.slice.0)?),
-            (End::ReplyNet, End::Sm(sm), Payload::Mem(packet)) if packet.sm.0 == sm => (Way::NetToSm, sm),
+            (End::ReplyNet, End::Sm(sm), Payload::Mem(packet)) if packet.port.0 == sm => (Way::NetToSm, sm),
             (End::RequestNet, End::Sm(sm), Payload::Credit(_)) => (Way::SmToNet, sm),
             (End::Partition(partition), End::RequestNet, Payload::Credit(credit)) => (Way::NetToSlice, slice_of(partition, credit.queue)?),
             (End::ReplyNet, End::Partition(partition), Payload::Credit(credit)) => (Way::SliceToNet, slice_of(partition, credit.queue)?),

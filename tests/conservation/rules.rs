@@ -78,7 +78,7 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool) -> Verdict {
         let mut flows: HashMap<(u16, u16), Vec<(u64, MemPacket)>> = HashMap::new();
         for hop in record.hops(way) {
             for (at, packet) in &hop.packets {
-                flows.entry((packet.sm.0, packet.slice.0)).or_default().push((hop.to_clock.tick(Cycle(*at)).0, *packet));
+                flows.entry((packet.port.0, packet.slice.0)).or_default().push((hop.to_clock.tick(Cycle(*at)).0, *packet));
             }
         }
         flows
@@ -103,9 +103,9 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool) -> Verdict {
 type Asked = (u16, u32, u16, u8, u32, u64);
 
 fn sectors(packet: &MemPacket) -> impl Iterator<Item = Asked> {
-    let MemPacket { addr, token, bytes, sm, kernel, sectors, op, .. } = *packet;
+    let MemPacket { addr, token, bytes, port, kernel, sectors, op, .. } = *packet;
     let line: Addr = addr.line();
-    sectors.iter().map(move |i| (sm.0, token, kernel.0, op as u8, bytes, line.0 + u64::from(i) * SECTOR_BYTES))
+    sectors.iter().map(move |i| (port.0, token, kernel.0, op as u8, bytes, line.0 + u64::from(i) * SECTOR_BYTES))
 }
 
 /// Every sector asked of a slice is answered once by that slice, after it was asked for, and nothing else is answered.

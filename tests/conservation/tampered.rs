@@ -151,7 +151,7 @@ fn an_answer_that_nobody_asked_for_is_noticed() {
     };
     for problem in [
         tampered(|(_, packet)| packet.token ^= 1),
-        tampered(|(_, packet)| packet.sm.0 ^= 1),
+        tampered(|(_, packet)| packet.port.0 ^= 1),
         tampered(|(_, packet)| packet.addr.0 += 1 << 20),
         tampered(|(at, _)| *at = 0),
     ] {

@@ -18,6 +18,12 @@ fn map(mem: &Mem, checker: &mut Checker<'_>) {
     if let &Value::Number(bytes) = checker.value("mem.map.interleave") {
         checker.power_of_two("mem.map.interleave", bytes, "the partition number is taken out of the address at one bit");
     }
+    checker.require(
+        map.reserved < map.partitions,
+        &["mem.map.cpu_partitions", "mem.map.partitions"],
+        || format!("`mem.map.cpu_partitions` is {}, expected fewer than the {} partitions", map.reserved, map.partitions),
+        || "SMs need a partition too; 0 shares all".to_owned(),
+    );
     let bits = map.bank_mask.count_ones();
     checker.require(
         1u64 << bits == u64::from(dram.banks),
@@ -44,7 +50,7 @@ fn map(mem: &Mem, checker: &mut Checker<'_>) {
     );
     let slices = u64::from(map.partitions.next_power_of_two()) * u64::from(map.slices_per_partition);
     checker.require(
-        map.hash != PartitionHash::Xor || map.partitions.is_power_of_two(),
+        map.hash != PartitionHash::Xor || [map.of_gpu(), map.of_cpu()].iter().all(|part| part.partitions.is_power_of_two()),
         &["mem.map.hash", "mem.map.partitions"],
         || format!("`mem.map.hash` is \"xor\" with {} partitions, expected a power of two", map.partitions),
         || "hash = \"linear\" or \"ipoly\" works with any number of partitions".to_owned(),

@@ -1,9 +1,14 @@
 //! Checks of the network: a credit loop that is too small for its round trip runs below full rate.
 
-use super::super::machine::Machine;
+use super::super::machine::{Machine, Mesh};
+use super::super::placement::Placement;
 use super::Checker;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
+    if let Some(mesh) = &machine.noc.mesh {
+        routers(machine, mesh, checker);
+        return;
+    }
     let link = machine.noc.link_latency;
     // The pipe before the slices lies on the link from the network, and so inside that link's credit loop.
     let rop = machine.mem.rop_latency.saturating_mul(machine.clocks.noc.0).div_ceil(machine.clocks.llc.0.max(1));
@@ -13,6 +18,34 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         machine.noc.output_queue,
         (2 * link).saturating_add(rop),
         checker,
+    );
+}
+
+/// The mesh: everything sits somewhere, and traffic classes leave each other something.
+fn routers(machine: &Machine, mesh: &Mesh, checker: &mut Checker<'_>) {
+    let seated = Placement::of(machine, mesh);
+    checker.require(
+        seated.is_ok(),
+        &["noc.mesh.placement", "noc.mesh.columns", "noc.mesh.rows"],
+        || format!("`noc.mesh.placement` {}", seated.as_ref().err().map_or("", String::as_str)),
+        || "every core and partition sits at exactly one router; a text \"gpu\" without a number takes an even share".to_owned(),
+    );
+    checker.require(
+        mesh.cpu_vcs < mesh.vcs,
+        &["noc.mesh.cpu_vcs", "noc.mesh.vcs"],
+        || format!("`noc.mesh.cpu_vcs` is {}, expected fewer than the {} of a port", mesh.cpu_vcs, mesh.vcs),
+        || "SMs need a virtual channel too".to_owned(),
+    );
+    checker.require(
+        mesh.cpu_channel_bytes < mesh.channel_bytes && (mesh.cpu_channel_bytes == 0 || mesh.cpu_vcs > 0),
+        &["noc.mesh.cpu_channel_bytes", "noc.mesh.channel_bytes", "noc.mesh.cpu_vcs"],
+        || {
+            format!(
+                "`noc.mesh.cpu_channel_bytes` is {}, expected less than the {} of a channel, and virtual channels to go with it",
+                mesh.cpu_channel_bytes, mesh.channel_bytes
+            )
+        },
+        || "a part of the channel's width belongs to a part of the virtual channels".to_owned(),
     );
 }
 

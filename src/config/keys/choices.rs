@@ -1,6 +1,8 @@
 //! The words for the machine's enumerations.
 
-use super::super::machine::{Allocate, Arbiter, CoreStyle, DramScheduler, MemcpyWarms, SetIndex, WarpOrder, WriteMiss, WritePolicy};
+use super::super::machine::{
+    Allocate, Arbiter, CoreStyle, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
+};
 use super::super::value::{Choice, Kind, Value};
 use super::Field;
 use crate::protocol::PartitionHash;
@@ -64,6 +66,11 @@ words!(SetIndex {
 words!(Arbiter {
     RoundRobin = "round-robin": "one pointer for the switch",
     Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+});
+
+words!(Topology {
+    Crossbar = "crossbar": "a crossbar that passes whole packets",
+    Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
 });
 
 words!(DramScheduler {

@@ -1,6 +1,6 @@
-//! Keys of the network, the LLC slices and the DRAM channels.
+//! Keys of the LLC slices and the DRAM channels.
 
-use super::super::machine::{Arbiter, DramScheduler, MemcpyWarms};
+use super::super::machine::{DramScheduler, MemcpyWarms};
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
 use super::choices::Words;
@@ -8,13 +8,6 @@ use super::{Field, Key, key};
 use crate::protocol::PartitionHash;
 
 pub(super) const KEYS: &[Key] = &[
-    key!("noc.input_queue", Kind::Count(1, 65535), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)
-        .option("-icnt_in_buffer_limit"),
-    key!("noc.output_queue", Kind::Count(1, 65535), "Packets that wait at an output of a subnet.", |m| m.noc.output_queue)
-        .option("-icnt_out_buffer_limit"),
-    key!("noc.link_latency", Kind::Cycles("noc", 1), "Latency of each link into and out of a subnet.", |m| m.noc.link_latency)
-        .default("1"),
-    key!("noc.arbiter", Arbiter::KIND, "How outputs choose among inputs.", |m| m.noc.arbiter).option("-icnt_arbiter_algo"),
     key!("mem.rop_latency", Kind::Cycles("llc", 0), "The pipe before the slice's tags, where the reference has its raster pipe.", |m| m.mem.rop_latency)
         .option("-gpgpu_l2_rop_latency"),
     key!("mem.dram_latency", Kind::Cycles("llc", 0), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
@@ -24,6 +17,13 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_perf_sim_memcpy"),
     key!("mem.map.partitions", Kind::Count(1, 1024), "Memory partitions (channels) of the chip.", |m| m.mem.map.partitions)
         .option("-gpgpu_n_mem"),
+    key!(
+        "mem.map.cpu_partitions",
+        Kind::Count(0, 1023),
+        "The first so many partitions serve CPU cores alone and the others SMs alone; 0 shares all.",
+        |m| m.mem.map.reserved
+    )
+    .default("0"),
     key!("mem.map.slices_per_partition", Kind::Count(1, 16), "LLC slices of a partition.", |m| m.mem.map.slices_per_partition)
         .option("-gpgpu_n_sub_partition_per_mchannel"),
     Key::new(

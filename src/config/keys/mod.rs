@@ -5,9 +5,11 @@
 
 mod cache;
 mod choices;
+mod cpu;
 mod gpu;
 mod l1;
 mod memory;
+mod noc;
 mod sm;
 mod units;
 
@@ -29,7 +31,7 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// The corresponding option of Accel-Sim, where there is one.
     pub option: Option<&'static str>,
-    /// The key is read only when this flag has this value.
+    /// The key is read only when this flag, choice or count is set ([`Value::is_set`]), or is not.
     pub when: Option<(&'static str, bool)>,
     /// Sets the field.
     pub set: fn(&mut Machine, &Value),
@@ -71,7 +73,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     let sm = sm::KEYS.iter().chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(memory::DRAM_KEYS);
-    gpu::KEYS.iter().chain(sm).chain(l1).chain(memory)
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory)
 }
 
 /// The key of that name.
@@ -144,6 +146,7 @@ use key;
 #[cfg(test)]
 mod tests {
     use super::super::layout::Layout;
+    use super::super::placement::Seat;
     use super::*;
 
     #[test]
@@ -158,7 +161,7 @@ mod tests {
             }
             if let Some((flag, _)) = key.when {
                 assert!(seen.contains(&flag), "{} comes before its flag {flag}", key.path);
-                assert_eq!(find(flag).unwrap().kind, Kind::Flag);
+                assert!(matches!(find(flag).unwrap().kind, Kind::Flag | Kind::Choice(_) | Kind::Count(0, _)));
             }
             if let Some(default) = key.default {
                 let raw = super::super::source::raw_of_text(&format!("x = {default}"));
@@ -181,11 +184,12 @@ mod tests {
                 Kind::Flag => Value::Flag(!key.path.ends_with(".perfect")),
                 Kind::Choice(_) => Value::Choice(0),
                 Kind::Sizes => Value::Sizes(vec![number]),
+                Kind::Nodes => Value::Nodes(vec![vec![Seat::Gpu(Some(number as u32))]]),
                 Kind::Layout => Value::Layout(Layout { row: 1 << 40, bank: 1 << 41, column: 1 << 42, burst_bits: 1 }),
                 _ if key.path == "mem.map.interleave" => Value::Number(1 << 8),
                 _ => Value::Number(number),
             };
-            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_)) {
+            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_) | Value::Nodes(_)) {
                 numbers.push((key.path, number));
             }
             (key.set)(&mut machine, &value);

@@ -49,6 +49,8 @@ pub struct GridPorts {
 /// What a controller may ask of the grid scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridDecision {
+    /// Kernels that were held back may be launched from now on.
+    Release,
     /// From now on `sm` gets CTAs as if at most `limit` fitted it; a limit at or above what fits limits nothing, and one of
     /// 0 stops it. CTAs already bound stay. The SM is told the same limit and holds it when it starts CTAs, which lets
     /// the grid scheduler bind ahead under a limit as without one.
@@ -91,6 +93,9 @@ pub struct Grid {
     /// Commands of the workload whose copies are done.
     copied: usize,
     told_end: bool,
+    /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
+    held: bool,
+    released: Cycle,
 }
 
 impl Grid {
@@ -121,8 +126,21 @@ impl Grid {
             counters: GridCounters::default(),
             copied: 0,
             told_end: false,
+            held: false,
+            released: Cycle(0),
             workload,
         }
+    }
+
+    /// The same, with no kernel launched before [`GridDecision::Release`].
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self { held: true, ..self }
+    }
+
+    #[inline]
+    fn can_admit(&self) -> bool {
+        !self.held && self.streams.can_admit()
     }
 
     /// Takes word of a CTA, seen at cycle `at`.
@@ -156,7 +174,7 @@ impl Grid {
 
     /// The next cycle in which something happens unless a message comes.
     pub fn next_event(&self) -> Cycle {
-        if self.dispatch.has_candidates() || self.streams.can_admit() || self.is_finished_untold() {
+        if self.dispatch.has_candidates() || self.can_admit() || self.is_finished_untold() {
             return self.present;
         }
         self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
@@ -181,6 +199,7 @@ impl Grid {
     /// Carries out a decision at cycle `at`, the present.
     pub fn apply(&mut self, at: Cycle, decision: &GridDecision) {
         match *decision {
+            GridDecision::Release => (self.held, self.released) = (false, at),
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
         }
     }
@@ -210,7 +229,7 @@ impl Grid {
         while let Some(notice) = self.inbox.take(now) {
             self.hear(notice, out);
         }
-        if self.streams.can_admit() {
+        if self.can_admit() {
             self.launch_kernels(out);
         }
         if self.streams.becomes_ready(now) {
@@ -256,7 +275,7 @@ impl Grid {
 
     /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
     fn launch_kernels(&mut self, out: &mut Outbox) {
-        let launched = Cycle(self.present.0.saturating_sub(self.latency));
+        let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
         // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
         let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {

@@ -127,7 +127,7 @@ impl Sm {
             id,
             now: Cycle(0),
             sms: u64::from(machine.gpu.sms),
-            map: machine.mem.map.clone(),
+            map: machine.mem.map.of_gpu(),
             ports,
             routes,
             supervised,

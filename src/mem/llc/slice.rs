@@ -116,6 +116,12 @@ impl Slice {
         self.to_dram.front()
     }
 
+    /// Since which cycle the request behind the first `places` is there, if there is one.
+    #[inline]
+    pub fn blocked_from(&self, places: usize) -> Option<Cycle> {
+        self.arrivals.get(places).map(|arrived| arrived.at)
+    }
+
     /// Takes the oldest request to DRAM.
     #[inline]
     pub fn pop_to_dram(&mut self) -> Option<ToDram> {
@@ -224,14 +230,14 @@ impl Slice {
                 self.id,
                 self.arrivals.len(),
                 packet.addr,
-                packet.sm
+                packet.port
             ));
         }
         if self.pending.len() > 0 {
             lines.push(format!("{}: {} requests wait for data from DRAM", self.id, self.pending.len()));
         }
         if let Some(packet) = self.out.front() {
-            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.sm));
+            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
         }
     }
 
@@ -331,7 +337,7 @@ impl Slice {
         }
         let missed = u64::from(matches!(status, Status::Miss | Status::SectorMiss));
         c.misses += missed;
-        let kernel = &mut self.kernels[packet.kernel.index()];
+        let Some(kernel) = self.kernels.get_mut(packet.kernel.index()) else { return };
         kernel.llc_accesses += 1;
         kernel.llc_misses += missed;
         *(if write { &mut kernel.llc_writes } else { &mut kernel.llc_reads }) += 1;

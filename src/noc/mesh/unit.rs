@@ -25,7 +25,7 @@ pub struct SubnetSpec {
     pub senders: Vec<u16>,
     /// The terminal at which each receiver sits; several may share one.
     pub receivers: Vec<u16>,
-    /// The traffic class of each core's packets, by the packet's `sm`.
+    /// The traffic class of each core's packets, by the requester's port.
     pub class_of_core: Vec<u8>,
     /// Bytes of a flit, by traffic class: the share of the channels' width that the class has.
     pub flit_bytes: Vec<u16>,
@@ -46,7 +46,7 @@ impl SubnetSpec {
             (Direction::Request, _) | (Direction::Reply, _) => true,
         };
         let data = if carries { packet.sectors.0.count_ones() * SECTOR_BYTES } else { 0 };
-        let class = usize::from(self.class_of_core[packet.sm.index()]);
+        let class = usize::from(self.class_of_core[packet.port.index()]);
         (u32::from(self.header_bytes) + data).div_ceil(u32::from(self.flit_bytes[class])).max(1) as u16
     }
 }
@@ -83,7 +83,7 @@ impl Desk {
     fn receiver(&self, packet: &MemPacket) -> usize {
         match self.direction {
             Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.sm.index(),
+            Direction::Reply => packet.port.index(),
         }
     }
 
@@ -266,7 +266,7 @@ impl<const W: usize> MeshUnit<W> {
             let receiver = self.desk.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
             let flits = self.spec.flits(self.desk.direction, &packet);
-            let lane = input * self.desk.classes + usize::from(self.spec.class_of_core[packet.sm.index()]);
+            let lane = input * self.desk.classes + usize::from(self.spec.class_of_core[packet.port.index()]);
             let tag = self.desk.keep(packet, at);
             self.net.offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, SectorMask, SliceId, SmId, Tick, UnitId};
+use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
@@ -42,8 +42,8 @@ fn outbox() -> Outbox {
 }
 
 fn packet(sm: usize, slice: usize, token: u32, op: MemOp) -> MemPacket {
-    let (sm, slice, kernel) = (SmId(sm as u16), SliceId(slice as u16), KernelIndex(0));
-    MemPacket { addr: Addr(0), token, bytes: u32::MAX, sm, slice, kernel, sectors: SectorMask(3), op }
+    let (port, slice, kernel) = (PortId(sm as u16), SliceId(slice as u16), KernelIndex(0));
+    MemPacket { addr: Addr(0), token, bytes: u32::MAX, port, slice, kernel, sectors: SectorMask(3), op }
 }
 
 /// A unit under test.
@@ -118,7 +118,7 @@ proptest! {
         arrivals.sort_by_key(|(at, ..)| *at);
         let run = |spans: &[u64], skip: bool| {
             if queued {
-                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip };
+                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
                 let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
                 simulate(&mut net, &arrivals, 2500, spans, skip)
             } else {
@@ -173,7 +173,7 @@ fn a_full_receiver_is_named() {
 
 #[test]
 fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_output() {
-    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip };
+    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
     let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
     let arrivals = [(3, 4, 0), (3, 1, 0), (3, 1, 0), (3, 1, 2), (4, 0, 0)];
     let (events, _) = simulate(&mut net, &arrivals, 50, &[5], true);

@@ -16,7 +16,7 @@ pub(super) fn answers(controller: &mut dyn Controller, cuts: &[&[EventKind]]) ->
     let answer = |(i, events): (usize, &&[EventKind])| {
         let cycle = Cycle(100 * i as u64);
         let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle, kind }).collect();
-        let seen = Observation { cycle, interval: 100, sms: none, partitions: none, grid: none, events: &events };
+        let seen = Observation { cycle, interval: 100, sms: none, partitions: none, grid: none, cpus: none, events: &events };
         let mut out = DecisionSet::new(controller.knobs());
         controller.observe(&seen, &mut out);
         out.to_string()

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 pub(super) use coalesce::Access;
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
+use crate::base::{Addr, Cycle, KernelIndex, PortId, Ring, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{MemOp, MemPacket, Outbox};
 
@@ -216,7 +216,7 @@ impl Sm {
         out: &mut Outbox,
     ) {
         let slice = self.map.slice_of(addr);
-        let packet = MemPacket { addr, token: name, bytes, sm: self.id, slice, kernel, sectors, op };
+        let packet = MemPacket { addr, token: name, bytes, port: PortId(self.id.0), slice, kernel, sectors, op };
         self.counters.sm.packets_sent += 1;
         self.net.send(self.now, packet, out);
     }

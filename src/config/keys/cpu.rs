@@ -1,0 +1,77 @@
+//! Keys of the CPU cores.
+
+use super::super::cpu::{CpuSpec, PrivateCaches};
+use super::super::machine::{Cpu, Machine};
+use super::super::value::Kind;
+use super::{Field, Key};
+use crate::base::Frequency;
+
+const NO_CPU: Cpu = Cpu {
+    count: 0,
+    clock: Frequency(0),
+    spec: CpuSpec {
+        width: 0,
+        window: 0,
+        memory_ends_group: false,
+        count_writebacks: false,
+        line_bytes: 0,
+        caches: Some(CpuSpec::NO_CACHES),
+    },
+};
+
+fn cpu(machine: &mut Machine) -> &mut Cpu {
+    machine.cpu.get_or_insert(NO_CPU)
+}
+
+fn caches(machine: &mut Machine) -> &mut PrivateCaches {
+    cpu(machine).spec.caches.get_or_insert(CpuSpec::NO_CACHES)
+}
+
+macro_rules! core_key {
+    ($name:ident, $kind:expr, $doc:literal) => {
+        Key::new(concat!("cpu.", stringify!($name)), $kind, $doc, |m, value| cpu(m).spec.$name = Field::of(value)).when("cpu.count", true)
+    };
+}
+
+macro_rules! cache_key {
+    ($name:literal, $kind:expr, $doc:literal, |$caches:ident| $field:expr) => {
+        Key::new(concat!("cpu.", $name), $kind, $doc, |m, value| {
+            let $caches = caches(m);
+            $field = Field::of(value);
+        })
+        .when("cpu.private_caches", true)
+    };
+}
+
+pub(super) const KEYS: &[Key] = &[
+    Key::new("cpu.count", Kind::Count(0, 1024), "CPU cores of the chip.", |m, value| {
+        let count = u32::of(value);
+        m.cpu = (count > 0).then_some(Cpu { count, ..NO_CPU });
+    })
+    .default("0"),
+    Key::new("cpu.clock", Kind::Frequency, "The clock of the CPU cores.", |m, value| cpu(m).clock = Field::of(value))
+        .when("cpu.count", true),
+    core_key!(width, Kind::Count(1, 64), "Instructions fetched, executed and committed per cycle; at most one of them accesses memory."),
+    core_key!(window, Kind::Count(1, 4096), "Instructions from fetch to in-order commit."),
+    core_key!(line_bytes, Kind::Bytes(32), "Size of a memory request: 128 B, or 32 B to 128 B without private caches."),
+    Key::new(
+        "cpu.private_caches",
+        Kind::Flag,
+        "Whether each core has private caches; false for traces that caches filtered already.",
+        |m, value| cpu(m).spec.caches = bool::of(value).then_some(CpuSpec::NO_CACHES),
+    )
+    .when("cpu.count", true)
+    .default("true"),
+    cache_key!("l1.sets", Kind::Count(1, 65536), "Sets of lines of 128 B.", |c| c.l1.sets),
+    cache_key!("l1.ways", Kind::Count(1, 1024), "Ways.", |c| c.l1.ways),
+    cache_key!("l1.latency", Kind::Cycles("cpu", 1), "From access to data on a hit.", |c| c.l1_latency),
+    cache_key!("l1.mshrs", Kind::Count(1, 65536), "Outstanding misses.", |c| c.l1.mshrs),
+    cache_key!("l1.mshr_merge", Kind::Count(1, 65536), "Requests merged into one outstanding miss.", |c| c.l1.mshr_merge),
+    cache_key!("l1.miss_queue", Kind::Count(1, 65536), "Misses waiting to leave for the L2.", |c| c.l1.miss_queue),
+    cache_key!("l2.sets", Kind::Count(1, 65536), "Sets of lines of 128 B.", |c| c.l2.sets),
+    cache_key!("l2.ways", Kind::Count(1, 1024), "Ways.", |c| c.l2.ways),
+    cache_key!("l2.latency", Kind::Cycles("cpu", 1), "Cycles that the L2 adds.", |c| c.l2_latency),
+    cache_key!("l2.mshrs", Kind::Count(1, 65536), "Outstanding misses.", |c| c.l2.mshrs),
+    cache_key!("l2.mshr_merge", Kind::Count(1, 65536), "Requests merged into one outstanding miss.", |c| c.l2.mshr_merge),
+    cache_key!("l2.miss_queue", Kind::Count(1, 65536), "Misses waiting to leave for the network.", |c| c.l2.miss_queue),
+];

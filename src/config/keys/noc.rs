@@ -1,0 +1,73 @@
+//! Keys of the network.
+
+use super::super::machine::{Arbiter, Machine, Mesh, Topology};
+use super::super::placement::Seat;
+use super::super::value::{Kind, Value};
+use super::choices::Words;
+use super::{Field, Key, key};
+
+const NO_MESH: Mesh = Mesh {
+    columns: 0,
+    rows: 0,
+    stages: 0,
+    vcs: 0,
+    buffers: 0,
+    channel_bytes: 0,
+    header_bytes: 0,
+    cpu_vcs: 0,
+    cpu_channel_bytes: 0,
+    placement: Vec::new(),
+};
+
+fn mesh(machine: &mut Machine) -> &mut Mesh {
+    machine.noc.mesh.get_or_insert(NO_MESH)
+}
+
+impl Field for Vec<Vec<Seat>> {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Nodes(nodes) => nodes.clone(),
+            other => panic!("{other:?} for a list of routers"),
+        }
+    }
+}
+
+/// A key that is read for a mesh only.
+macro_rules! mesh_key {
+    ($name:ident, $kind:expr, $doc:literal) => {
+        Key::new(concat!("noc.mesh.", stringify!($name)), $kind, $doc, |m, value| mesh(m).$name = Field::of(value))
+            .when("noc.topology", true)
+    };
+}
+
+pub(super) const KEYS: &[Key] = &[
+    Key::new("noc.topology", Topology::KIND, "What packets travel over, one for requests and one for replies.", |m, value| {
+        m.noc.mesh = (Topology::of(value) == Topology::Mesh).then_some(NO_MESH);
+    })
+    .default("\"crossbar\""),
+    key!("noc.input_queue", Kind::Count(1, 65535), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)
+        .option("-icnt_in_buffer_limit"),
+    key!("noc.output_queue", Kind::Count(1, 65535), "Packets that wait at an output of a subnet.", |m| m.noc.output_queue)
+        .option("-icnt_out_buffer_limit"),
+    key!("noc.link_latency", Kind::Cycles("noc", 1), "Latency of each link between a core or partition and its subnet; what lies in a loop of links bounds the lookahead.", |m| m.noc.link_latency)
+        .default("1"),
+    key!("noc.arbiter", Arbiter::KIND, "How outputs choose among inputs.", |m| m.noc.arbiter)
+        .when("noc.topology", false)
+        .option("-icnt_arbiter_algo"),
+    mesh_key!(columns, Kind::Count(1, 64), "Routers of a row; packets go along rows first, then along columns."),
+    mesh_key!(rows, Kind::Count(1, 64), "Rows of routers."),
+    mesh_key!(stages, Kind::Count(2, 4), "Stages of a router: 2 (speculative), 3, or 4 (route computation in a cycle of its own).")
+        .default("3"),
+    mesh_key!(vcs, Kind::Count(1, 12), "Virtual channels of a port."),
+    mesh_key!(buffers, Kind::Count(1, 1024), "Flits that the buffer of a virtual channel holds."),
+    mesh_key!(channel_bytes, Kind::Bytes(1), "Width of a channel, and so the size of a flit."),
+    mesh_key!(header_bytes, Kind::Bytes(1), "What a packet carries beside its data.").default("\"8 B\""),
+    mesh_key!(cpu_vcs, Kind::Count(0, 11), "Virtual channels that packets of CPU cores have for themselves; 0 shares all.").default("0"),
+    mesh_key!(
+        cpu_channel_bytes,
+        Kind::Bytes(0),
+        "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. It makes their packets longer; a flit still takes a channel for a cycle."
+    )
+    .default("\"0 B\""),
+    mesh_key!(placement, Kind::Nodes, "What sits at each router, row by row."),
+];
