@@ -4,3 +4,6 @@
 
 pub mod common;
 pub mod registry;
+#[cfg(test)]
+mod testing;
+pub mod wa_sched;

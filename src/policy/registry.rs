@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::control::Controller;
 
 use super::common::{Alternate, HalveOnKernelEnd, StaticLimit};
+use super::wa_sched::PerfSat;
 
 /// A policy that a run can name.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,12 @@ pub const POLICIES: &[Policy] = &[
         help: "halves every SM's CTA limit whenever a kernel ends",
         parameters: HalveOnKernelEnd::PARAMETERS,
         build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
+    },
+    Policy {
+        name: PerfSat::NAME,
+        help: "searches, on each SM by itself, the CTA count beyond which more do not help (thesis, Section 4.3)",
+        parameters: PerfSat::PARAMETERS,
+        build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
     },
     Policy {
         name: StaticLimit::NAME,
@@ -120,7 +127,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `halve_on_kernel_end`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `halve_on_kernel_end`, `perf_sat`, `static_limit`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

@@ -3,8 +3,6 @@
 mod alternate;
 mod halve_on_kernel_end;
 mod static_limit;
-#[cfg(test)]
-mod testing;
 
 pub use alternate::Alternate;
 pub use halve_on_kernel_end::HalveOnKernelEnd;
