@@ -44,6 +44,8 @@ pub enum Command {
     List(ListArgs),
     /// Show a machine or a kernel model with all its values.
     Show(ShowArgs),
+    /// Show what the controllers of a run decided, and draw it.
+    Timeline(TimelineArgs),
     /// Write a kernel model as an Accel-Sim trace.
     Trace(TraceArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
@@ -157,6 +159,16 @@ pub enum Until {
     Gpu,
     /// The slowest CPU core has reached its count.
     Cpu,
+}
+
+/// Options of `timeline`.
+#[derive(Args, Debug)]
+pub struct TimelineArgs {
+    /// The result folder of a run with controllers.
+    pub run: PathBuf,
+    /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
+    #[arg(long, value_name = "N")]
+    pub sm: Option<u16>,
 }
 
 /// Options of `check`.

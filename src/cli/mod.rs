@@ -21,6 +21,7 @@ mod runfile;
 mod select;
 mod show;
 mod study;
+mod timeline;
 mod trace;
 
 use std::ffi::OsString;
@@ -67,6 +68,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Check(args) => check::check(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Timeline(args) => timeline::timeline(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
