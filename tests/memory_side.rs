@@ -52,6 +52,7 @@ fn machine() -> Machine {
         shared: SharedMemory { banks: 32, latency: 20 },
         lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
         l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
+        wake_latency: 0,
     };
     let llc = Cache {
         sets: 32,

@@ -118,6 +118,8 @@ pub struct Sm {
     pub lsu: Lsu,
     /// L1 data cache.
     pub l1: L1,
+    /// Core cycles from the end of power gating until CTAs may start.
+    pub wake_latency: u32,
 }
 
 /// Who owns the execution units.

@@ -31,6 +31,7 @@ fn sm() -> Sm {
     Sm {
         warps: 64,
         max_ctas: 32,
+        wake_latency: 7,
         max_threads: 2048,
         registers: 65536,
         register_granularity: 128,

@@ -16,6 +16,7 @@ mod l1;
 mod lsu;
 mod net;
 mod operands;
+mod power;
 mod sched;
 mod scoreboard;
 mod stall;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use crate::base::{Cycle, LinkId, SmId};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{AddressMap, Outbox, Payload};
+use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
 pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
 pub use net::SmPorts;
@@ -41,6 +42,7 @@ use fetch::Fetch;
 use lsu::Lsu;
 use net::Net;
 use operands::Operands;
+use power::Power;
 use scoreboard::Scoreboard;
 use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
@@ -70,6 +72,8 @@ pub enum SmDecision {
     CtaLimit(u32),
     /// Only this many of the oldest warps may issue; at least 1.
     WarpLimit(u32),
+    /// Whether it works, stands still or is turned off.
+    Power(PowerState),
 }
 
 /// A streaming multiprocessor.
@@ -90,6 +94,7 @@ pub struct Sm {
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
+    power: Power,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -135,6 +140,7 @@ impl Sm {
             issued_count: 0,
             fence_over: 0,
             warp_limit: None,
+            power: Power::new(),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -177,6 +183,7 @@ impl Sm {
             Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
             Payload::Launch(launch) if link == self.ports.from_grid => {
                 let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.woken(at);
                 self.ctas.bind(at, launch, program);
             }
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
@@ -213,6 +220,9 @@ impl Sm {
         self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones());
         self.fetch(out);
         self.start_cta(out);
+        if self.power.is_asked() {
+            self.tell_quiet(out);
+        }
     }
 
     /// Passes over cycles in which nothing happens.
@@ -224,7 +234,7 @@ impl Sm {
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
         let now = self.now;
-        if self.issue_pending() || self.fetch_pending() || !self.operands.is_idle() {
+        if self.issue_pending() || self.fetch_pending() || !self.operands.is_idle() || self.power.is_asked() {
             return now;
         }
         let memory = self.lsu.next_event(now).min(self.net.next_event(now));
@@ -238,6 +248,7 @@ impl Sm {
             self.pass(at);
         }
         self.counters.sm.operand_conflicts = self.operands.conflicts;
+        self.power.count(at, &mut self.counters.sm);
     }
 
     /// What a controller sees.
@@ -265,6 +276,7 @@ impl Sm {
                 self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
                 self.limit_warps();
             }
+            SmDecision::Power(state) => self.set_power(at, state),
         }
     }
 

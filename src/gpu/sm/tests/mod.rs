@@ -3,6 +3,7 @@
 mod alu;
 mod cta;
 mod memory;
+mod power;
 mod random;
 mod size;
 
@@ -16,7 +17,7 @@ use crate::frontend::{
     CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, StreamBuilder,
     Workload,
 };
-use crate::protocol::{Credit, CtaLaunch, MemPacket, Outbox, Payload, Route};
+use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload, Route};
 
 pub(super) const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),
@@ -215,6 +216,11 @@ impl Bench {
     /// Cycles of the notices that `select` picks.
     pub(super) fn notices(&self, select: fn(&Payload) -> bool) -> Vec<u64> {
         self.sent.iter().filter(|(_, payload)| select(payload)).map(|(at, _)| at.0).collect()
+    }
+
+    /// The events told since the last call, with their cycles.
+    pub(super) fn events(&mut self) -> Vec<(u64, EventKind)> {
+        std::mem::take(self.out.events()).into_iter().map(|event| (event.at.0, event.kind)).collect()
     }
 
     /// The memory requests sent.
