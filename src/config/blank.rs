@@ -32,6 +32,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 0,
         order: WarpOrder::Lrr,
+        ready_queue: 0,
         issue_width: 0,
         dual_issue_distinct: false,
         fetch: Fetch { buffer: 0, warps_per_cycle: 0, icache: None, ccache: None },
