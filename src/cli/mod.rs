@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod convert;
 mod cpu;
 mod dram;
 pub mod exit;
@@ -22,6 +23,7 @@ mod select;
 mod show;
 mod study;
 mod trace;
+mod trace_sizes;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,6 +67,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
+        Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
         Command::Trace(args) => trace::trace(&args),

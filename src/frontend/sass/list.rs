@@ -13,6 +13,8 @@ use super::text::quote;
 
 /// The name of a list in a trace's folder.
 pub(super) const LIST: &str = "kernelslist.g";
+/// The suffix of native files, by convention.
+const NATIVE_SUFFIX: &str = "wst";
 /// Beside a list, a file with the trace's name where that is not the folder's.
 pub(super) const NAME_FILE: &str = "trace.name";
 
@@ -52,7 +54,8 @@ impl List {
             }
             return Self::parse(&list);
         }
-        if is_native(path) {
+        // A file of that suffix without the format's first bytes is damaged and no kernel list.
+        if is_native(path) || path.extension().is_some_and(|suffix| suffix == NATIVE_SUFFIX) && path.exists() {
             return Self::of_native(path);
         }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -6,6 +6,7 @@
 
 mod container;
 mod decoder;
+mod facts;
 mod frame;
 mod index;
 mod pack;
@@ -19,6 +20,7 @@ mod wire;
 
 pub(super) use container::{Container, NativeKernel, is_native};
 pub(super) use decoder::NativeDecoder;
+pub use facts::{NativeFacts, native_facts};
 pub use pack::{ConvertError, ConvertProgress, Converted, Watcher, to_native};
 pub use unpack::to_text;
 
