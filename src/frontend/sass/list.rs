@@ -32,6 +32,9 @@ pub(super) enum Line {
     },
 }
 
+/// Finds the kernel of a line of a list by the line's number and text.
+type Finder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
+
 /// What a path of the user leads to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
@@ -89,7 +92,7 @@ impl List {
                 expected: "a kernel for each line".into(),
                 help: "convert the trace again from its text".into(),
             };
-            launches.next().map(|&number| kernel(number)).ok_or_else(contradiction)
+            launches.next().map(|&number| kernel(number)).ok_or_else(|| contradiction().into())
         })?;
         Ok(list)
     }
@@ -105,7 +108,7 @@ impl List {
         let mut list = Self { name: name.unwrap_or_else(|| "trace".into()), ..Self::default() };
         list.read_lines(path, &text, &mut |number, line| {
             let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
-            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file)) }
+            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file).into()) }
         })?;
         list.text = Some(text);
         Ok(list)
@@ -113,12 +116,7 @@ impl List {
 
     /// Reads the lines of `text`; `find` finds the kernel of a line by its number and text. Kernels that are missing are
     /// reported together.
-    fn read_lines(
-        &mut self,
-        path: &Path,
-        text: &[u8],
-        find: &mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, Problem>,
-    ) -> Result<(), TraceError> {
+    fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
         let mut missing = Vec::new();
         let mut kernels = 0;
         for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {
@@ -130,7 +128,7 @@ impl List {
                 kernels += 1;
                 match find(number, line) {
                     Ok(file) => self.lines.push(Line::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
-                    Err(problem) => missing.push(problem),
+                    Err(error) => missing.extend(error.problems),
                 }
             } else if !line.is_empty() {
                 self.note("lines of the kernel list that are neither a copy nor a kernel were ignored");

@@ -123,11 +123,11 @@ impl Container {
     }
 
     /// Reads a block as it stands in the file.
-    pub(super) fn packed(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, Problem> {
+    pub(super) fn packed(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
         // A length beyond the file is no reason to allocate it.
         if at.offset.checked_add(at.file_bytes()).is_none_or(|end| end > self.bytes) {
             let found = format!("a block of {} bytes in a file of {}", at.file_bytes(), self.bytes);
-            return Err(self.damaged(kind, at, number, found));
+            return Err(self.damaged(kind, at, number, found).into());
         }
         let mut block = vec![0; at.file_bytes() as usize];
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,9 +138,9 @@ impl Container {
     }
 
     /// Reads and unpacks a block.
-    pub(super) fn block(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, Problem> {
+    pub(super) fn block(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
         let packed = self.packed(kind, at, number)?;
-        unpack(kind, &packed, Some(at.crc)).map_err(|found| self.damaged(kind, at, number, found))
+        unpack(kind, &packed, Some(at.crc)).map_err(|found| self.damaged(kind, at, number, found).into())
     }
 
     /// The problem of a block of a kernel.
@@ -173,7 +173,7 @@ impl NativeKernel {
     }
 }
 
-fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), Problem> {
+fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), TraceError> {
     let mut fields = Bytes::new(&header[MAGIC.len()..]);
     let (version, crc) = (fields.word().unwrap_or_default(), fields.word().unwrap_or_default());
     if header[..MAGIC.len()] != MAGIC {
@@ -184,10 +184,11 @@ fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), Problem> 
             format!("`{}` at byte 0", header[..MAGIC.len()].escape_ascii()),
             format!("`{}`", MAGIC.escape_ascii()),
             "give a file that `warpshard convert` wrote",
-        ));
+        )
+        .into());
     }
     if crc != crc32fast::hash(&header[..12]) {
-        return Err(damaged(path, "the file's header at byte 0", "a wrong checksum".into()));
+        return Err(damaged(path, "the file's header at byte 0", "a wrong checksum".into()).into());
     }
     if version == 0 || version > VERSION {
         return Err(problem(
@@ -197,7 +198,8 @@ fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), Problem> 
             format!("version {version} at byte 8"),
             format!("version {VERSION} or older"),
             "use a newer warpshard, or convert the trace again from its text",
-        ));
+        )
+        .into());
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ impl NativeDecoder {
                 Ok(block) => packed.push(block),
                 // What lies before the block is good; it is met again by the next batch.
                 Err(_) if !packed.is_empty() => break,
-                Err(problem) => return Err(problem.into()),
+                Err(error) => return Err(error),
             }
             text += batch.text_bytes;
             self.next += 1;

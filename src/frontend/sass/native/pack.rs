@@ -245,7 +245,9 @@ impl<'a, 'b> Packer<'a, 'b> {
             text = &text[at..];
         }
         let [marks, recorded] = &mut self.marks;
-        (self.canonical.clear(), marks.clear(), recorded.clear());
+        self.canonical.clear();
+        marks.clear();
+        recorded.clear();
         let file = &self.file;
         let cta = self.scanner.cta(text, recorded).map_err(|at| {
             ConvertError::Internal(format!("{file}: the text of cta {}, byte {}, was accepted and cannot be packed", self.ctas, at.0))

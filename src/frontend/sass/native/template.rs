@@ -31,7 +31,7 @@ pub(super) struct Template {
 
 impl Template {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put(out, u64::from(u8::from(self.coordinates) * COORDINATES | u8::from(self.padded) * PADDED));
+        put(out, u64::from((u8::from(self.coordinates) * COORDINATES) | (u8::from(self.padded) * PADDED)));
         put_text(out, &self.before);
         put_text(out, &self.middle);
         put_text(out, &self.end);

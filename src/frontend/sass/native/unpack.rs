@@ -74,13 +74,13 @@ fn write_kernel(
             return Err(ConvertError::Stopped);
         }
         let wrong = |kind, at| ConvertError::from(TraceError::from(container.damaged(kind, at, number, CONTRADICTION.into())));
-        let raw = container.block(Kind::Programs, &batch.programs, number).map_err(TraceError::from)?;
+        let raw = container.block(Kind::Programs, &batch.programs, number)?;
         let mut records = Records::default();
         if read_block(&raw, templates.len(), &mut records) != Some(batch.ctas) {
             return Err(wrong(Kind::Programs, &batch.programs));
         }
         let patches = match &batch.text {
-            Some(at) => Some((at, container.block(Kind::Text, at, number).map_err(TraceError::from)?)),
+            Some(at) => Some((at, container.block(Kind::Text, at, number)?)),
             None => None,
         };
         let mut bytes = patches.as_ref().map(|(at, raw)| (*at, Bytes::new(raw)));
