@@ -46,6 +46,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Convert a trace between text and the native format, losslessly.
     Convert(ConvertArgs),
+    /// Show what the controllers of a run decided, and draw it.
+    Timeline(TimelineArgs),
     /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
@@ -159,6 +161,16 @@ pub enum Until {
     Gpu,
     /// The slowest CPU core has reached its count.
     Cpu,
+}
+
+/// Options of `timeline`.
+#[derive(Args, Debug)]
+pub struct TimelineArgs {
+    /// The result folder of a run with controllers.
+    pub run: PathBuf,
+    /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
+    #[arg(long, value_name = "N")]
+    pub sm: Option<u16>,
 }
 
 /// Options of `check`.

@@ -22,6 +22,7 @@ mod runfile;
 mod select;
 mod show;
 mod study;
+mod timeline;
 mod trace;
 mod trace_sizes;
 
@@ -70,6 +71,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Timeline(args) => timeline::timeline(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
