@@ -11,29 +11,51 @@ use super::sched;
 use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
-use super::warps::bits;
 
 impl Sm {
-    /// Whether a warp could issue if its unit's register were free.
+    /// One cycle of the schedulers that have something to look at.
+    ///
+    /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until one of its warps is touched or
+    /// the register that its ready warps need takes something out. So only those schedulers are looked at, and what the
+    /// others do is counted when they wake.
     #[inline]
-    pub(super) fn issue_pending(&self) -> bool {
-        let warps = &self.warps;
-        self.fence_over != 0 || warps.valid & !warps.hazard & !warps.waiting() & warps.allowed != 0
-    }
-
-    /// One cycle of all schedulers.
     pub(super) fn issue(&mut self) {
         if self.fence_over != 0 {
             self.end_fences();
         }
+        if self.operands.woken != 0 {
+            self.wake_ready();
+        }
+        if self.warps.touched != 0 {
+            self.issue_awake();
+        }
+    }
+
+    /// Wakes the schedulers with warps that only waited for the registers before the collectors.
+    fn wake_ready(&mut self) {
+        let woken = std::mem::take(&mut self.operands.woken);
+        for scheduler in 0..self.spec.schedulers as usize {
+            let waits = self.doing[scheduler].0.waits_for_collectors();
+            if waits && woken >> self.operands.group(scheduler) & 1 != 0 {
+                self.warps.touched |= self.supervised[scheduler];
+            }
+        }
+    }
+
+    fn issue_awake(&mut self) {
         let schedulers = self.spec.schedulers as usize;
         let cycle = self.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
         let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
         for step in 0..schedulers {
             let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
+            if self.warps.touched & self.supervised[scheduler] == 0 {
+                continue;
+            }
+            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+            self.warps.touched &= !self.supervised[scheduler];
             let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
-            self.counters.stalls[reason as usize] += 1;
+            self.begin_span(scheduler, reason);
         }
     }
 
@@ -155,10 +177,7 @@ impl Sm {
     /// Warps whose registers are all written leave their fence; the L1 is invalidated where kernels flush it, so that the
     /// warp sees what others wrote.
     fn end_fences(&mut self) {
-        for warp in bits(self.fence_over) {
-            self.warps.at_fence &= !(1 << warp);
-        }
-        self.fence_over = 0;
+        self.warps.leave_fence(std::mem::take(&mut self.fence_over));
         if self.spec.l1.flush_at_kernel {
             self.invalidate_l1();
         }

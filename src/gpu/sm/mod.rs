@@ -86,6 +86,10 @@ pub struct Sm {
     /// The warp slots of each scheduler.
     supervised: [u64; 8],
     last_issued: [Option<u8>; 8],
+    /// What each scheduler does, and since which cycle that is not counted.
+    doing: [(StallReason, Cycle); 8],
+    /// From which cycle on resident warps are not counted.
+    live_since: Cycle,
     issued_count: u32,
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
@@ -132,6 +136,8 @@ impl Sm {
             routes,
             supervised,
             last_issued: [None; 8],
+            doing: [(StallReason::NoWarps, Cycle(0)); 8],
+            live_since: Cycle(0),
             issued_count: 0,
             fence_over: 0,
             warp_limit: None,
@@ -184,6 +190,8 @@ impl Sm {
     }
 
     /// Simulates every cycle from the present up to and without `until`; with `skip`, jumps over those without events.
+    ///
+    /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         while self.now < until {
             if skip {
@@ -192,6 +200,8 @@ impl Sm {
                     self.pass(next);
                     continue;
                 }
+            } else {
+                self.wake();
             }
             self.step(out);
             self.now = self.now.after(1);
@@ -202,33 +212,34 @@ impl Sm {
     fn step(&mut self, out: &mut Outbox) {
         self.counters.sm.packets_received += self.net.cycle(self.now, &mut self.lsu.responses, out);
         self.writeback();
-        if self.operands.ready.any != 0 {
-            self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
-        }
+        self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
         self.issue();
-        self.counters.sm.cycles += 1;
-        self.counters.sm.active_cycles += u64::from(self.ctas.resident() > 0);
-        self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones());
         self.fetch(out);
         self.start_cta(out);
     }
 
+    /// Lets every stage look at everything in the present cycle.
+    fn wake(&mut self) {
+        self.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
+        self.operands.wake();
+    }
+
     /// Passes over cycles in which nothing happens.
     fn pass(&mut self, to: Cycle) {
-        self.count_span(to.0 - self.now.0);
         self.now = to;
     }
 
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
         let now = self.now;
-        if self.issue_pending() || self.fetch_pending() || !self.operands.is_idle() {
+        if self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending() {
             return now;
         }
-        let memory = self.lsu.next_event(now).min(self.net.next_event(now));
-        memory.min(self.wheel.next(now)).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
+        let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
+        let memory = self.lsu.next_event(now, &self.operands.ready).min(self.net.next_event(now));
+        memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
     /// Brings all counters up to cycle `at`.
@@ -237,6 +248,7 @@ impl Sm {
             debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.id, self.now);
             self.pass(at);
         }
+        self.close_spans();
         self.counters.sm.operand_conflicts = self.operands.conflicts;
     }
 

@@ -98,6 +98,10 @@ pub(super) struct Operands {
     may_collect: bool,
     free: u64,
     complete: u64,
+    /// A collector is complete that has not looked for room behind it yet.
+    may_leave: bool,
+    /// Sub-cores whose register took something out since the schedulers last looked.
+    pub(super) woken: u8,
     /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
     reads: [Reads; 64],
     reading: u8,
@@ -134,6 +138,8 @@ impl Operands {
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
+            may_leave: false,
+            woken: 0,
             reads: [Reads::default(); 64],
             reading: 0,
             written: 0,
@@ -189,17 +195,29 @@ impl Operands {
         free
     }
 
-    /// Whether the next cycle has nothing to do here, results written to banks aside.
+    /// Whether a cycle would move an instruction: otherwise every collector is empty or waits for room behind it, and every
+    /// issued instruction for a collector, and they stay so until a unit takes an instruction or another one is issued.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.issued_ranks == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
+    pub(super) fn is_active(&self) -> bool {
+        self.reading != 0 || self.may_collect || self.complete != 0 && (self.may_leave || self.ready.freed)
+    }
+
+    /// Looks at everything in the next cycle, whether it can move or not.
+    pub(super) fn wake(&mut self) {
+        self.may_leave = true;
+        self.may_collect = self.issued_ranks != 0;
+        self.ready.wake();
     }
 
     /// One core cycle of the register file.
     #[inline]
     pub(super) fn cycle(&mut self, flights: &Flights) {
+        if !self.is_active() {
+            self.written = 0;
+            return;
+        }
         for _ in 0..self.steps {
-            if self.complete != 0 {
+            if self.complete != 0 && (self.may_leave || self.ready.freed) {
                 self.dispatch(flights);
             }
             if self.reading != 0 {
@@ -232,6 +250,7 @@ impl Operands {
             let Collector { kind, group, .. } = self.collectors[collector];
             can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
         }
+        self.ready.freed = false;
         for port in 0..self.ports {
             if can_leave == 0 {
                 break;
@@ -257,6 +276,7 @@ impl Operands {
                 }
             }
         }
+        self.may_leave = can_leave != 0;
     }
 
     /// Every bank that is not written reads an operand of the first that wants it.
@@ -270,6 +290,7 @@ impl Operands {
             let left = once & !granted | twice & granted;
             if left == 0 {
                 self.complete |= 1 << collector;
+                self.may_leave = true;
                 continue;
             }
             self.conflicts += u64::from(left.count_ones());
@@ -316,10 +337,12 @@ impl Operands {
     fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
         let flight = flights.get(slot);
         self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
+        self.woken |= 1 << flight.group;
         self.free &= !(1 << chosen);
         self.collectors[chosen] = Collector { flight: slot, kind: flight.kind, group: flight.group };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
+            self.may_leave = true;
             return;
         }
         let mut banks = [0; 4];

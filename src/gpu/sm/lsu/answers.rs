@@ -102,7 +102,7 @@ impl Sm {
         if lanes > 0 {
             self.warps.atomics[warp] -= u16::from(lanes);
             if self.warps.atomics[warp] == 0 {
-                self.warps.at_atomic &= !(1 << warp);
+                self.warps.leave_atomic(warp);
             }
         }
     }

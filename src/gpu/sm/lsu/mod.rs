@@ -24,7 +24,7 @@ use super::Sm;
 use super::fetch::SimpleTags;
 use super::l1::L1;
 use super::net::Reply;
-use super::units::UnitKind;
+use super::units::{StageRegisters, UnitKind};
 
 /// Names of requests: two bits of what the reply is for, then whom.
 pub(super) mod token {
@@ -151,8 +151,13 @@ impl Lsu {
 
     /// The first cycle at or after `now` in which the unit has something to do.
     #[inline]
-    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if self.entry.is_some() || self.answer.is_some() || self.bypassed.is_some() || !self.responses.is_empty() {
+    pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
+        if self.entry.is_some()
+            || ready.taken(UnitKind::Mem) != 0
+            || self.answer.is_some()
+            || self.bypassed.is_some()
+            || !self.responses.is_empty()
+        {
             return now;
         }
         let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
@@ -175,7 +180,7 @@ impl Sm {
     /// One cycle of the load/store unit.
     #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.operands.ready.taken(UnitKind::Mem) != 0 || self.lsu.next_event(self.now) == self.now {
+        if self.lsu.next_event(self.now, &self.operands.ready) == self.now {
             self.load_store_cycle(out);
         }
     }
