@@ -2,10 +2,14 @@
 //!
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
+//!
+//! A refused access would be refused again until something changes in the cache that its reason depends on. So a trial
+//! that must fail is counted without looking the access up. Invariant: while a bank is in `refused`, and there is no room
+//! for it in the miss queue if that was the reason, looking up the access at the end of its pipe fails.
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, FailReason, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
@@ -33,6 +37,10 @@ pub(super) struct L1 {
     pipes: Box<[Ring<Piped>]>,
     entered: Box<[Option<Cycle>]>,
     in_pipes: u32,
+    /// Banks whose first access was refused, and why.
+    refused: u64,
+    reasons: Box<[FailReason]>,
+    miss_queue: usize,
     latency: u64,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
@@ -42,6 +50,7 @@ impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
         let latency = u64::from(spec.latency.max(1));
         let banks = spec.banks.max(1) as usize;
+        assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
         let max_ways = spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways));
         Self {
             cache: DataCache::new(cache, max_ways, spec.write_ratio),
@@ -49,6 +58,9 @@ impl L1 {
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             entered: vec![None; banks].into(),
             in_pipes: 0,
+            refused: 0,
+            reasons: vec![FailReason::NoLine; banks].into(),
+            miss_queue: cache.miss_queue as usize,
             latency,
             partial: Vec::new(),
         }
@@ -59,17 +71,29 @@ impl L1 {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
             + size_of_val(&*self.entered)
+            + size_of_val(&*self.reasons)
     }
 
     pub(super) fn banks(&self) -> usize {
         self.pipes.len()
     }
 
+    #[inline]
+    fn bank(&self, access: &Access) -> usize {
+        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
+        if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks }
+    }
+
+    /// Whether the pipe of the access's bank has no room.
+    #[inline]
+    pub(super) fn is_full(&self, access: &Access) -> bool {
+        self.pipes[self.bank(access)].is_full()
+    }
+
     /// Puts an access into its bank's pipe; `false` when the bank took one this cycle or is full.
     #[inline]
     pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
-        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
-        let bank = if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks };
+        let bank = self.bank(access);
         if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
             return false;
         }
@@ -84,7 +108,101 @@ impl L1 {
     /// The next request whose data came.
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<u32> {
-        self.cache.next_ready()
+        let name = self.cache.next_ready()?;
+        self.admit(|reason, _| matches!(reason, FailReason::NoMshr | FailReason::MergeFull));
+        Some(name)
+    }
+
+    /// Whether a request's data came.
+    #[inline]
+    pub(super) fn has_ready(&self) -> bool {
+        self.cache.has_ready()
+    }
+
+    /// When the fill port can take data.
+    #[inline]
+    pub(super) fn fill_port_free_at(&self) -> Cycle {
+        self.cache.fill_port_free_at()
+    }
+
+    /// Requests to the next level that wait to be sent.
+    #[inline]
+    pub(super) fn queued(&self) -> usize {
+        self.cache.queued()
+    }
+
+    /// How many banks try again in a cycle in which the L1 does nothing else.
+    #[inline]
+    pub(super) fn retries(&self) -> u64 {
+        u64::from(self.refused.count_ones())
+    }
+
+    /// Whether the first access of a bank would be refused again. Only [`FailReason::QueueFull`] ends without notice.
+    #[inline]
+    fn is_refused(&self, bank: usize) -> bool {
+        self.refused >> bank & 1 != 0 && (self.reasons[bank] != FailReason::QueueFull || !self.has_room(bank))
+    }
+
+    /// Whether the miss queue has room for the first access of a bank: a write sends itself, a fetch may evict besides.
+    #[inline]
+    fn has_room(&self, bank: usize) -> bool {
+        let needs = match self.pipes[bank].front() {
+            Some(access) if access.write => 1,
+            _ => 2,
+        };
+        self.miss_queue - self.cache.queued() >= needs
+    }
+
+    /// Lets refused accesses be looked up again for which `may` holds.
+    #[inline]
+    fn admit(&mut self, may: impl Fn(FailReason, &Piped) -> bool) {
+        let mut left = self.refused;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if self.pipes[bank].front().is_none_or(|access| may(self.reasons[bank], access)) {
+                self.refused &= !(1 << bank);
+            }
+        }
+    }
+
+    /// Lets refused accesses be looked up again after the tags of a line changed: those to that line, and those that found
+    /// no line to replace.
+    #[inline]
+    fn tags_changed(&mut self, line: Addr) {
+        self.admit(|reason, access| reason == FailReason::NoLine || access.addr.line() == line);
+    }
+
+    /// Lets all refused accesses be looked up again.
+    pub(super) fn admit_all(&mut self) {
+        self.refused = 0;
+    }
+
+    /// Looks up the first access of a bank at cycle `now`.
+    fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
+        let lookup = Lookup {
+            addr: access.addr,
+            set_addr: access.addr.0,
+            sectors: access.sectors,
+            bytes: access.bytes,
+            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
+            local: access.local,
+            token: access.name,
+        };
+        let outcome = self.cache.access(&lookup, now);
+        if let Status::Fail(reason) = outcome.status {
+            self.refused |= 1 << bank;
+            self.reasons[bank] = reason;
+            return None;
+        }
+        self.refused &= !(1 << bank);
+        self.pipes[bank].pop();
+        self.in_pipes -= 1;
+        if let Some(next) = self.pipes[bank].front_mut() {
+            next.at = next.at.max(now.after(1));
+        }
+        self.tags_changed(access.addr.line());
+        Some((outcome.status, outcome.answer))
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
@@ -92,6 +210,7 @@ impl L1 {
         if !self.cache.fill_port_free(now) {
             return false;
         }
+        self.tags_changed(reply.addr.line());
         if self.line_cache {
             let line = reply.addr.line();
             let at = self.partial.iter().position(|(addr, _)| *addr == line);
@@ -113,17 +232,25 @@ impl L1 {
         true
     }
 
-    /// The first cycle at or after `now` in which something happens.
+    /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
+    /// whether the network takes a request.
     #[inline]
-    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if self.cache.has_ready() || self.cache.queued() > 0 {
+    pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
+        if self.cache.has_ready() || can_send && self.cache.queued() > 0 {
             return now;
         }
         if self.in_pipes == 0 {
             return Cycle::NEVER;
         }
-        let first = self.pipes.iter().filter_map(|pipe| pipe.front().map(|access| access.at)).min();
-        first.unwrap_or(Cycle::NEVER).max(now)
+        let mut first = Cycle::NEVER;
+        for (bank, pipe) in self.pipes.iter().enumerate() {
+            if let Some(access) = pipe.front()
+                && !self.is_refused(bank)
+            {
+                first = first.min(access.at);
+            }
+        }
+        first.max(now)
     }
 
     /// What waits, for reports of a standstill.
@@ -166,31 +293,21 @@ impl Sm {
     }
 
     /// Looks up the access at the end of a bank's pipe.
+    #[inline]
     fn look_up(&mut self, bank: usize) {
         let Some(l1) = &mut self.lsu.l1 else { return };
         let Some(&access) = l1.pipes[bank].front().filter(|access| access.at <= self.now) else { return };
-        let lookup = Lookup {
-            addr: access.addr,
-            set_addr: access.addr.0,
-            sectors: access.sectors,
-            bytes: access.bytes,
-            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
-            local: access.local,
-            token: access.name,
-        };
-        let outcome = l1.cache.access(&lookup, self.now);
-        if matches!(outcome.status, Status::Fail(_)) {
+        if l1.is_refused(bank) {
             self.counters.sm.l1_retries += 1;
             return;
         }
-        l1.pipes[bank].pop();
-        l1.in_pipes -= 1;
-        if let Some(next) = l1.pipes[bank].front_mut() {
-            next.at = next.at.max(self.now.after(1));
-        }
+        let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
+            self.counters.sm.l1_retries += 1;
+            return;
+        };
         let kernel = self.kernel_of(access.name);
         let counters = &mut self.counters.kernels[kernel.index()];
-        match (access.write, outcome.status) {
+        match (access.write, status) {
             (false, Status::Hit) => counters.l1_read_hits += 1,
             (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
             (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
@@ -200,7 +317,7 @@ impl Sm {
             (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
             (true, _) => counters.l1_write_misses += 1,
         }
-        if outcome.answer == Answer::Now {
+        if answer == Answer::Now {
             if access.write {
                 self.acknowledge(usize::from(access.name as u8), access.sectors.count());
             } else {
@@ -220,6 +337,7 @@ impl Sm {
 
     /// Invalidates the L1.
     pub(super) fn invalidate_l1(&mut self) {
+        self.wake_load_store(self.now.after(1));
         if let Some(l1) = &mut self.lsu.l1 {
             l1.cache.invalidate();
             self.counters.sm.l1_flushes += 1;
@@ -230,6 +348,7 @@ impl Sm {
     ///
     /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
     pub(super) fn enter_kernel(&mut self, kernel: KernelIndex) {
+        self.wake_load_store(self.now.after(1));
         let info = &self.workload.kernel(kernel).info;
         if let (Some(unified), Some(cache)) = (&self.spec.l1.unified, &self.spec.l1.cache) {
             let ctas = crate::gpu::occupancy::resident_ctas(&self.spec, info).unwrap_or(1);

@@ -224,6 +224,7 @@ impl Sm {
     fn wake(&mut self) {
         self.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
         self.operands.wake();
+        self.wake_load_store(self.now);
     }
 
     /// Passes over cycles in which nothing happens.
@@ -238,7 +239,7 @@ impl Sm {
             return now;
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
-        let memory = self.lsu.next_event(now, &self.operands.ready).min(self.net.next_event(now));
+        let memory = self.load_store_event().min(self.net.next_event(now));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
@@ -249,6 +250,7 @@ impl Sm {
             self.pass(at);
         }
         self.close_spans();
+        self.count_blocked(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
     }
 

@@ -6,6 +6,7 @@
 //! L1 sends a request and looks up what reached the end of its pipe, the instruction makes accesses, the next one enters.
 
 mod answers;
+mod blocked;
 mod coalesce;
 mod entry;
 mod local;
@@ -24,7 +25,7 @@ use super::Sm;
 use super::fetch::SimpleTags;
 use super::l1::L1;
 use super::net::Reply;
-use super::units::{StageRegisters, UnitKind};
+use super::units::UnitKind;
 
 /// Names of requests: two bits of what the reply is for, then whom.
 pub(super) mod token {
@@ -100,8 +101,8 @@ struct Entry {
     local: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
-    /// Cycles left in shared memory, bank conflicts included.
-    cycles: u32,
+    /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
+    leaves: Cycle,
 }
 
 /// An answer that is being written back.
@@ -129,6 +130,10 @@ pub(super) struct Lsu {
     pub(super) loads: Loads,
     pub(super) l1: Option<L1>,
     ccache: Option<SimpleTags>,
+    /// The cycle from which on what the unit does is not counted.
+    uncounted: Cycle,
+    /// The unit looks at everything in the next cycle, whether it has reason to or not.
+    woken: bool,
 }
 
 impl Lsu {
@@ -146,23 +151,9 @@ impl Lsu {
             loads: Loads { slots: Vec::with_capacity(64), free: Vec::with_capacity(64) },
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
+            uncounted: Cycle(0),
+            woken: false,
         }
-    }
-
-    /// The first cycle at or after `now` in which the unit has something to do.
-    #[inline]
-    pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
-        if self.entry.is_some()
-            || ready.taken(UnitKind::Mem) != 0
-            || self.answer.is_some()
-            || self.bypassed.is_some()
-            || !self.responses.is_empty()
-        {
-            return now;
-        }
-        let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now));
-        shared.min(l1).max(now)
     }
 
     /// What is in the unit, for reports of a standstill.
@@ -180,8 +171,11 @@ impl Sm {
     /// One cycle of the load/store unit.
     #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.lsu.next_event(self.now, &self.operands.ready) == self.now {
+        if self.load_store_event() == self.now {
+            self.count_blocked(self.now);
             self.load_store_cycle(out);
+            self.lsu.uncounted = self.now.after(1);
+            self.lsu.woken = false;
         }
     }
 
