@@ -2,19 +2,17 @@
 //!
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
-//!
-//! A refused access would be refused again until something changes in the cache that its reason depends on. So a trial
-//! that must fail is counted without looking the access up. Invariant: while a bank is in `refused`, and there is no room
-//! for it in the miss queue if that was the reason, looking up the access at the end of its pipe fails.
+//! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, FailReason, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
 use super::lsu::{Access, token};
 use super::net::Reply;
+use super::refused::Refused;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +35,9 @@ pub(super) struct L1 {
     pipes: Box<[Ring<Piped>]>,
     entered: Box<[Option<Cycle>]>,
     in_pipes: u32,
-    /// Banks whose first access was refused, and why.
-    refused: u64,
-    reasons: Box<[FailReason]>,
+    /// The first cycle in which an access that was not refused may be at the end of its pipe.
+    first: Cycle,
+    refused: Refused,
     miss_queue: usize,
     latency: u64,
     /// Lines whose sectors come in several replies, with those that came.
@@ -50,7 +48,6 @@ impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
         let latency = u64::from(spec.latency.max(1));
         let banks = spec.banks.max(1) as usize;
-        assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
         let max_ways = spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways));
         Self {
             cache: DataCache::new(cache, max_ways, spec.write_ratio),
@@ -58,8 +55,8 @@ impl L1 {
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             entered: vec![None; banks].into(),
             in_pipes: 0,
-            refused: 0,
-            reasons: vec![FailReason::NoLine; banks].into(),
+            first: Cycle::NEVER,
+            refused: Refused::new(banks),
             miss_queue: cache.miss_queue as usize,
             latency,
             partial: Vec::new(),
@@ -71,7 +68,7 @@ impl L1 {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
             + size_of_val(&*self.entered)
-            + size_of_val(&*self.reasons)
+            + self.refused.hot_bytes()
     }
 
     pub(super) fn banks(&self) -> usize {
@@ -100,16 +97,22 @@ impl L1 {
         self.entered[bank] = Some(now);
         let Access { addr, bytes, sectors, .. } = *access;
         let addr = if sectors.count() > 1 { addr.line() } else { addr };
-        self.pipes[bank].push(Piped { at: now.after(self.latency), addr, bytes, name, sectors, write, local });
+        let at = now.after(self.latency);
+        if self.pipes[bank].is_empty() {
+            self.first = self.first.min(at);
+        }
+        self.pipes[bank].push(Piped { at, addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
     }
 
     /// The next request whose data came.
     #[inline]
-    pub(super) fn next_ready(&mut self) -> Option<u32> {
+    pub(super) fn next_ready(&mut self, now: Cycle) -> Option<u32> {
         let name = self.cache.next_ready()?;
-        self.admit(|reason, _| matches!(reason, FailReason::NoMshr | FailReason::MergeFull));
+        if self.refused.answered() {
+            self.first = now;
+        }
         Some(name)
     }
 
@@ -134,48 +137,46 @@ impl L1 {
     /// How many banks try again in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
-        u64::from(self.refused.count_ones())
+        self.refused.count()
     }
 
-    /// Whether the first access of a bank would be refused again. Only [`FailReason::QueueFull`] ends without notice.
+    /// Banks whose first access would be refused again.
     #[inline]
-    fn is_refused(&self, bank: usize) -> bool {
-        self.refused >> bank & 1 != 0 && (self.reasons[bank] != FailReason::QueueFull || !self.has_room(bank))
+    fn still_refused(&self) -> u64 {
+        self.refused.still(self.miss_queue - self.cache.queued())
     }
 
-    /// Whether the miss queue has room for the first access of a bank: a write sends itself, a fetch may evict besides.
+    /// The first cycle in which an access may be looked up that is not known to be refused.
     #[inline]
-    fn has_room(&self, bank: usize) -> bool {
-        let needs = match self.pipes[bank].front() {
-            Some(access) if access.write => 1,
-            _ => 2,
-        };
-        self.miss_queue - self.cache.queued() >= needs
-    }
-
-    /// Lets refused accesses be looked up again for which `may` holds.
-    #[inline]
-    fn admit(&mut self, may: impl Fn(FailReason, &Piped) -> bool) {
-        let mut left = self.refused;
-        while left != 0 {
-            let bank = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if self.pipes[bank].front().is_none_or(|access| may(self.reasons[bank], access)) {
-                self.refused &= !(1 << bank);
-            }
-        }
-    }
-
-    /// Lets refused accesses be looked up again after the tags of a line changed: those to that line, and those that found
-    /// no line to replace.
-    #[inline]
-    fn tags_changed(&mut self, line: Addr) {
-        self.admit(|reason, access| reason == FailReason::NoLine || access.addr.line() == line);
+    fn look_up_at(&self) -> Cycle {
+        if self.still_refused() == self.refused.banks() { self.first } else { Cycle(0) }
     }
 
     /// Lets all refused accesses be looked up again.
     pub(super) fn admit_all(&mut self) {
-        self.refused = 0;
+        self.refused.remove(self.refused.banks());
+        self.first = Cycle(0);
+    }
+
+    /// Lets refused accesses be looked up again that the change of a line's tags may help.
+    #[inline]
+    fn tags_changed(&mut self, line: Addr, now: Cycle) {
+        if self.refused.tags_changed(line) {
+            self.first = now;
+        }
+    }
+
+    /// Finds the first access that is not refused, after some were looked up.
+    #[inline]
+    fn find_first(&mut self) {
+        self.first = Cycle::NEVER;
+        for (bank, pipe) in self.pipes.iter().enumerate() {
+            if self.refused.banks() >> bank & 1 == 0
+                && let Some(access) = pipe.front()
+            {
+                self.first = self.first.min(access.at);
+            }
+        }
     }
 
     /// Looks up the first access of a bank at cycle `now`.
@@ -191,17 +192,16 @@ impl L1 {
         };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
-            self.refused |= 1 << bank;
-            self.reasons[bank] = reason;
+            self.refused.add(bank, reason, access.write, access.addr.line());
             return None;
         }
-        self.refused &= !(1 << bank);
+        self.refused.remove(1 << bank);
         self.pipes[bank].pop();
         self.in_pipes -= 1;
         if let Some(next) = self.pipes[bank].front_mut() {
             next.at = next.at.max(now.after(1));
         }
-        self.tags_changed(access.addr.line());
+        self.tags_changed(access.addr.line(), now);
         Some((outcome.status, outcome.answer))
     }
 
@@ -210,7 +210,7 @@ impl L1 {
         if !self.cache.fill_port_free(now) {
             return false;
         }
-        self.tags_changed(reply.addr.line());
+        self.tags_changed(reply.addr.line(), now);
         if self.line_cache {
             let line = reply.addr.line();
             let at = self.partial.iter().position(|(addr, _)| *addr == line);
@@ -239,18 +239,7 @@ impl L1 {
         if self.cache.has_ready() || can_send && self.cache.queued() > 0 {
             return now;
         }
-        if self.in_pipes == 0 {
-            return Cycle::NEVER;
-        }
-        let mut first = Cycle::NEVER;
-        for (bank, pipe) in self.pipes.iter().enumerate() {
-            if let Some(access) = pipe.front()
-                && !self.is_refused(bank)
-            {
-                first = first.min(access.at);
-            }
-        }
-        first.max(now)
+        self.look_up_at().max(now)
     }
 
     /// What waits, for reports of a standstill.
@@ -284,11 +273,15 @@ impl Sm {
             }
         }
         let Some(l1) = &self.lsu.l1 else { return };
-        if l1.in_pipes == 0 {
+        if l1.look_up_at() > self.now {
+            self.counters.sm.l1_retries += l1.retries();
             return;
         }
         for bank in 0..l1.pipes.len() {
             self.look_up(bank);
+        }
+        if let Some(l1) = &mut self.lsu.l1 {
+            l1.find_first();
         }
     }
 
@@ -297,7 +290,7 @@ impl Sm {
     fn look_up(&mut self, bank: usize) {
         let Some(l1) = &mut self.lsu.l1 else { return };
         let Some(&access) = l1.pipes[bank].front().filter(|access| access.at <= self.now) else { return };
-        if l1.is_refused(bank) {
+        if l1.still_refused() >> bank & 1 != 0 {
             self.counters.sm.l1_retries += 1;
             return;
         }

@@ -16,6 +16,7 @@ mod l1;
 mod lsu;
 mod net;
 mod operands;
+mod refused;
 mod sched;
 mod scoreboard;
 mod stall;
@@ -210,7 +211,7 @@ impl Sm {
 
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
-        self.counters.sm.packets_received += self.net.cycle(self.now, &mut self.lsu.responses, out);
+        self.receive(out);
         self.writeback();
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
@@ -239,7 +240,7 @@ impl Sm {
             return now;
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
-        let memory = self.load_store_event().min(self.net.next_event(now));
+        let memory = self.load_store_at().max(now).min(self.net.next_event(now));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 

@@ -1,15 +1,16 @@
 //! Spans in which the unit can only try again: no credit, no MSHR, no room in a pipe, a bank conflict that takes its time.
 //!
-//! Such a cycle changes nothing but counters, and the same ones as the cycle before. So the unit is stepped only in cycles
-//! in which [`Sm::load_store_event`] sees it do more, and before that the cycles passed over are counted at once.
-//! Invariant: from `uncounted` up to the present the unit was blocked, its state is that of `uncounted`, and what
-//! [`Sm::count_blocked`] reads of it has not changed; whoever changes it from outside calls [`Sm::wake_load_store`] first.
+//! Such a cycle changes nothing but counters, and the same ones as the cycle before. So at the end of a cycle the unit finds
+//! out when it will do more, is not stepped before, and then counts the cycles passed over at once.
+//! Invariant: from `uncounted` up to the present the unit was blocked, and what [`Sm::count_blocked`] reads of it has not
+//! changed. A reply, a credit and an instruction can end this earlier; they are noted with [`Lsu::look_at`]. Whoever else
+//! changes the unit's state calls [`Sm::wake_load_store`] first.
 
 use crate::base::Cycle;
 
 use super::super::Sm;
 use super::super::units::UnitKind;
-use super::{Entry, Work, token};
+use super::{Entry, Lsu, Work, token};
 
 /// Why the instruction in the unit cannot leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,18 +25,31 @@ enum Hold {
     L1Bank,
 }
 
-impl Sm {
-    /// The first cycle at or after the present in which the unit does more than try again.
+impl Lsu {
+    /// The unit is stepped at cycle `at`, if not earlier.
     #[inline]
-    pub(in crate::gpu::sm) fn load_store_event(&self) -> Cycle {
-        let (now, lsu) = (self.now, &self.lsu);
-        if lsu.woken || lsu.answer.is_some() || lsu.bypassed.is_some() {
+    pub(in crate::gpu::sm) fn look_at(&mut self, at: Cycle) {
+        self.next = self.next.min(at);
+    }
+}
+
+impl Sm {
+    /// When the unit does more than try again; a cycle that passed stands for the present.
+    #[inline]
+    pub(in crate::gpu::sm) fn load_store_at(&self) -> Cycle {
+        if self.lsu.entry.is_none() && self.operands.ready.taken(UnitKind::Mem) != 0 { self.now } else { self.lsu.next }
+    }
+
+    /// The first cycle at or after `now` in which the unit does more than try again, if nothing comes from outside.
+    #[inline]
+    pub(super) fn load_store_event(&self, now: Cycle) -> Cycle {
+        let lsu = &self.lsu;
+        if lsu.answer.is_some() || lsu.bypassed.is_some() {
             return now;
         }
         let entry = match &lsu.entry {
-            None if self.operands.ready.taken(UnitKind::Mem) != 0 => return now,
             None => Cycle::NEVER,
-            Some(entry) => match self.hold(entry) {
+            Some(entry) => match self.hold(entry, now) {
                 None => return now,
                 Some(Hold::Conflicts(until)) => until,
                 Some(_) => Cycle::NEVER,
@@ -52,10 +66,10 @@ impl Sm {
 
     /// What holds the instruction in the unit, if it cannot make an access or leave.
     #[inline]
-    fn hold(&self, entry: &Entry) -> Option<Hold> {
+    fn hold(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
         let lsu = &self.lsu;
         match entry.work {
-            Work::SharedLoad | Work::SharedStore if entry.leaves > self.now => Some(Hold::Conflicts(entry.leaves)),
+            Work::SharedLoad | Work::SharedStore if entry.leaves > now => Some(Hold::Conflicts(entry.leaves)),
             Work::SharedLoad => (lsu.shared_pipe.len() as u64 == lsu.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
@@ -105,7 +119,7 @@ impl Sm {
     /// anew.
     pub(in crate::gpu::sm) fn wake_load_store(&mut self, from: Cycle) {
         self.count_blocked(from);
-        self.lsu.woken = true;
+        self.lsu.next = from;
         if let Some(l1) = &mut self.lsu.l1 {
             l1.admit_all();
         }

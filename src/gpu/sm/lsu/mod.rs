@@ -132,8 +132,8 @@ pub(super) struct Lsu {
     ccache: Option<SimpleTags>,
     /// The cycle from which on what the unit does is not counted.
     uncounted: Cycle,
-    /// The unit looks at everything in the next cycle, whether it has reason to or not.
-    woken: bool,
+    /// The first cycle in which the unit does more than try again.
+    next: Cycle,
 }
 
 impl Lsu {
@@ -152,7 +152,7 @@ impl Lsu {
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
             uncounted: Cycle(0),
-            woken: false,
+            next: Cycle::NEVER,
         }
     }
 
@@ -171,11 +171,11 @@ impl Sm {
     /// One cycle of the load/store unit.
     #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.load_store_event() == self.now {
+        if self.load_store_at() <= self.now {
             self.count_blocked(self.now);
             self.load_store_cycle(out);
             self.lsu.uncounted = self.now.after(1);
-            self.lsu.woken = false;
+            self.lsu.next = self.load_store_event(self.lsu.uncounted);
         }
     }
 
