@@ -114,10 +114,12 @@ impl Sm {
             ..Flight::default()
         };
         self.issued_count = self.issued_count.wrapping_add(1);
-        for (i, source) in code.src.into_iter().enumerate() {
-            // A register that is named twice is read once.
-            if source != NO_REGISTER && !code.src[..i].contains(&source) {
-                flight.banks[usize::from(flight.sources)] = self.operands.bank(source, warp, group);
+        // A register that is named twice is read once.
+        let [a, b, c, d] = code.src;
+        let distinct = [true, b != a, c != a && c != b, d != a && d != b && d != c];
+        for (source, first) in code.src.into_iter().zip(distinct) {
+            if first && source != NO_REGISTER {
+                flight.banks[usize::from(flight.sources & 3)] = self.operands.bank(source, warp, group);
                 flight.sources += 1;
             }
         }

@@ -91,7 +91,8 @@ pub(super) struct Operands {
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
     full: [u16; 8],
-    collectors: Box<[Collector]>,
+    collectors: Box<[Collector; 64]>,
+    count: u32,
     /// The collectors of one sub-core, shifted to the lowest bits.
     group_mask: u64,
     /// Something was issued or a collector became free since instructions last entered collectors.
@@ -133,7 +134,8 @@ impl Operands {
             issued_ranks: 0,
             ready: StageRegisters::new(),
             full: [0; 8],
-            collectors: vec![Collector::default(); collectors].into(),
+            collectors: Box::new([Collector::default(); 64]),
+            count: collectors as u32,
             group_mask: u64::MAX >> (64 - per_group),
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
@@ -218,7 +220,7 @@ impl Operands {
         }
         for _ in 0..self.steps {
             if self.complete != 0 && (self.may_leave || self.ready.freed) {
-                self.dispatch(flights);
+                self.dispatch();
             }
             if self.reading != 0 {
                 self.read();
@@ -241,7 +243,7 @@ impl Operands {
     ///
     /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
     /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
-    fn dispatch(&mut self, flights: &Flights) {
+    fn dispatch(&mut self) {
         let mut can_leave = 0;
         let mut left = self.complete;
         while left != 0 {
@@ -251,23 +253,21 @@ impl Operands {
             can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
         }
         self.ready.freed = false;
-        for port in 0..self.ports {
-            if can_leave == 0 {
-                break;
-            }
+        let mut port = 0;
+        while can_leave != 0 && port < self.ports {
             let behind = can_leave & self.turn[port];
             let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
-            let Collector { flight: slot, kind, group, .. } = self.collectors[chosen];
-            let group = usize::from(group);
-            let own = self.group_mask << (group * self.per_group);
-            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << (group * self.per_group) };
-            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
-            self.ready.put(kind, place, slot, flights.get(slot).order);
+            let Collector { flight, kind, group, .. } = self.collectors[chosen];
+            let first = usize::from(group) * self.per_group;
+            let own = self.group_mask << first;
+            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << first };
+            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { usize::from(group) };
+            self.ready.put(kind, place, flight);
             self.complete &= !(1 << chosen);
             self.free |= 1 << chosen;
             self.may_collect |= self.issued_ranks != 0;
             can_leave &= !(1 << chosen);
-            if !self.has_room(kind, group) {
+            if can_leave & own != 0 && !self.has_room(kind, usize::from(group)) {
                 let mut others = can_leave & own;
                 while others != 0 {
                     let other = others.trailing_zeros() as usize;
@@ -275,6 +275,7 @@ impl Operands {
                     can_leave &= !(u64::from(self.collectors[other].kind == kind) << other);
                 }
             }
+            port += 1;
         }
         self.may_leave = can_leave != 0;
     }
@@ -359,7 +360,7 @@ impl Operands {
 
     /// How many instructions wait in each register before the collectors, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.collectors.len());
+        let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
         for kind in ALL_KINDS {
             let (before, after) = (u32::from(self.issued[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
             if before + after > 0 {

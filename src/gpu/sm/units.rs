@@ -175,17 +175,17 @@ impl Flights {
         &self.slots[usize::from(slot)]
     }
 
+    /// Frees the place of an instruction that leaves.
     #[inline]
-    pub(super) fn remove(&mut self, slot: u8) -> Flight {
+    pub(super) fn free(&mut self, slot: u8) {
         self.free[usize::from(slot >> 6)] |= 1 << (slot & 63);
-        self.slots[usize::from(slot)]
     }
 }
 
-/// The registers before the units: a few places per kind, each with the order in which its instruction was issued.
+/// The registers before the units: a few places per kind.
 #[derive(Clone, Debug)]
 pub(super) struct StageRegisters {
-    slots: [[(u8, u32); MAX_PLACES]; KINDS],
+    slots: [[u8; MAX_PLACES]; KINDS],
     taken: [u16; KINDS],
     /// Kinds with an instruction in a register.
     pub(super) any: u16,
@@ -200,7 +200,7 @@ const FIXED_LATENCY: u16 = !(1 << UnitKind::Mem as u8);
 
 impl StageRegisters {
     pub(super) fn new() -> Self {
-        Self { slots: [[(0, 0); MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: false, fresh: false }
+        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: false, fresh: false }
     }
 
     /// Lets the units look at every register in the next cycle.
@@ -215,13 +215,13 @@ impl StageRegisters {
 
     #[inline]
     pub(super) fn slot(&self, kind: UnitKind, place: usize) -> u8 {
-        self.slots[kind as usize][place].0
+        self.slots[kind as usize][place & (MAX_PLACES - 1)]
     }
 
     #[inline]
-    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8, order: u32) {
+    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
         debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "place {place} of {kind:?} is taken");
-        self.slots[kind as usize][place] = (flight, order);
+        self.slots[kind as usize][place & (MAX_PLACES - 1)] = flight;
         self.taken[kind as usize] |= 1 << place;
         self.any |= 1 << kind as u8;
         self.fresh |= kind != UnitKind::Mem;
@@ -235,18 +235,18 @@ impl StageRegisters {
         if *taken == 0 {
             self.any &= !(1 << kind as u8);
         }
-        self.slots[kind as usize][place].0
+        self.slots[kind as usize][place & (MAX_PLACES - 1)]
     }
 
     /// The place whose instruction was issued first.
     #[inline]
-    pub(super) fn oldest(&self, kind: UnitKind) -> Option<usize> {
+    pub(super) fn oldest(&self, kind: UnitKind, flights: &Flights) -> Option<usize> {
         let mut left = self.taken[kind as usize];
         let mut best = None;
         while left != 0 {
             let place = left.trailing_zeros() as usize;
             left &= left - 1;
-            let order = self.slots[kind as usize][place].1;
+            let order = flights.get(self.slot(kind, place)).order;
             if best.is_none_or(|(oldest, _)| (order.wrapping_sub(oldest) as i32) < 0) {
                 best = Some((order, place));
             }
@@ -331,7 +331,7 @@ impl Units {
             kinds &= kinds - 1;
             if self.shared {
                 for unit in 0..self.places[kind as usize] {
-                    let Some(place) = ready.oldest(kind) else { break };
+                    let Some(place) = ready.oldest(kind, flights) else { break };
                     self.try_enter(now, kind, unit, place, ready, flights, wheel);
                 }
                 if ready.taken(kind) != 0 {
@@ -363,10 +363,12 @@ impl Units {
         flights: &mut Flights,
         wheel: &mut Wheel,
     ) -> bool {
-        if self.free_at[kind as usize][unit] > now {
+        let free_at = &mut self.free_at[kind as usize][unit & (MAX_PLACES - 1)];
+        if *free_at > now {
             return false;
         }
-        let flight = flights.get(ready.slot(kind, place));
+        let slot = ready.slot(kind, place);
+        let flight = flights.get(slot);
         let done = now.0 + u64::from(flight.latency);
         let bus = done as usize & (self.buses.len() - 1);
         if self.buses[bus] >= self.result_buses {
@@ -381,10 +383,10 @@ impl Units {
             completions[word] |= bit;
         }
         self.buses[bus] += 1;
-        self.free_at[kind as usize][unit] = now.after(u64::from(flight.initiation));
-        let slot = ready.take(kind, place);
-        let flight = flights.remove(slot);
+        *free_at = now.after(u64::from(flight.initiation));
         wheel.add(now, u64::from(flight.latency) + BEHIND_UNIT, Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst });
+        ready.take(kind, place);
+        flights.free(slot);
         true
     }
 

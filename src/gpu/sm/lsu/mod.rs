@@ -194,10 +194,11 @@ impl Sm {
             self.work_on_entry(out);
         }
         if self.lsu.entry.is_none()
-            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem)
+            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem, &self.flights)
         {
             let slot = self.operands.ready.take(UnitKind::Mem, place);
-            let flight = self.flights.remove(slot);
+            let flight = *self.flights.get(slot);
+            self.flights.free(slot);
             self.enter_lsu(&flight);
         }
     }
