@@ -204,6 +204,7 @@ impl Sm {
             }
         }
         let mask = (u64::MAX >> (64 - needs.warps)) << first_warp;
+        self.count_residency(self.now.after(1));
         let mut running = 0;
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
@@ -273,14 +274,15 @@ impl Sm {
 
     #[inline]
     fn open_barrier(&mut self, all: u64, running: u64) {
-        if self.warps.at_barrier & all == running {
-            self.warps.at_barrier &= !all;
+        if self.warps.at_barrier & all == running && running != 0 {
+            self.warps.leave_barrier(all);
         }
     }
 
     /// Takes a finished warp out of its slot; the CTA ends with its last.
     pub(super) fn release_warp(&mut self, warp: usize, out: &mut Outbox) {
         let slot = self.warps.cta[warp];
+        self.count_residency(self.now.after(1));
         self.warps.remove(warp);
         let cta = self.ctas.get_mut(slot);
         cta.left &= !(1 << warp);
@@ -307,13 +309,16 @@ impl Sm {
         out.send(self.ports.to_grid, self.now, Payload::CtaDone(notice));
     }
 
-    /// Lets only the oldest warps issue, where a limit is set.
+    /// Lets only those warps issue that the limit of warps and the ready queues of two-level schedulers admit.
     pub(super) fn limit_warps(&mut self) {
-        self.warps.allowed = match self.warp_limit {
+        let limited = match self.warp_limit {
             _ if self.power.is_paused() => 0,
             Some(limit) => self.warps.oldest(limit),
             None => u64::MAX,
         };
+        let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
+        self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
+        self.warps.allowed = allowed;
     }
 
     /// Lines of the standstill report about warps.

@@ -8,12 +8,14 @@ mod gto;
 mod lrr;
 mod oldest;
 mod phase;
+mod phase_view;
 mod two_level;
 
 use crate::config::machine::WarpOrder;
 
 use super::warps::MAX_WARPS;
 
+pub(super) use phase_view::{NO_PHASES, PhaseView};
 pub(super) use two_level::{Conditions, Sort, TwoLevel};
 
 /// The warp that issues next.
