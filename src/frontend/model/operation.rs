@@ -54,6 +54,9 @@ impl Compiler<'_> {
             None => None,
         };
         let index = self.emit(step.op, dst, src);
+        if step.op.effect == Effect::Exit || step.op.name == "bra" {
+            self.start_block();
+        }
         match (target, step.op.effect, when) {
             (Some(target), _, when) => {
                 let shared = target.buffer.space == MemSpace::Shared;
