@@ -46,6 +46,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a kernel model as an Accel-Sim trace.
     Trace(TraceArgs),
+    /// Show the phases of kernels, as phase-aware warp schedulers see them.
+    Phases(PhasesArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
     Import(ImportArgs),
     /// Run an experiment and compare it with a reference.
@@ -438,6 +440,47 @@ pub struct TraceArgs {
     /// Change a parameter of the model; may be given several times.
     #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
     pub set: Vec<(String, String)>,
+}
+
+const PHASES_HELP: &str = "\
+A phase is a run of instructions in which none reads a register that a load, store, branch or barrier of the same run
+wrote; each basic block starts one. Its length is the sum of its instructions' latencies.
+
+Examples:
+  warpshard phases gemm_tiled
+  warpshard phases traces/bfs/kernelslist.g --kernels 1 --machine m2090";
+
+/// Options of `phases`.
+#[derive(Args, Debug)]
+#[command(after_help = PHASES_HELP)]
+pub struct PhasesArgs {
+    /// A built-in kernel model, a .toml file that describes one, or a trace's kernelslist.g.
+    #[arg(value_name = "NAME|FILE|KERNELSLIST")]
+    pub workload: String,
+    /// Take the latencies of this machine's units [default: those of GPGPU-Sim's Fermi by operation, as the thesis did].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Count accesses of global and local memory alone as long.
+    #[arg(long)]
+    pub device_memory: bool,
+    /// Only these kernels: their numbers ("1-4,7", "3-") or a regular expression on their names.
+    #[arg(long, value_name = "RANGE|REGEX")]
+    pub kernels: Option<String>,
+    /// Leave the listings of instructions out.
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of all random choices of a kernel model.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Change a value of the machine, or with workload.KEY a parameter of the model; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Guess where a trace is slightly broken instead of refusing it.
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 const NOC_HELP: &str = "\

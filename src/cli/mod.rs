@@ -14,6 +14,7 @@ mod interrupt;
 mod list;
 mod noc;
 mod output;
+mod phases;
 mod policies;
 mod progress;
 mod run;
@@ -68,6 +69,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
         Command::Cpu(args) => cpu::cpu(&args),

@@ -34,6 +34,8 @@ pub struct Model {
     pub name: String,
     /// What it computes, in a sentence.
     pub summary: String,
+    /// The published figures that it was fitted to, as the file names them.
+    pub fitted_to: Vec<String>,
     /// Its parameters with the values that they have, in the order of the file.
     pub parameters: Vec<(String, i64)>,
     /// Copies and launches in program order.
@@ -134,7 +136,7 @@ impl Model {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Self { name: model.name.clone(), summary: model.summary.clone(), parameters, commands, kernels })
+        Ok(Self { name: model.name.clone(), summary: model.summary.clone(), fitted_to: model.fitted_to.clone(), parameters, commands, kernels })
     }
 }
 

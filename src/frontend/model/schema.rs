@@ -41,6 +41,7 @@ pub(super) struct KernelText {
 pub(super) struct ModelText {
     pub(super) name: String,
     pub(super) summary: String,
+    pub(super) fitted_to: Vec<String>,
     pub(super) parameters: Vec<Formula>,
     pub(super) require: Vec<Formula>,
     pub(super) buffers: Vec<BufferText>,
@@ -48,7 +49,7 @@ pub(super) struct ModelText {
     pub(super) kernels: Vec<KernelText>,
 }
 
-const MODEL_KEYS: &[&str] = &["name", "summary", "parameters", "require", "buffers", "blocks", "kernel"];
+const MODEL_KEYS: &[&str] = &["name", "summary", "fitted_to", "parameters", "require", "buffers", "blocks", "kernel"];
 const KERNEL_KEYS: &[&str] = &["name", "launches", "grid", "block", "registers", "shared_bytes", "stream", "shared", "body"];
 const BUFFER_KEYS: &[&str] = &["elements", "element_bytes", "address", "copy"];
 const SHARED_KEYS: &[&str] = &["elements", "element_bytes"];
@@ -76,6 +77,9 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
     reader.check_keys("a model", table, MODEL_KEYS);
     model.name = reader.require("a model", table, "name", 1).and_then(|v| reader.string("name", v)).unwrap_or_default();
     model.summary = table.get("summary").and_then(|v| reader.string("summary", v)).unwrap_or_default();
+    for value in table.get("fitted_to").and_then(|v| reader.array("fitted_to", v)).unwrap_or_default() {
+        model.fitted_to.extend(reader.string("fitted_to", value));
+    }
     if let Some(parameters) = table.get("parameters").and_then(|v| reader.table("parameters", v)) {
         for (key, value) in parameters {
             if named(reader, "a parameter", key) {
