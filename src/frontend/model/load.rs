@@ -99,10 +99,13 @@ impl Model {
         let mut kernels = Vec::new();
         let mut problems = Vec::new();
         for text in &model.kernels {
-            let clashes = text.shared.iter().filter(|array| buffers.iter().any(|buffer| buffer.name == array.name));
+            let on_chip = || text.shared.iter().chain(&text.local);
+            let known =
+                |name: &str| buffers.iter().any(|buffer| buffer.name == name) || on_chip().filter(|other| other.name == name).count() > 1;
+            let clashes = on_chip().filter(|array| known(&array.name));
             let clashes = clashes.map(|array| Problem::new(array.line, &array.name, "a buffer has the same name"));
             let before = problems.len();
-            problems.extend(clashes.map(|problem| problem.help("choose another name for the shared array")));
+            problems.extend(clashes.map(|problem| problem.help("choose another name for the array")));
             if problems.len() > before {
                 continue;
             }
@@ -136,7 +139,14 @@ impl Model {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Self { name: model.name.clone(), summary: model.summary.clone(), fitted_to: model.fitted_to.clone(), parameters, commands, kernels })
+        Ok(Self {
+            name: model.name.clone(),
+            summary: model.summary.clone(),
+            fitted_to: model.fitted_to.clone(),
+            parameters,
+            commands,
+            kernels,
+        })
     }
 }
 
