@@ -200,6 +200,15 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
+    /// `characterise`: short runs, the default.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// `characterise`: runs five times as long.
+    #[arg(long)]
+    pub full: bool,
+    /// `characterise`: only kernels whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -210,6 +219,8 @@ pub struct StudyArgs {
 pub enum StudyName {
     /// Net cycles of recorded and generated traces beside Accel-Sim's.
     AccelSim,
+    /// Kernels of the thesis on workload-aware scheduling, each alone, beside its tables.
+    Characterise,
     /// IPC of a CPU core on recorded traces beside Ramulator 1's.
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.

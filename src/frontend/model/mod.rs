@@ -29,7 +29,7 @@ mod text;
 mod value;
 mod write;
 
-pub use builtin::{builtin, builtin_model, builtin_names};
+pub use builtin::{builtin, builtin_model, builtin_names, builtin_text};
 pub use error::{ModelError, Problem};
 pub use json_schema::json_schema;
 pub use load::{Model, ModelKernel, load};
