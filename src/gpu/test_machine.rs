@@ -40,6 +40,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 4,
         order: WarpOrder::Lrr,
+        ready_queue: 6,
         issue_width: 1,
         dual_issue_distinct: true,
         fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },

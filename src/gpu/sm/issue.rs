@@ -178,7 +178,11 @@ impl Sm {
     /// Notes what the new front instruction of a warp needs.
     #[inline]
     pub(super) fn look_at_front(&mut self, warp: usize) {
-        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        let (slot, index) = (self.warps.cta[warp], self.warps.front(warp).index);
+        if let Some(phases) = &mut self.phases {
+            phases.look(warp, self.ctas.kernel(slot), index);
+        }
+        let code = &self.ctas.code(slot)[index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::{KernelCounters, Sm, SmPorts, SmStats};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
     CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, StreamBuilder,
     Workload,
@@ -143,6 +144,14 @@ impl Bench {
 
     pub(super) fn skipping(mut self) -> Self {
         self.skip = true;
+        self
+    }
+
+    /// Lets the SM's schedulers know the phases of its kernels.
+    pub(super) fn with_phases(mut self) -> Self {
+        let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
+        let kernels = self.sm.workload.kernels.iter().map(phases).collect();
+        self.sm = self.sm.with_phases(kernels);
         self
     }
 
