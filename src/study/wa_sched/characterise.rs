@@ -42,9 +42,9 @@ pub struct Options {
 
 impl Options {
     /// Core cycles of a quick study.
-    pub const QUICK: u64 = 30_000;
+    pub const QUICK: u64 = 60_000;
     /// Core cycles of a full study.
-    pub const FULL: u64 = 150_000;
+    pub const FULL: u64 = 300_000;
 }
 
 /// One comparison.
@@ -64,7 +64,9 @@ enum Verdict {
     /// The publication contradicts itself.
     Contradicted,
     /// The kernel was fitted to this very cell.
-    Fitted { holds: bool },
+    Fitted {
+        holds: bool,
+    },
 }
 
 impl Verdict {
@@ -187,7 +189,9 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
         .collect::<Result<Vec<f64>, String>>()?;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
     let column = if machine == FERMI { "M2090" } else { "K20X" };
-    let fitted = |word: &str| model.fitted_to.iter().any(|fitted| fitted.starts_with("Table 4.2") && [word, column].iter().all(|w| fitted.contains(w)));
+    let fitted = |word: &str| {
+        model.fitted_to.iter().any(|fitted| fitted.starts_with("Table 4.2") && [word, column].iter().all(|w| fitted.contains(w)))
+    };
     let verdict = |holds: bool, fitted: bool| match (fitted, holds) {
         (true, holds) => Verdict::Fitted { holds },
         (false, true) => Verdict::Holds,

@@ -38,7 +38,9 @@ impl Job {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         let loaded = Machine::load(self.machine, &overrides).map_err(|errors| errors.to_string())?;
         let model = builtin_model(&self.workload, 1, &[]).map_err(|error| error.to_string())?;
-        let kept = cache.map(|folder| folder.join(format!("{:016x}.rate", self.key(&loaded.provenance.to_toml(), builtin_text(&self.workload).unwrap_or_default()))));
+        let kept = cache.map(|folder| {
+            folder.join(format!("{:016x}.rate", self.key(&loaded.provenance.to_toml(), builtin_text(&self.workload).unwrap_or_default())))
+        });
         if let Some(rate) = kept.as_ref().and_then(|path| fs::read_to_string(path).ok()).and_then(|text| text.trim().parse().ok()) {
             return Ok(rate);
         }
