@@ -214,13 +214,13 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
-    /// `characterise`: short runs, the default.
+    /// `characterise`, `phase-aware`, `perf-sat`: short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// `characterise`: runs five times as long.
+    /// `characterise`, `phase-aware`, `perf-sat`: runs five times as long.
     #[arg(long)]
     pub full: bool,
-    /// `characterise`: only kernels whose name contains this.
+    /// `characterise`, `phase-aware`, `perf-sat`: only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// Traces and machine.
@@ -241,6 +241,8 @@ pub enum StudyName {
     Dispatch,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
+    /// Warp schedulers on the kernels of the thesis, beside its Section 3.5.
+    PhaseAware,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
     Dram,
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::Destination;
-use crate::study::wa_sched::characterise;
+use crate::study::wa_sched::{characterise, phase_aware};
 use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
@@ -19,17 +19,23 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let reference = &args.traces.reference;
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
-        StudyName::Characterise => characterise::run(&characterise::Options {
-            cycles: if args.full { characterise::Options::FULL } else { characterise::Options::QUICK },
-            only: args.only.clone(),
-            cache: Some(args.traces.cache.join("characterise")),
-        }),
+        StudyName::Characterise => characterise::run(&thesis(args)),
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::Noc => noc::run(reference),
+        StudyName::PhaseAware => phase_aware::run(&thesis(args)),
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
+}
+
+/// The options of studies of the thesis, which share what they measured.
+fn thesis(args: &StudyArgs) -> characterise::Options {
+    characterise::Options {
+        cycles: if args.full { characterise::Options::FULL } else { characterise::Options::QUICK },
+        only: args.only.clone(),
+        cache: Some(args.traces.cache.join("characterise")),
+    }
 }
 
 /// Measures the host.

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::control::Controller;
 
-use super::common::{Alternate, DynCta, HalveOnKernelEnd, StaticLimit};
+use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
 use super::wa_sched::{CoreGating, PerfSat, Search};
 
@@ -68,6 +68,12 @@ pub const POLICIES: &[Policy] = &[
         help: "searches, on each SM by itself, the CTA count beyond which more do not help (thesis, Section 4.3)",
         parameters: PerfSat::PARAMETERS,
         build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
+    },
+    Policy {
+        name: Probe::NAME,
+        help: "records counters of SMs in the timeline and turns nothing",
+        parameters: Probe::PARAMETERS,
+        build: |table| Ok(Box::new(Probe::new(parsed(Probe::NAME, table)?)?)),
     },
     Policy {
         name: CoreGating::SEQ_DET,
@@ -158,7 +164,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `onac`, `perf_sat`, `seq_det`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

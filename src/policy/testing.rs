@@ -1,6 +1,6 @@
 //! Hand-made observations for the tests of policies.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, SmId};
 use crate::control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, Table};
 use crate::policy::registry;
 use crate::stats::CounterInfo;
@@ -26,6 +26,8 @@ pub(super) struct Scene {
     pub(super) sms: Numbers,
     /// Partitions, likewise.
     pub(super) partitions: Numbers,
+    /// The grid scheduler, likewise.
+    pub(super) grid: Numbers,
     /// Core cycle of the last cut.
     pub(super) last: u64,
 }
@@ -55,6 +57,16 @@ impl Scene {
 
     /// What the controller decides at a cut at `cycle` at which `events` take effect, in words.
     pub(super) fn cut(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> String {
+        self.answer(controller, cycle, events).to_string()
+    }
+
+    /// The numbers that it records at a cut at `cycle`.
+    pub(super) fn signals(&mut self, controller: &mut dyn Controller, cycle: u64) -> Vec<(Option<SmId>, &'static str, f64)> {
+        let answer = self.answer(controller, cycle, &[]);
+        answer.signals().iter().map(|signal| (signal.sm, signal.name, signal.value)).collect()
+    }
+
+    fn answer(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
         let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(cycle), kind }).collect();
         let none = Table::new(&[], &[]);
         let seen = Observation {
@@ -63,12 +75,12 @@ impl Scene {
             facts: &self.facts,
             sms: Table::new(&self.sms.columns, &self.sms.values),
             partitions: Table::new(&self.partitions.columns, &self.partitions.values),
-            grid: none,
+            grid: Table::new(&self.grid.columns, &self.grid.values),
             cpus: none,
             events: &events,
         };
         let mut out = DecisionSet::new(controller.knobs());
         controller.observe(&seen, &mut out);
-        out.to_string()
+        out
     }
 }

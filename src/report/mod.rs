@@ -4,9 +4,11 @@
 //! [`HostFacts`](crate::stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
 //! all division happens in [`metrics`].
 
+pub mod bars;
 pub mod csv;
 mod facts;
 mod folder;
+pub mod html;
 pub mod json;
 pub mod metrics;
 pub mod plot;

@@ -194,7 +194,8 @@ fn colour(i: usize) -> RGBColor {
     COLOURS[i % COLOURS.len()]
 }
 
-fn register_fonts() -> Result<(), String> {
+/// Makes the compiled-in font known to the drawing library, once.
+pub(super) fn register_fonts() -> Result<(), String> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());
     if ok { Ok(()) } else { Err("the compiled-in font is broken".to_owned()) }

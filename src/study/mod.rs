@@ -34,5 +34,6 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
+    StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];

@@ -1,5 +1,7 @@
 //! What a study shows: one table, its headline figures, plots and notes; as text and as files.
 
+use crate::report::bars::Bars;
+use crate::report::html::{Page, PageTable, page};
 use crate::report::plot::{Plot, PlotError};
 use crate::report::{ResultFile, csv};
 
@@ -29,13 +31,29 @@ pub struct StudyOutput {
     figures: Vec<(String, f64)>,
     notes: Vec<String>,
     scatter: Option<Plot>,
+    tables: Vec<Table>,
+    plots: Vec<(PlotNames, Plot)>,
+    bars: Vec<(PlotNames, Bars)>,
+    compared: (Vec<String>, Vec<Vec<String>>),
 }
+
+/// A table beside the first: its file, its columns and its rows.
+#[derive(Clone, Debug, PartialEq)]
+struct Table {
+    file: &'static str,
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The files of a plot, SVG and PNG.
+pub(super) type PlotNames = [&'static str; 2];
 
 impl StudyOutput {
     /// An empty result.
     pub(super) fn new(name: &str, title: String) -> Self {
         let (header, rows, figures, notes) = Default::default();
-        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None }
+        let (tables, plots, bars, compared) = Default::default();
+        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None, tables, plots, bars, compared }
     }
 
     /// Names the table's columns.
@@ -64,6 +82,28 @@ impl StudyOutput {
         self.scatter = Some(plot);
     }
 
+    /// Adds a table that is written to a file and not shown; the names of files stand in `report::folder`, too.
+    pub(super) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
+        self.tables.push(Table { file, header: header.to_vec(), rows });
+    }
+
+    /// Adds a plot with files of its own.
+    pub(super) fn plot(&mut self, names: PlotNames, plot: Plot) {
+        self.plots.push((names, plot));
+    }
+
+    /// Adds a bar chart with files of its own.
+    pub(super) fn bars(&mut self, names: PlotNames, bars: Bars) {
+        self.bars.push((names, bars));
+    }
+
+    /// Adds a row to the comparison with published figures, whose columns are the same in every row.
+    pub(super) fn compare(&mut self, columns: &[&str], cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), columns.len());
+        self.compared.0 = columns.iter().map(|&name| name.to_owned()).collect();
+        self.compared.1.push(cells);
+    }
+
     /// A headline figure by name.
     pub fn figure_named(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|(n, _)| n == name).map(|(_, value)| *value)
@@ -75,23 +115,26 @@ impl StudyOutput {
         Some(self.rows.iter().map(|row| row[index].as_str()).collect())
     }
 
-    /// The study as a person reads it: title, table, figures, notes.
+    /// The study as a person reads it: title, table, comparison, figures, notes.
     pub fn text(&self) -> String {
-        let widths: Vec<usize> = (0..self.header.len())
-            .map(|column| self.rows.iter().map(|row| row[column].len()).chain([self.header[column].len()]).max().unwrap_or(0))
-            .collect();
-        let line = |cells: &[String]| {
-            let cells = cells.iter().zip(&widths).enumerate();
-            let cells: Vec<String> =
-                cells.map(|(i, (cell, &width))| if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }).collect();
-            cells.join("  ").trim_end().to_owned() + "\n"
-        };
-        let mut text = format!("{}\n\n{}", self.title, line(&self.header));
-        text.extend(self.rows.iter().map(|row| line(row)));
+        let mut text = format!("{}\n\n{}", self.title, aligned(&self.header, &self.rows));
+        if !self.compared.1.is_empty() {
+            text.push('\n');
+            text.push_str(&aligned(&self.compared.0, &self.compared.1));
+        }
         text.push('\n');
         text.extend(self.figures.iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
+    }
+
+    /// The study as a page that shows the pictures, too.
+    fn page(&self, images: &[&str]) -> String {
+        let tables = [
+            PageTable { title: "", head: &self.header, rows: &self.rows },
+            PageTable { title: "Beside the published figures", head: &self.compared.0, rows: &self.compared.1 },
+        ];
+        page(&Page { title: &self.title, tables: &tables, figures: &self.figures, notes: &self.notes, images })
     }
 
     /// The table as comma-separated values.
@@ -107,6 +150,7 @@ impl StudyOutput {
             "title": self.title,
             "columns": self.header,
             "rows": self.rows,
+            "compared": { "columns": self.compared.0, "rows": self.compared.1 },
             "figures": self.figures.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
             "notes": self.notes,
         });
@@ -127,8 +171,37 @@ impl StudyOutput {
             files.push(ResultFile::new("scatter.svg", plot.svg()?));
             files.push(ResultFile::new("scatter.png", plot.png()?));
         }
+        files.extend(self.tables.iter().map(|table| ResultFile::new(table.file, csv::table(&table.header, &table.rows))));
+        for ([svg, png], plot) in &self.plots {
+            files.push(ResultFile::new(svg, plot.svg()?));
+            files.push(ResultFile::new(png, plot.png()?));
+        }
+        for ([svg, png], bars) in &self.bars {
+            files.push(ResultFile::new(svg, bars.svg()?));
+            files.push(ResultFile::new(png, bars.png()?));
+        }
+        if !self.compared.1.is_empty() {
+            let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();
+            files.push(ResultFile::new("comparison.csv", csv::table(&header, &self.compared.1)));
+        }
+        let images: Vec<&str> = files.iter().map(|file| file.name).filter(|name| name.ends_with(".svg")).collect();
+        let page = self.page(&images);
+        files.push(ResultFile::new("index.html", page));
         Ok(files)
     }
+}
+
+/// A table in columns of equal width, the first to the left and the others to the right.
+fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+    let lines = || std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
+    let widths: Vec<usize> = (0..header.len()).map(|column| lines().map(|cells| cells[column].len()).max().unwrap_or(0)).collect();
+    let line = |cells: &[String]| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let cells: Vec<String> =
+            cells.map(|(i, (cell, &width))| if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    lines().map(line).collect()
 }
 
 #[cfg(test)]
@@ -146,5 +219,17 @@ mod tests {
         assert_eq!(output.text(), "A toy\n\ntrace   cycles\na           12\nlonger       3\n\nmean: 7.500\nnote: short\n");
         assert_eq!(output.csv(), "trace,cycles\na,12\nlonger,3\n");
         assert_eq!(output.column("cycles"), Some(vec!["12", "3"]));
+    }
+
+    #[test]
+    fn the_page_and_the_comparison_are_files_where_there_is_something_to_compare() {
+        let mut output = StudyOutput::new("toy", "A toy".into());
+        output.columns(&["trace"]);
+        output.row(vec!["a".into()]);
+        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name).collect::<Vec<_>>();
+        assert_eq!(names(&output), ["stats.json", "table.csv", "summary.txt", "index.html"]);
+        output.compare(&["figure", "ours"], vec!["mean".into(), "7".into()]);
+        assert_eq!(names(&output)[3..], ["comparison.csv", "index.html"]);
+        assert_eq!(output.text(), "A toy\n\ntrace\na\n\nfigure  ours\nmean       7\n\n");
     }
 }

@@ -3,9 +3,11 @@
 mod alternate;
 mod dyncta;
 mod halve_on_kernel_end;
+mod probe;
 mod static_limit;
 
 pub use alternate::Alternate;
 pub use dyncta::DynCta;
 pub use halve_on_kernel_end::HalveOnKernelEnd;
+pub use probe::Probe;
 pub use static_limit::StaticLimit;

@@ -23,9 +23,9 @@ const STEP: f64 = 0.02;
 /// How far phase counts and lengths may be off.
 const PHASE_TOLERANCE: f64 = 0.15;
 /// The machine of Tables 3.2 and 3.3, and of Fermi's columns of Table 4.2.
-const FERMI: &str = "m2090";
+pub(super) const FERMI: &str = "m2090";
 /// The machine of Kepler's columns of Table 4.2.
-const KEPLER: &str = "k20x-l1";
+pub(super) const KEPLER: &str = "k20x-l1";
 /// The machine of Table 4.4.
 const MANY: &str = "fermi32";
 
@@ -148,11 +148,13 @@ fn characterise(kernel: &Kernel, options: &Options) -> Result<Vec<Cell>, String>
     Ok(cells)
 }
 
-fn workload(kernel: &Kernel) -> String {
+/// The model of a kernel.
+pub(super) fn workload(kernel: &Kernel) -> String {
     format!("wa_sched/{}", kernel.name)
 }
 
-fn most_ctas(kernel: &Kernel, machine: &str) -> Result<u32, String> {
+/// The most CTAs of a kernel on a core.
+pub(super) fn most_ctas(kernel: &Kernel, machine: &str) -> Result<u32, String> {
     let machine = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?.machine;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
     occupancies(&machine, &model.workload()).map(|all| all[0])
@@ -220,17 +222,19 @@ fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell
     Ok(Cell { kernel: kernel.name.clone(), machine: MANY, what: "cores", ours, published: format!("{published:?}"), verdict })
 }
 
-fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32, options: &Options) -> Job {
+/// A run of `kernel` with one key of the machine set.
+pub(super) fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32, options: &Options) -> Job {
     let settings = vec![(key.to_owned(), value.to_string())];
     Job { machine, settings, workload: workload(kernel), cycles: options.cycles }
 }
 
 /// The count after which one more gives less than 2 %; `rates` begins with one CTA.
-fn optimum(rates: &[f64]) -> u32 {
+pub(super) fn optimum(rates: &[f64]) -> u32 {
     1 + rates.windows(2).take_while(|pair| pair[1] >= pair[0] * (1.0 + STEP)).count() as u32
 }
 
-fn class(rates: &[f64]) -> Class {
+/// The class of a kernel with these rates.
+pub(super) fn class(rates: &[f64]) -> Class {
     let best = rates.iter().copied().fold(0.0, f64::max);
     match rates.last() {
         Some(&last) if last < best * (1.0 - STEP) => Class::Mem,

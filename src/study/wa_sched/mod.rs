@@ -1,5 +1,9 @@
 //! Studies of "Workload-aware scheduling techniques": the kernels `wa_sched/*` beside what the thesis publishes about them.
 
 pub mod characterise;
+mod kernels;
+pub mod phase_aware;
 mod published;
+mod stated;
 mod steady;
+mod tail;

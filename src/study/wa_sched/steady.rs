@@ -7,11 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Machine, Override};
 use crate::engine::{RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::report::metrics;
+use crate::stats::{Counted, Outcome};
 
 /// Core cycles of an interval of the series.
 const INTERVAL: u64 = 1000;
@@ -29,52 +32,90 @@ pub(super) struct Job {
     pub(super) cycles: u64,
 }
 
-impl Job {
+/// What a run of a [`Job`] gave.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Measured {
     /// Warp instructions per core cycle behind the first quarter of the run, or of the whole kernel when it ends before.
+    pub(super) rate: f64,
+    /// Warp instructions issued in all.
+    pub(super) issued: u64,
+    /// Core cycles behind the launch.
+    pub(super) cycles: u64,
+    /// Whether the grid ended.
+    pub(super) ended: bool,
+}
+
+impl Job {
+    /// The rate alone, see [`Job::measure`].
     ///
     /// # Errors
     /// Whatever goes wrong, as a message for the user.
     pub(super) fn rate(&self, cache: Option<&Path>) -> Result<f64, String> {
+        self.measure(cache).map(|measured| measured.rate)
+    }
+
+    /// Runs the job, or reads what an earlier run gave.
+    ///
+    /// # Errors
+    /// Whatever goes wrong, as a message for the user.
+    pub(super) fn measure(&self, cache: Option<&Path>) -> Result<Measured, String> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         let loaded = Machine::load(self.machine, &overrides).map_err(|errors| errors.to_string())?;
         let model = builtin_model(&self.workload, 1, &[]).map_err(|error| error.to_string())?;
-        let kept = cache.map(|folder| {
-            folder.join(format!("{:016x}.rate", self.key(&loaded.provenance.to_toml(), builtin_text(&self.workload).unwrap_or_default())))
-        });
-        if let Some(rate) = kept.as_ref().and_then(|path| fs::read_to_string(path).ok()).and_then(|text| text.trim().parse().ok()) {
-            return Ok(rate);
-        }
-        let machine = loaded.machine;
-        let launch = machine.gpu.dispatch.launch_latency;
-        let options = RunOptions { max_cycles: Some(launch + self.cycles), interval: Some(INTERVAL), ..RunOptions::default() };
-        let result = simulate(&machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?;
-        let outcome = result.outcome;
-        let issued = |names: &[(&'static str, crate::stats::Counted)]| {
-            names.iter().find(|(kind, counted)| *kind == "sm" && counted.info.name == "issued").map_or(0, |(_, counted)| counted.value)
-        };
-        let from = launch + self.cycles / 4;
-        let steady: Vec<u64> = outcome.intervals.iter().filter(|row| row.cycle > from).map(|row| issued(&row.counters)).collect();
-        let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
-        let rate = if ended || steady.is_empty() {
-            let all: u64 = outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum();
-            all as f64 / outcome.cycles.saturating_sub(launch).max(1) as f64
-        } else {
-            steady.iter().sum::<u64>() as f64 / (steady.len() as u64 * INTERVAL) as f64
-        };
-        if let Some(path) = kept {
-            // A study that cannot keep its results runs all the same.
-            let _ = path.parent().map(fs::create_dir_all);
-            let _ = fs::write(path, format!("{rate}\n"));
-        }
-        Ok(rate)
+        kept(cache, "rate", (self, loaded.provenance.to_toml(), builtin_text(&self.workload)), || {
+            let machine = &loaded.machine;
+            let launch = machine.gpu.dispatch.launch_latency;
+            let options = RunOptions { max_cycles: Some(launch + self.cycles), interval: Some(INTERVAL), ..RunOptions::default() };
+            let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
+            let from = launch + self.cycles / 4;
+            let steady: Vec<u64> = outcome.intervals.iter().filter(|row| row.cycle > from).map(|row| issued(&row.counters)).collect();
+            let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
+            let all = warp_instructions(&outcome);
+            let cycles = outcome.cycles.saturating_sub(launch).max(1);
+            let rate = if ended || steady.is_empty() {
+                all as f64 / cycles as f64
+            } else {
+                steady.iter().sum::<u64>() as f64 / (steady.len() as u64 * INTERVAL) as f64
+            };
+            Ok(Measured { rate, issued: all, cycles, ended })
+        })
     }
+}
 
-    /// Equal for runs whose results are equal: the job, everything about the machine and the model, and the program.
-    fn key(&self, machine: &str, model: &str) -> u64 {
-        let mut hasher = FxHasher::default();
-        (self, machine, model, env!("CARGO_PKG_VERSION"), env!("WARPSHARD_COMMIT")).hash(&mut hasher);
-        hasher.finish()
+/// Scheduler cycles with an issue, of an interval.
+pub(super) fn issued(counters: &[(&'static str, Counted)]) -> u64 {
+    counters.iter().find(|(kind, counted)| *kind == "sm" && counted.info.name == "issued").map_or(0, |(_, counted)| counted.value)
+}
+
+/// Warp instructions of all kernels.
+pub(super) fn warp_instructions(outcome: &Outcome) -> u64 {
+    outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum()
+}
+
+/// What `make` gives, read from the folder `cache` where an earlier call left it. `of` is all that the result depends on, but
+/// for the program, whose version is added.
+///
+/// # Errors
+/// Those of `make`.
+pub(super) fn kept<T: Serialize + DeserializeOwned>(
+    cache: Option<&Path>,
+    suffix: &str,
+    of: impl Hash,
+    make: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    let mut hasher = FxHasher::default();
+    (of, env!("CARGO_PKG_VERSION"), env!("WARPSHARD_COMMIT")).hash(&mut hasher);
+    let path = cache.map(|folder| folder.join(format!("{:016x}.{suffix}", hasher.finish())));
+    if let Some(earlier) = path.as_ref().and_then(|path| fs::read(path).ok()).and_then(|text| serde_json::from_slice(&text).ok()) {
+        return Ok(earlier);
     }
+    let made = make()?;
+    if let (Some(path), Ok(text)) = (path, serde_json::to_vec(&made)) {
+        // A study that cannot keep its results runs all the same.
+        let _ = path.parent().map(fs::create_dir_all);
+        let _ = fs::write(path, text);
+    }
+    Ok(made)
 }
 
 #[cfg(test)]
@@ -89,7 +130,8 @@ mod tests {
         assert!(measured > 0.0);
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         assert_eq!(job.rate(Some(folder.path())), Ok(measured));
-        fs::write(file, "42\n").unwrap();
+        let other = Measured { rate: 42.0, issued: 1, cycles: 1, ended: false };
+        fs::write(file, serde_json::to_vec(&other).unwrap()).unwrap();
         assert_eq!(job.rate(Some(folder.path())), Ok(42.0));
         assert_ne!(Job { cycles: 5000, ..job }.rate(Some(folder.path())), Ok(42.0));
     }

@@ -1,0 +1,162 @@
+//! Grouped bars, as SVG or PNG: a group per kernel, a bar per scheme, told apart by brightness so that print in black and white
+//! shows as much.
+
+use plotters::prelude::*;
+
+use super::plot::{PlotError, SIZE, register_fonts};
+
+/// The bars of one name on the x axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What stands below it.
+    pub name: String,
+    /// A value per series.
+    pub values: Vec<f64>,
+}
+
+/// A bar chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What stands above it.
+    pub title: String,
+    /// What the y axis shows, with its unit.
+    pub y: String,
+    /// Names for the legend, one per bar of a group.
+    pub series: Vec<String>,
+    /// The groups from left to right.
+    pub groups: Vec<Group>,
+    /// A horizontal line to compare with.
+    pub line: Option<f64>,
+}
+
+/// Fills from dark to light; their brightness differs by a fifth of the range at least.
+const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
+/// The part of a group's width that its bars take.
+const FILLED: f64 = 0.8;
+
+impl Bars {
+    /// The chart as an SVG document.
+    ///
+    /// # Errors
+    /// When there is no bar, or a value is not finite.
+    pub fn svg(&self) -> Result<String, PlotError> {
+        let mut text = String::new();
+        self.draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
+        Ok(text)
+    }
+
+    /// The chart as the bytes of a PNG file.
+    ///
+    /// # Errors
+    /// As [`Bars::svg`], and when no temporary file can be written.
+    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
+        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
+        self.draw(&BitMapBackend::new(file.path(), SIZE).into_drawing_area())?;
+        std::fs::read(file.path()).map_err(|e| self.failure(&e))
+    }
+
+    fn failure(&self, reason: &dyn std::fmt::Display) -> PlotError {
+        PlotError::Drawing { title: self.title.clone(), reason: reason.to_string() }
+    }
+
+    /// Least and greatest value, zero and the line included.
+    fn extent(&self) -> Result<(f64, f64), PlotError> {
+        if self.groups.iter().all(|group| group.values.is_empty()) {
+            return Err(PlotError::Empty { title: self.title.clone() });
+        }
+        let (mut low, mut high) = (self.line.unwrap_or(0.0).min(0.0), self.line.unwrap_or(0.0).max(0.0));
+        for (i, group) in self.groups.iter().enumerate() {
+            for (value, series) in group.values.iter().zip(&self.series) {
+                if !value.is_finite() {
+                    return Err(PlotError::Value { title: self.title.clone(), series: series.clone(), point: (i as f64, *value) });
+                }
+                (low, high) = (low.min(*value), high.max(*value));
+            }
+        }
+        Ok((low, high))
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, plotters::coord::Shift>) -> Result<(), PlotError> {
+        let (low, high) = self.extent()?;
+        register_fonts().map_err(|reason| self.failure(&reason))?;
+        let room = if high > low { (high - low) * 0.15 } else { 1.0 };
+        self.draw_on(area, if low < 0.0 { low - room } else { 0.0 }, high + room).map_err(|error| self.failure(&error))
+    }
+
+    fn draw_on<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, plotters::coord::Shift>,
+        low: f64,
+        high: f64,
+    ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+        area.fill(&WHITE)?;
+        let mut builder = ChartBuilder::on(area);
+        builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(80).y_label_area_size(84);
+        let count = self.groups.len();
+        let mut chart = builder.build_cartesian_2d(0.0..count as f64, low..high)?;
+        let number = |value: &f64| super::text::si(*value).trim_end().to_owned();
+        let mut mesh = chart.configure_mesh();
+        mesh.disable_x_mesh().disable_x_axis().y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
+        mesh.light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
+        let width = FILLED / self.series.len().max(1) as f64;
+        for (i, name) in self.series.iter().enumerate() {
+            let fill = FILLS[i % FILLS.len()];
+            let bar = |(at, value): (usize, f64), style: ShapeStyle| {
+                let left = at as f64 + (1.0 - FILLED) / 2.0 + i as f64 * width;
+                Rectangle::new([(left, 0.0), (left + width, value)], style)
+            };
+            let values = || self.groups.iter().enumerate().filter_map(|(at, group)| Some((at, *group.values.get(i)?)));
+            let drawn = chart.draw_series(values().map(|value| bar(value, fill.filled())))?;
+            drawn.label(name).legend(move |(x, y)| Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], fill.filled()));
+            chart.draw_series(values().map(|value| bar(value, BLACK.stroke_width(1))))?;
+        }
+        for value in self.line.into_iter().chain((low < 0.0).then_some(0.0)) {
+            chart.draw_series(LineSeries::new([(0.0, value), (count as f64, value)], BLACK.stroke_width(1)))?;
+        }
+        let style = ("sans-serif", 13).into_font().transform(FontTransform::Rotate90).color(&BLACK);
+        for (at, group) in self.groups.iter().enumerate() {
+            let (x, y) = chart.backend_coord(&(at as f64 + 0.5, low));
+            area.draw(&Text::new(group.name.clone(), (x + 6, y + 6), style.clone()))?;
+        }
+        let mut legend = chart.configure_series_labels();
+        legend.position(SeriesLabelPosition::UpperRight).background_style(WHITE.mix(0.9)).border_style(BLACK.mix(0.3));
+        legend.label_font(("sans-serif", 14)).draw()?;
+        area.present()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(values: &[[f64; 2]]) -> Bars {
+        let group = |(i, values): (usize, &[f64; 2])| Group { name: format!("kernel{i}"), values: values.to_vec() };
+        let series = vec!["oldest".into(), "phase-aware".into()];
+        Bars { title: "speed".into(), y: "IPC".into(), series, groups: values.iter().enumerate().map(group).collect(), line: Some(1.0) }
+    }
+
+    #[test]
+    fn every_bar_its_name_and_the_legend_are_drawn() {
+        let svg = bars(&[[1.1, 0.9], [1.0, 1.2], [0.8, 1.0]]).svg().unwrap();
+        for fill in ["#003C6E", "#D55E00"] {
+            assert_eq!(svg.matches(&format!("fill=\"{fill}\"")).count(), 4, "three bars and the legend in {svg}");
+        }
+        for text in ["speed", "IPC", "kernel0", "kernel2", "oldest", "phase-aware"] {
+            assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
+        }
+    }
+
+    #[test]
+    fn fills_differ_in_brightness() {
+        let brightness: Vec<f64> = FILLS.iter().map(|c| 0.3 * f64::from(c.0) + 0.59 * f64::from(c.1) + 0.11 * f64::from(c.2)).collect();
+        assert!(brightness.windows(2).all(|pair| pair[1] - pair[0] >= 0.2 * 255.0), "{brightness:?}");
+    }
+
+    #[test]
+    fn values_below_zero_and_the_same_bytes_again() {
+        let chart = bars(&[[-3.0, 2.0]]);
+        assert_eq!(chart.png().unwrap(), chart.png().unwrap());
+        assert!(matches!(bars(&[]).svg(), Err(PlotError::Empty { .. })));
+        assert!(bars(&[[f64::NAN, 1.0]]).svg().is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! What studies must know about a kernel before they run it: how much work its grid is, and what its model was fitted to.
+
+use crate::base::CtaIndex;
+use crate::config::Machine;
+use crate::frontend::model::builtin_model;
+
+use super::characterise::{most_ctas, workload};
+use super::published::Kernel;
+
+/// CTAs of the grid that are looked at for the work of one.
+const LOOKED_AT: u32 = 64;
+/// Waves of CTAs that a run is to last at least, so that it has more than one beginning and one end of CTAs.
+const WAVES: f64 = 3.0;
+
+/// A kernel on a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Grid {
+    /// CTAs of the grid.
+    pub(super) ctas: u32,
+    /// The most CTAs on a core.
+    pub(super) most: u32,
+    /// Cores of the machine.
+    pub(super) cores: u32,
+    /// Warp instructions of a CTA, the mean over some that are spread over the grid.
+    pub(super) per_cta: f64,
+    /// The published figures that the model was fitted to.
+    pub(super) fitted_to: Vec<String>,
+}
+
+impl Grid {
+    /// Looks at the model and the machine.
+    ///
+    /// # Errors
+    /// When either is unusable, as a message for the user.
+    pub(super) fn of(kernel: &Kernel, machine: &str) -> Result<Self, String> {
+        let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+        let cores = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?.machine.gpu.sms;
+        let source = &model.kernels[0].kernel;
+        let ctas = source.info.ctas();
+        let looked_at = LOOKED_AT.min(ctas);
+        let instructions = |i: u32| {
+            let cta = (u64::from(i) * u64::from(ctas) / u64::from(looked_at)) as u32;
+            source.source.cta(CtaIndex(cta)).warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>()
+        };
+        let per_cta = (0..looked_at).map(instructions).sum::<u64>() as f64 / f64::from(looked_at);
+        Ok(Self { ctas, most: most_ctas(kernel, machine)?, cores, per_cta, fitted_to: model.fitted_to })
+    }
+
+    /// Warp instructions of the grid.
+    pub(super) fn instructions(&self) -> f64 {
+        self.per_cta * f64::from(self.ctas)
+    }
+
+    /// Whether the model was fitted to a figure of `table` that has one of `words` in it.
+    pub(super) fn is_fitted_to(&self, table: &str, words: &[&str]) -> bool {
+        self.fitted_to.iter().any(|figure| figure.starts_with(table) && words.iter().any(|word| figure.contains(word)))
+    }
+
+    /// Core cycles of a run: `least`, or more where a core that issues one instruction per cycle needs more for a few waves.
+    /// A grid of hardly more CTAs than fit the chip at once is run to its end, if that is not too far away.
+    pub(super) fn cycles(&self, least: u64) -> u64 {
+        let wave = self.per_cta * f64::from(self.most);
+        let all = self.instructions() / f64::from(self.cores);
+        let few = f64::from(self.ctas) <= 2.0 * WAVES * f64::from(self.most * self.cores);
+        let wanted = if few { WAVES * all.max(wave) } else { WAVES * wave };
+        least.max((wanted as u64).next_multiple_of(STEP))
+    }
+}
+
+/// Runs last a multiple of so many cycles, so that the quarter that is left out is whole intervals.
+const STEP: u64 = 4000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(ctas: u32) -> Grid {
+        Grid { ctas, most: 6, cores: 16, per_cta: 2500.0, fitted_to: vec!["Table 4.2 Type on M2090".into()] }
+    }
+
+    #[test]
+    fn runs_last_a_few_waves_and_small_grids_to_their_end() {
+        assert_eq!(grid(65535).cycles(40_000), 48_000, "3 waves of 6 CTAs");
+        assert_eq!(grid(65535).cycles(80_000), 80_000);
+        assert_eq!(grid(500).cycles(40_000), 236_000, "three times what one instruction per cycle and core takes");
+    }
+
+    #[test]
+    fn a_fitted_figure_is_found_by_its_table_and_a_word() {
+        assert!(grid(1).is_fitted_to("Table 4.2", &["Opt", "Type"]));
+        assert!(!grid(1).is_fitted_to("Table 4.2", &["Opt"]));
+        assert!(!grid(1).is_fitted_to("Table 3.2", &["Type"]));
+    }
+}

@@ -1,0 +1,126 @@
+//! The intra-block tail effect (Section 3.5.5): under a two-level scheduler that prefers the oldest, some warps of a CTA end
+//! long before the others, and until those have ended too no CTA takes their place.
+//!
+//! In: runs in which the policy `probe` records the resident warps of core 0 every 100 cycles. Out: per kernel and order the
+//! share of time with fewer warps than the core holds, and a plot over time.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Machine, Override};
+use crate::engine::{RunOptions, simulate};
+use crate::frontend::model::{builtin_model, builtin_text};
+use crate::policy::registry;
+use crate::report::plot::{Form, Plot, Series};
+use crate::study::StudyOutput;
+
+use super::characterise::{FERMI, Options, most_ctas, workload};
+use super::published::{Kernel, published};
+use super::steady::kept;
+
+/// The kernels with a short last phase, and their plots.
+const KERNELS: [(&str, [&str; 2]); 3] =
+    [("lud", ["tail-lud.svg", "tail-lud.png"]), ("km", ["tail-km.svg", "tail-km.png"]), ("bp_k1", ["tail-bp_k1.svg", "tail-bp_k1.png"])];
+/// The orders that are compared.
+const ORDERS: [&str; 3] = ["two-level-lrr", "two-level-oldest", "two-level-phase"];
+/// Core cycles of a sample.
+const PERIOD: u64 = 100;
+/// Samples of the plot.
+const SHOWN: usize = 200;
+
+/// Resident warps of a core over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Residency {
+    /// The mean of each period, from the first on in which the core was full.
+    warps: Vec<f64>,
+}
+
+impl Residency {
+    /// The share of periods in which a warp or more was missing, in percent.
+    fn below(&self, full: u32) -> f64 {
+        let below = self.warps.iter().filter(|warps| **warps <= f64::from(full) - 1.0).count();
+        100.0 * below as f64 / self.warps.len().max(1) as f64
+    }
+
+    /// Warps missing on average, in percent of a full core.
+    fn missing(&self, full: u32) -> f64 {
+        let resident: f64 = self.warps.iter().sum();
+        100.0 * (1.0 - resident / (self.warps.len().max(1) as f64 * f64::from(full)))
+    }
+}
+
+/// Measures and adds plots, figures and a remark to the study.
+///
+/// # Errors
+/// When a kernel does not run.
+pub(super) fn show(output: &mut StudyOutput, options: &Options) -> Result<(), String> {
+    let library = published();
+    for (name, files) in KERNELS {
+        if options.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
+        let Some(kernel) = library.kernel.iter().find(|kernel| kernel.name == name) else { continue };
+        let full = most_ctas(kernel, FERMI)? * warps_of_a_cta(kernel)?;
+        let runs = ORDERS.par_iter().map(|order| residency(kernel, order, full, options)).collect::<Result<Vec<_>, String>>()?;
+        for (order, run) in ORDERS.iter().zip(&runs) {
+            output.figure(&format!("{name}, {order}: time with fewer than {full} warps on core 0, %"), run.below(full));
+            output.figure(&format!("{name}, {order}: warps missing on average, %"), run.missing(full));
+        }
+        let points = |run: &Residency| {
+            let shown = run.warps.iter().take(SHOWN).enumerate();
+            shown.map(|(i, warps)| ((i as u64 * PERIOD) as f64, *warps)).collect::<Vec<_>>()
+        };
+        if runs.iter().all(|run| !run.warps.is_empty()) {
+            let series = ORDERS.iter().zip(&runs).map(|(order, run)| Series { name: (*order).into(), points: points(run) });
+            output.plot(
+                files,
+                Plot {
+                    title: format!("Intra-block tail effect: {name} on core 0 ({FERMI})"),
+                    x: "core cycles since the core was full".into(),
+                    y: "resident warps".into(),
+                    form: Form::Lines,
+                    series: series.collect(),
+                },
+            );
+        }
+    }
+    Ok(())
+}
+
+fn warps_of_a_cta(kernel: &Kernel) -> Result<u32, String> {
+    let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    Ok(model.kernels[0].kernel.info.warps_per_cta())
+}
+
+fn residency(kernel: &Kernel, order: &str, full: u32, options: &Options) -> Result<Residency, String> {
+    let loaded = Machine::load(FERMI, &[Override::new("gpu.sm.order", order)]).map_err(|errors| errors.to_string())?;
+    let name = workload(kernel);
+    let of = ("tail", order, loaded.provenance.to_toml(), &name, builtin_text(&name), options.cycles, PERIOD, full);
+    kept(options.cache.as_deref(), "tail", of, || {
+        let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
+        let machine = &loaded.machine;
+        let table = format!("period = {PERIOD}\nsms = [0]\ncounters = [\"resident_warp_cycles\"]");
+        let table: toml::Table = table.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let probe = registry::find("probe").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
+        let cycles = machine.gpu.dispatch.launch_latency + options.cycles;
+        let options = RunOptions { max_cycles: Some(cycles), controllers: vec![probe], ..RunOptions::default() };
+        let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
+        let samples = outcome.timeline.iter().filter_map(|entry| entry.value);
+        let warps = samples.map(|cycles| cycles / PERIOD as f64).skip_while(|warps| *warps < f64::from(full)).collect();
+        Ok(Residency { warps })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_counts_when_a_whole_warp_is_missing() {
+        let run = Residency { warps: vec![48.0, 47.5, 47.0, 24.0] };
+        assert_eq!(run.below(48), 50.0);
+        assert!((run.missing(48) - 100.0 * (1.0 - 166.5 / 192.0)).abs() < 1e-9);
+    }
+}
