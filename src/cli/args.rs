@@ -223,6 +223,12 @@ pub struct StudyArgs {
     /// `characterise`, `phase-aware`, `perf-sat`: only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// `oracle`: a built-in kernel model, a .toml file, or a trace.
+    #[arg(long, value_name = "NAME|FILE|DIR", required_if_eq("name", "oracle"))]
+    pub workload: Option<String>,
+    /// `oracle`: core cycles of a run; to the end of the workload when not given.
+    #[arg(long, value_name = "N")]
+    pub cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -241,6 +247,10 @@ pub enum StudyName {
     Dispatch,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
+    /// A workload with every static limit of CTAs per SM, and the best: --workload, --machine, --cycles.
+    Oracle,
+    /// Perf-Sat on the kernels of the thesis, beside its Section 4.3.
+    PerfSat,
     /// Warp schedulers on the kernels of the thesis, beside its Section 3.5.
     PhaseAware,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.

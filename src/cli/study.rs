@@ -1,13 +1,17 @@
 //! `warpshard study` and `warpshard bench`: experiments over the reference's traces, into a result folder and onto the screen.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
-use crate::study::wa_sched::{characterise, phase_aware};
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc};
+use crate::study::wa_sched::{characterise, perf_sat, phase_aware};
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc, oracle};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
+use super::inputs::{self, Settings};
 use super::output;
 
 /// Runs a study.
@@ -23,10 +27,30 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::Noc => noc::run(reference),
+        StudyName::Oracle => sweep(args)?,
+        StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
         StudyName::PhaseAware => phase_aware::run(&thesis(args)),
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
+}
+
+/// Runs the study `oracle` on whatever workload is named.
+fn sweep(args: &StudyArgs) -> Result<Result<StudyOutput, StudyError>, Failure> {
+    let settings = Settings::of(&args.traces.set);
+    let name = args.workload.as_deref().unwrap_or(inputs::DEFAULT_MODEL);
+    let load = || {
+        if inputs::is_trace(name) {
+            inputs::trace(Path::new(name), 1, false, &Arc::new(DecodeClock::default())).map(|(workload, _)| workload)
+        } else {
+            inputs::model(name, 1, &settings.model).map(|model| model.workload())
+        }
+    };
+    // What is wrong with the workload is told as other commands tell it.
+    load()?;
+    let overrides = settings.machine.clone();
+    let sweep = oracle::Sweep { machine: &args.traces.machine, overrides, workload: name, cycles: args.cycles.map(NonZeroU64::get) };
+    Ok(oracle::run(&sweep, || load().map_err(|failure| failure.message)))
 }
 
 /// The options of studies of the thesis, which share what they measured.

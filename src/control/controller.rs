@@ -36,6 +36,12 @@ pub trait Controller: Send {
         None
     }
 
+    /// Whether the run has shown all that the controller was to find out; asked after every observation. The run then ends with
+    /// the next cycle, as if at a limit of cycles.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// The knobs that it turns. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;
 

@@ -115,6 +115,8 @@ pub struct Observer {
     timeline: Vec<TimelineEntry>,
     progress: Option<Sender<Progress>>,
     watch: CpuWatch,
+    /// A controller has seen enough: the run ends at the next cut.
+    over: bool,
 }
 
 impl std::fmt::Debug for Observer {
@@ -158,6 +160,7 @@ impl Observer {
             timeline: Vec::new(),
             progress,
             watch: CpuWatch::new(None),
+            over: false,
         })
     }
 
@@ -165,6 +168,11 @@ impl Observer {
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
         Self { watch: CpuWatch::new(load), ..self }
+    }
+
+    /// Whether a controller ended the run.
+    pub fn ended_by_controller(&self) -> bool {
+        self.over
     }
 
     /// The interval series and the decisions.
@@ -211,7 +219,8 @@ impl Director<GpuUnit> for Observer {
         let interval = self.interval.map(|cycles| Trigger::Every(cycles).next_after(now));
         let controllers = self.controllers.iter().flat_map(|attached| &attached.triggers).map(|trigger| trigger.next_after(now));
         let alarms = self.controllers.iter().filter_map(|attached| attached.alarm).filter(|alarm| *alarm > now);
-        controllers.chain(interval).chain(alarms).min().filter(|cycle| *cycle != Cycle::NEVER)
+        let over = self.over.then(|| now.after(1));
+        controllers.chain(interval).chain(alarms).chain(over).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
     fn wants_start(&self) -> bool {
@@ -224,7 +233,7 @@ impl Director<GpuUnit> for Observer {
 
     fn is_over(&mut self, events: &[SeenEvent]) -> bool {
         events.iter().for_each(|event| self.watch.see(event.kind));
-        self.watch.is_over()
+        self.watch.is_over() || self.over
     }
 
     fn at_cut(&mut self, cut: &Cut<'_, Vec<ComponentStats>>) -> Vec<(UnitId, GpuDecision)> {
@@ -263,6 +272,7 @@ impl Director<GpuUnit> for Observer {
             };
             let mut decided = DecisionSet::new(attached.controller.knobs());
             attached.controller.observe(&observation, &mut decided);
+            self.over |= attached.controller.is_over();
             attached.before = now.clone();
             attached.events.clear();
             attached.alarm = attached.controller.alarm();
@@ -275,7 +285,7 @@ impl Director<GpuUnit> for Observer {
 
     fn may_wake(&self) -> bool {
         let regular = |attached: &Attached| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
-        self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some())
+        self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some()) || self.over
     }
 
     fn failure(&self) -> Option<String> {

@@ -205,6 +205,7 @@ fn outcome(
         kernel.counters = counted(counters);
     }
     let ended_by = match (reason, end) {
+        (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,
         (StopReason::Ended, _) | (_, Some(_)) => EndedBy::Completed,
         (StopReason::MaxCycles, None) => EndedBy::MaxCycles,
         (StopReason::Interrupted, None) => EndedBy::Interrupted,

@@ -10,7 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
-use super::wa_sched::{CoreGating, PerfSat, Search};
+use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 
 /// A policy that a run can name.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,12 @@ pub const POLICIES: &[Policy] = &[
         help: "halves every SM's CTA limit whenever a kernel ends",
         parameters: HalveOnKernelEnd::PARAMETERS,
         build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
+    },
+    Policy {
+        name: Lcs::NAME,
+        help: "estimates, on each SM, how many CTAs are enough from what it issued until its first one ended (Lee et al., HPCA 2014)",
+        parameters: Lcs::PARAMETERS,
+        build: |table| Ok(Box::new(Lcs::new(parsed(Lcs::NAME, table)?)?)),
     },
     Policy {
         name: CoreGating::ONAC,
@@ -164,7 +170,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

@@ -43,7 +43,9 @@ const OUR_FILES: [&str; 13] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 17] = [
+const STUDY_FILES: [&str; 19] = [
+    "sweep.svg",
+    "sweep.png",
     "runs.csv",
     "comparison.csv",
     "index.html",

@@ -13,6 +13,7 @@ pub fn ended_by(ended: EndedBy) -> &'static str {
     match ended {
         EndedBy::Completed => "completed",
         EndedBy::MaxCycles => "max_cycles",
+        EndedBy::Controller => "controller",
         EndedBy::Interrupted => "interrupted",
     }
 }

@@ -38,6 +38,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let ended = match outcome.ended_by {
         EndedBy::Completed => "completed".to_owned(),
         EndedBy::MaxCycles => style.warning("stopped at --max-cycles"),
+        EndedBy::Controller => style.warning("ended by a controller that had seen enough"),
         EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
     };
     let work = Work::of_run(outcome);

@@ -11,6 +11,8 @@ pub enum EndedBy {
     Completed,
     /// `--max-cycles` was reached.
     MaxCycles,
+    /// A controller had seen enough.
+    Controller,
     /// The user interrupted it.
     Interrupted,
 }

@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod dispatch;
 pub mod dram;
 pub mod noc;
+pub mod oracle;
 mod output;
 mod reference;
 mod traces;
@@ -34,6 +35,8 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
+    StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
+    StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },
     StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];

@@ -38,6 +38,8 @@ counters! {
         paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
         gated_cycles: "cycles", "Core cycles without power.";
         ctas_started: "CTAs", "CTAs that started.";
+        ctas_ended: "CTAs", "CTAs that ended.";
+        ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";
         packets_received: "packets", "Replies received from the network.";
         l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue.";

@@ -34,6 +34,8 @@ struct Resident {
     left: u64,
     /// Those that have not issued their last instruction: whom a barrier waits for.
     running: u64,
+    /// Of all its warps.
+    instructions: u64,
     windows: Windows,
 }
 
@@ -205,12 +207,13 @@ impl Sm {
         }
         let mask = (u64::MAX >> (64 - needs.warps)) << first_warp;
         self.count_residency(self.now.after(1));
-        let mut running = 0;
+        let (mut running, mut instructions) = (0, 0);
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
             self.warps.start(warp, slot, self.ctas.launched, self.now, stream.clone());
             self.ctas.launched += 1;
             running |= u64::from(!stream.is_empty()) << warp;
+            instructions += u64::from(stream.len());
         }
         debug_assert!(program.warps.len() <= needs.warps as usize, "{}: more streams than warps in {}", self.id, launch.cta);
         let mask_started = self.warps.live & mask;
@@ -223,7 +226,7 @@ impl Sm {
         ctas.used.registers += needs.registers;
         ctas.code[slot] = Arc::clone(&program.code);
         ctas.kernel[slot] = launch.kernel;
-        ctas.slots[slot] = Some(Resident { launch, needs, warps: mask, left: mask_started, running, windows });
+        ctas.slots[slot] = Some(Resident { launch, needs, warps: mask, left: mask_started, running, instructions, windows });
         self.counters.sm.ctas_started += 1;
         self.limit_warps();
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
@@ -301,6 +304,8 @@ impl Sm {
         self.ctas.resident -= 1;
         self.ctas.blocked = false;
         self.counters.kernels[cta.launch.kernel.index()].ctas += 1;
+        self.counters.sm.ctas_ended += 1;
+        self.counters.sm.ended_cta_instructions += cta.instructions;
         if self.ctas.resident == 0 {
             self.pause_active();
             self.drained();

@@ -2,7 +2,9 @@
 //! (Awatramani's thesis).
 
 mod cores;
+mod lcs;
 mod perf_sat;
 
 pub use cores::{CoreGating, Search};
+pub use lcs::Lcs;
 pub use perf_sat::PerfSat;

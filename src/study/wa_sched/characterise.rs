@@ -229,7 +229,7 @@ pub(super) fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32,
 }
 
 /// The count after which one more gives less than 2 %; `rates` begins with one CTA.
-pub(super) fn optimum(rates: &[f64]) -> u32 {
+pub(in crate::study) fn optimum(rates: &[f64]) -> u32 {
     1 + rates.windows(2).take_while(|pair| pair[1] >= pair[0] * (1.0 + STEP)).count() as u32
 }
 

@@ -27,6 +27,9 @@ pub struct Parameters {
     /// Factor on the sampling period, 1 as in the thesis.
     #[serde(default = "one")]
     period: f64,
+    /// Waves of CTAs after which a run ends whose cores have all settled; 0 for a run that goes on.
+    #[serde(default)]
+    stop_after: u32,
 }
 
 fn one() -> f64 {
@@ -37,8 +40,22 @@ fn one() -> f64 {
 #[derive(Clone, Debug)]
 pub struct PerfSat {
     period: f64,
+    ending: Ending,
     cores: Vec<Core>,
     columns: Vec<usize>,
+}
+
+/// How far the run is from its end, where `stop_after` ends it.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    /// It ends by itself.
+    Never,
+    /// Not every core has settled; the longest first CTA took so many cycles.
+    Searching { waves: u32, longest: u64 },
+    /// So many CTAs are to end; looked at again at `next`, every `longest` cycles.
+    Settled { left: u64, longest: u64, next: Cycle },
+    /// Now.
+    Over,
 }
 
 /// One core's search.
@@ -65,16 +82,19 @@ impl PerfSat {
     /// The policy's name.
     pub const NAME: &'static str = "perf_sat";
     /// The policy's parameters.
-    pub const PARAMETERS: &'static [(&'static str, &'static str)] =
-        &[("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given")];
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
+        ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given"),
+        ("stop_after", "waves of CTAs after which a run ends once every SM has settled; 0, which is never, when not given"),
+    ];
 
     /// The policy with its parameters; the factor is above 0.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
-        let Parameters { period } = parameters;
+        let Parameters { period, stop_after } = parameters;
         if !(period > 0.0 && period.is_finite()) {
             return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
         }
-        Ok(Self { period, cores: Vec::new(), columns: Vec::new() })
+        let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
+        Ok(Self { period, ending, cores: Vec::new(), columns: Vec::new() })
     }
 
     /// Every core begins anew, for `kernel`.
@@ -95,6 +115,28 @@ impl PerfSat {
             if let Stage::Sample { stalled, .. } = &mut core.stage {
                 *stalled += self.columns.iter().map(|&column| row[column]).sum::<u64>();
             }
+        }
+    }
+}
+
+impl PerfSat {
+    /// Counts the CTAs that end once every core has settled, for a run that is to end some waves later.
+    fn near_the_end(&mut self, seen: &Observation<'_>) {
+        match &mut self.ending {
+            Ending::Searching { waves, longest } if self.cores.iter().all(|core| matches!(core.stage, Stage::Done)) => {
+                let wave: u64 = self.cores.iter().map(|core| u64::from(core.search.count())).sum();
+                let (left, longest) = (u64::from(*waves) * wave, *longest);
+                self.ending = Ending::Settled { left, longest, next: seen.cycle.after(longest) };
+            }
+            Ending::Settled { left, longest, next } => {
+                let column = seen.grid.column("ctas_done").expect("the grid scheduler counts CTAs that ended");
+                *left = left.saturating_sub(seen.grid.sum(column));
+                *next = seen.cycle.after(*longest);
+                if *left == 0 {
+                    self.ending = Ending::Over;
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -141,7 +183,12 @@ impl Controller for PerfSat {
 
     fn alarm(&self) -> Option<Cycle> {
         let end = |core: &Core| if let Stage::Sample { end, .. } = core.stage { Some(end) } else { None };
-        self.cores.iter().filter_map(end).min()
+        let look = if let Ending::Settled { next, .. } = self.ending { Some(next) } else { None };
+        self.cores.iter().filter_map(end).chain(look).min()
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.ending, Ending::Over)
     }
 
     fn knobs(&self) -> KnobSet {
@@ -158,6 +205,9 @@ impl Controller for PerfSat {
             let Some((count, stalled)) = core.sampled(seen.cycle) else { continue };
             let sm = SmId(sm as u16);
             out.signal(Some(sm), "stalled_cycles", stalled as f64);
+            if core.search.state() == State::Settled {
+                out.signal(Some(sm), "settled", f64::from(core.search.count()));
+            }
             let reason = format!("{stalled} stalled cycles at {count} CTAs: {}", core.search.state());
             out.decide_because(Decision::CtaLimit { sm: Some(sm), limit: core.search.count() }, reason);
         }
@@ -173,11 +223,17 @@ impl Controller for PerfSat {
                 }
                 EventKind::CtaEnded(sm, kernel) => {
                     let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
+                    if let (Ending::Searching { longest, .. }, Stage::First { begun }) =
+                        (&mut self.ending, self.cores[usize::from(sm.0)].stage)
+                    {
+                        *longest = (*longest).max(event.cycle.0 - begun.0);
+                    }
                     self.cores[usize::from(sm.0)].cta_ended(kernel, event.cycle, seen.cycle, self.period, most);
                 }
                 _ => {}
             }
         }
+        self.near_the_end(seen);
     }
 }
 
@@ -240,8 +296,33 @@ mod tests {
     }
 
     #[test]
+    fn a_run_ends_some_waves_after_the_last_core_has_settled() {
+        let mut scene = Scene { grid: Numbers::named(&["ctas_done"]), ..scene() };
+        let mut policy = made(PerfSat::NAME, "stop_after = 2");
+        scene.facts.kernels[0].ctas_per_sm = 2;
+        stalls(&mut scene, [100, 100]);
+        scene.grid.values = vec![0];
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 30, &[EventKind::CtaEnded(SmId(0), KERNEL), EventKind::CtaEnded(SmId(1), KERNEL)]);
+        // Both cores go to 2 CTAs and find both samples there better.
+        for (at, stalled) in [(90, 100), (150, 80), (210, 60)] {
+            stalls(&mut scene, [stalled, stalled]);
+            scene.cut(&mut *policy, at, &[]);
+        }
+        assert!(!policy.is_over());
+        assert_eq!(policy.alarm(), Some(Cycle(240)), "settled at 2 CTAs on 2 cores; a look every 30 cycles");
+        scene.grid.values = vec![5];
+        scene.cut(&mut *policy, 240, &[]);
+        assert_eq!((policy.is_over(), policy.alarm()), (false, Some(Cycle(270))), "5 of 2 x 4 CTAs");
+        scene.grid.values = vec![3];
+        scene.cut(&mut *policy, 270, &[]);
+        assert_eq!((policy.is_over(), policy.alarm()), (true, None));
+    }
+
+    #[test]
     fn a_factor_that_is_none_is_refused() {
-        let error = PerfSat::new(Parameters { period: -1.0 }).unwrap_err().to_string();
+        let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0 }).unwrap_err().to_string();
         assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
     }
 }

@@ -1,0 +1,414 @@
+//! `study perf-sat`: the kernels of Table 4.2 under Perf-Sat, beside Section 4.3.3 of the thesis.
+//!
+//! The optimum comes from running with every limit, as in `characterise`. Perf-Sat's detection is simulated in full, and then
+//! some waves of CTAs more; the rest of the grid is reckoned at the rate of those waves and marked as extrapolated, and so is
+//! the run with all CTAs, at its own rate. What Perf-Sat detected is the mean of its limits over the cores. The class that a mean is over is
+//! the published one.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Machine;
+use crate::engine::{RunOptions, simulate};
+use crate::frontend::model::{builtin_model, builtin_text};
+use crate::policy::registry;
+use crate::report::bars::{Bars, Group};
+use crate::stats::Outcome;
+use crate::study::{StudyError, StudyOutput};
+
+use super::characterise::{FERMI, KEPLER, Options, class, job, optimum, workload};
+use super::kernels::Grid;
+use super::published::{Class, CtaCells, Kernel, published};
+use super::stated::{self, Kind, Stated, mean, percent_over};
+use super::steady::{Job, Measured, issued, kept, warp_instructions};
+
+/// CTA waves after the last core has settled.
+const WAVES: u32 = 8;
+/// Core cycles after which a detection is given up.
+const LONGEST: u64 = 4_000_000;
+/// Core cycles of an interval of the series.
+const INTERVAL: u64 = 1000;
+
+/// The published figures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    source: String,
+    figure: Vec<Figure>,
+}
+
+/// A mean over kernels and machines.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Figure {
+    quantity: Quantity,
+    #[serde(default)]
+    machines: Vec<String>,
+    #[serde(default)]
+    classes: Vec<Class>,
+    value: f64,
+    within: Option<(f64, f64)>,
+    section: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Quantity {
+    Accuracy,
+    Saved,
+    Gain,
+}
+
+/// What a run under Perf-Sat gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Detected {
+    /// The last limit of each core.
+    limits: Vec<u32>,
+    /// The cycle in which the last core settled; `None` when one did not.
+    settled: Option<u64>,
+    /// The run, with the rate behind that cycle.
+    run: Measured,
+}
+
+impl Detected {
+    fn of(outcome: &Outcome, cores: u32, launch: u64) -> Self {
+        let mut limits = vec![0; cores as usize];
+        let mut settled = vec![None; cores as usize];
+        for entry in &outcome.timeline {
+            let (Some(value), core) = (entry.value, entry.sm.map(usize::from)) else { continue };
+            match (entry.name, core) {
+                ("cta_limit", Some(core)) => limits[core] = value as u32,
+                ("cta_limit", None) => limits.fill(value as u32),
+                ("settled", Some(core)) => settled[core] = Some(entry.cycle),
+                _ => {}
+            }
+        }
+        let settled = settled.into_iter().collect::<Option<Vec<u64>>>().and_then(|cycles| cycles.into_iter().max());
+        let from = settled.unwrap_or(outcome.counted_until);
+        let rows = outcome.intervals.iter().filter(|row| row.cycle.is_multiple_of(INTERVAL) && row.cycle >= from + INTERVAL);
+        let steady: Vec<u64> = rows.map(|row| issued(&row.counters)).collect();
+        let (all, cycles) = (warp_instructions(outcome), outcome.cycles.saturating_sub(launch).max(1));
+        let rate = match steady.len() as u64 {
+            0 => all as f64 / cycles as f64,
+            rows => steady.iter().sum::<u64>() as f64 / (rows * INTERVAL) as f64,
+        };
+        let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
+        Self { limits, settled, run: Measured { rate, issued: all, cycles, ended } }
+    }
+
+    /// The mean limit over the cores.
+    fn count(&self) -> f64 {
+        mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
+    }
+}
+
+/// Core cycles of a whole grid: those simulated, and the rest of its instructions at the run's rate.
+fn whole(run: &Measured, instructions: f64) -> f64 {
+    let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
+    run.cycles as f64 + rest / run.rate.max(f64::MIN_POSITIVE)
+}
+
+/// A kernel on a machine.
+#[derive(Clone, Debug)]
+struct Point {
+    kernel: String,
+    machine: &'static str,
+    published: CtaCells,
+    most: u32,
+    optimum: u32,
+    class: Class,
+    detected: f64,
+    settled: bool,
+    extrapolated: bool,
+    /// Speed-up over all CTAs, in percent.
+    gain: f64,
+    /// That of the optimum.
+    best_gain: f64,
+    fitted: bool,
+}
+
+impl Point {
+    fn error(&self) -> f64 {
+        (self.detected - f64::from(self.optimum)).abs() / f64::from(self.optimum)
+    }
+
+    /// Threads and registers left free, of those that all CTAs take; both grow with the number of CTAs.
+    fn saved(&self) -> f64 {
+        100.0 * (1.0 - self.detected / f64::from(self.most))
+    }
+}
+
+impl Figure {
+    fn name(&self) -> String {
+        let machines = if self.machines.is_empty() { "both machines".into() } else { self.machines.join(", ") };
+        let classes = self.classes.iter().map(|class| class.name()).collect::<Vec<_>>().join(" and ");
+        let of = if classes.is_empty() { machines } else { format!("{machines}, {classes}") };
+        match self.quantity {
+            Quantity::Accuracy => format!("{of}: accuracy of the detected count, %"),
+            Quantity::Saved => format!("{of}: threads and registers saved, %"),
+            Quantity::Gain => format!("{of}: speed-up over all CTAs, %"),
+        }
+    }
+
+    fn ours(&self, points: &[Point], fitted_too: bool) -> Stated<'_> {
+        let of: Vec<&Point> = points
+            .iter()
+            .filter(|point| self.machines.is_empty() || self.machines.iter().any(|machine| machine == point.machine))
+            .filter(|point| self.classes.is_empty() || self.classes.contains(&point.published.class))
+            .filter(|point| fitted_too || !point.fitted)
+            .collect();
+        let ours = match self.quantity {
+            Quantity::Accuracy => mean(of.iter().map(|point| point.error())).map(|error| 100.0 * (1.0 - error)),
+            Quantity::Saved => mean(of.iter().map(|point| point.saved())),
+            Quantity::Gain => mean(of.iter().map(|point| point.gain)),
+        };
+        let kind = if self.within.is_some() { Kind::Number } else { Kind::Direction };
+        let within = self.within.unwrap_or((self.value, self.value));
+        Stated { figure: self.name(), ours, kernels: of.len(), published: self.value, kind, within, section: &self.section }
+    }
+}
+
+fn read() -> Published {
+    match toml::from_str(include_str!("../../../configs/published/perf_sat.toml")) {
+        Ok(published) => published,
+        Err(error) => panic!("configs/published/perf_sat.toml: {error}"),
+    }
+}
+
+/// Runs the study; with `full` grids are simulated to their end, and nothing is extrapolated.
+///
+/// # Errors
+/// When `only` names no kernel, or a kernel does not run.
+pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
+    let stated = read();
+    let library = published();
+    let wanted = |kernel: &&Kernel| options.only.as_ref().is_none_or(|only| kernel.name.contains(only.as_str()));
+    let pairs: Vec<(&Kernel, &'static str, CtaCells)> = library
+        .kernel
+        .iter()
+        .filter(wanted)
+        .flat_map(|kernel| {
+            [(FERMI, kernel.m2090), (KEPLER, kernel.k20x)].map(|(machine, cells)| cells.map(|cells| (kernel, machine, cells)))
+        })
+        .flatten()
+        .collect();
+    if pairs.is_empty() {
+        return Err(StudyError::Input("no kernel of Table 4.2 has such a name".into()));
+    }
+    let points: Vec<Point> = pairs
+        .par_iter()
+        .map(|(kernel, machine, cells)| point(kernel, machine, *cells, options, full))
+        .collect::<Result<_, _>>()
+        .map_err(StudyError::Input)?;
+    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs, the rest extrapolated") };
+    let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat beside {}: {how}", stated.source));
+    rows(&mut output, &points);
+    for figure in &stated.figure {
+        output.compare(&stated::COLUMNS, figure.ours(&points, true).cells());
+    }
+    figures(&mut output, &points, &stated);
+    bars(&mut output, &points);
+    Ok(output)
+}
+
+fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &Options, full: bool) -> Result<Point, String> {
+    let grid = Grid::of(kernel, machine)?;
+    let cache = options.cache.as_deref();
+    let runs = (1..=grid.most)
+        .into_par_iter()
+        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options).measure(cache))
+        .collect::<Result<Vec<Measured>, String>>()?;
+    let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
+    let best = optimum(&rates);
+    let all = if full {
+        Job { cycles: u64::from(u32::MAX), ..job(kernel, machine, "gpu.sm.max_ctas", grid.most, options) }.measure(cache)?
+    } else {
+        runs[runs.len() - 1]
+    };
+    let detected = detect(kernel, machine, options, full)?;
+    let column = if machine == FERMI { "M2090" } else { "K20X" };
+    let (ours, theirs) = (whole(&detected.run, grid.instructions()), whole(&all, grid.instructions()));
+    Ok(Point {
+        kernel: kernel.name.clone(),
+        machine,
+        published,
+        most: grid.most,
+        optimum: best,
+        class: class(&rates),
+        detected: detected.count(),
+        settled: detected.settled.is_some(),
+        extrapolated: !detected.run.ended || !all.ended,
+        gain: percent_over(theirs, ours),
+        best_gain: percent_over(rates[best as usize - 1], rates[rates.len() - 1]),
+        fitted: grid.fitted_to.iter().any(|figure| {
+            figure.starts_with("Table 4.2") && figure.contains(column) && ["Opt", "Type"].iter().any(|word| figure.contains(word))
+        }),
+    })
+}
+
+fn detect(kernel: &Kernel, machine: &str, options: &Options, full: bool) -> Result<Detected, String> {
+    let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
+    let name = workload(kernel);
+    let (waves, longest) = if full { (0, u64::from(u32::MAX)) } else { (WAVES, LONGEST) };
+    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), waves, longest);
+    kept(options.cache.as_deref(), "detected", of, || {
+        let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
+        let machine = &loaded.machine;
+        let mut table = toml::Table::new();
+        table.insert("stop_after".into(), i64::from(waves).into());
+        let policy = registry::find("perf_sat").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
+        let launch = machine.gpu.dispatch.launch_latency;
+        let max_cycles = Some(launch + longest);
+        let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers: vec![policy], ..RunOptions::default() };
+        let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
+        Ok(Detected::of(&outcome, machine.gpu.sms, launch))
+    })
+}
+
+fn rows(output: &mut StudyOutput, points: &[Point]) {
+    output.columns(&[
+        "kernel",
+        "machine",
+        "all",
+        "optimum",
+        "published",
+        "detected",
+        "class",
+        "published",
+        "saved %",
+        "speed-up %",
+        "of optimum %",
+        "how",
+    ]);
+    for point in points {
+        let mut how = if point.extrapolated { "extrapolated" } else { "simulated" }.to_owned();
+        if !point.settled {
+            how.push_str(", not settled");
+        }
+        output.row(vec![
+            point.kernel.clone(),
+            point.machine.into(),
+            point.most.to_string(),
+            point.optimum.to_string(),
+            point.published.opt.to_string(),
+            format!("{:.2}", point.detected),
+            point.class.name().into(),
+            point.published.class.name().into(),
+            format!("{:.1}", point.saved()),
+            format!("{:+.2}", point.gain),
+            format!("{:+.2}", point.best_gain),
+            how,
+        ]);
+    }
+}
+
+fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
+    let of_class = |class| mean(points.iter().filter(|point| point.class == class).map(|point| point.gain));
+    for class in [Class::Strong, Class::Weak, Class::Mem] {
+        if let Some(gain) = of_class(class) {
+            output.figure(&format!("speed-up over all CTAs, of the points that are {} here, %", class.name()), gain);
+        }
+    }
+    if points.iter().any(|point| point.fitted) {
+        for figure in &stated.figure {
+            let (row, all) = (figure.ours(points, false), figure.ours(points, true));
+            if let (true, Some(ours)) = (row.kernels < all.kernels, row.ours) {
+                output.figure(&format!("{} (over the {} not fitted to an optimum or a class)", row.figure, row.kernels), ours);
+            }
+        }
+    } else {
+        output.note("no kernel was fitted to an optimum or a class, so the means are over kernels not fitted to them".into());
+    }
+    output.note("the accuracy is against our optimum; means by class are over the published classes".into());
+}
+
+/// Counts in the manner of Figure 4.5.
+fn bars(output: &mut StudyOutput, points: &[Point]) {
+    for (machine, names) in [(FERMI, ["m2090.svg", "m2090.png"]), (KEPLER, ["k20x.svg", "k20x.png"])] {
+        let of = points.iter().filter(|point| point.machine == machine);
+        let group = |point: &Point| Group {
+            name: point.kernel.clone(),
+            values: vec![f64::from(point.most), f64::from(point.optimum), point.detected],
+        };
+        output.bars(
+            names,
+            Bars {
+                title: format!("CTAs per core ({machine})"),
+                y: "CTAs".into(),
+                series: ["all", "optimum", "Perf-Sat"].map(String::from).into(),
+                groups: of.map(group).collect(),
+                line: None,
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(machine: &'static str, class: Class, detected: f64, gain: f64) -> Point {
+        let published = CtaCells { max: 8, opt: 5, class };
+        Point {
+            kernel: "k".into(),
+            machine,
+            published,
+            most: 8,
+            optimum: 5,
+            class,
+            detected,
+            settled: true,
+            extrapolated: false,
+            gain,
+            best_gain: 0.0,
+            fitted: gain > 9.0,
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_grid_is_reckoned_at_the_rate_of_the_run() {
+        let run = Measured { rate: 10.0, issued: 4000, cycles: 500, ended: false };
+        assert_eq!(whole(&run, 10_000.0), 1100.0);
+        assert_eq!(whole(&run, 3000.0), 500.0, "a grid that was estimated too small");
+        assert_eq!(whole(&Measured { ended: true, ..run }, 10_000.0), 500.0);
+    }
+
+    #[test]
+    fn accuracy_savings_and_gains_are_means_over_the_machines_and_classes_named() {
+        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(FERMI, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let figure = |quantity, machines: &[&str], classes: &[Class]| Figure {
+            quantity,
+            machines: machines.iter().map(|machine| (*machine).to_owned()).collect(),
+            classes: classes.to_vec(),
+            value: 1.0,
+            within: None,
+            section: String::new(),
+        };
+        let ours = |quantity, machines: &[&str], classes: &[Class]| figure(quantity, machines, classes).ours(&points, true).ours.unwrap();
+        assert!((ours(Quantity::Accuracy, &[FERMI], &[]) - 80.0).abs() < 1e-9);
+        assert!((ours(Quantity::Saved, &[], &[Class::Mem]) - 31.25).abs() < 1e-9);
+        assert!((ours(Quantity::Gain, &[], &[]) - 5.0).abs() < 1e-9);
+        let unfitted = figure(Quantity::Gain, &[], &[Class::Mem]);
+        assert_eq!(unfitted.ours(&points, false).ours, Some(4.0));
+        assert_eq!(figure(Quantity::Gain, &[KEPLER], &[Class::Weak]).ours(&points, true).verdict(), "not run");
+    }
+
+    #[test]
+    fn the_published_figures_are_read() {
+        let stated = read();
+        assert_eq!(stated.figure.iter().filter(|figure| figure.quantity == Quantity::Saved).count(), 8);
+        assert!(stated.figure.iter().all(|figure| figure.machines.iter().all(|machine| [FERMI, KEPLER].contains(&machine.as_str()))));
+    }
+
+    #[test]
+    fn one_kernel_is_detected_on_both_machines() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { cycles: 4000, only: Some("srad_1".into()), cache: Some(folder.path().to_owned()) };
+        let output = run(&options, false).unwrap();
+        assert_eq!(output.column("machine"), Some(vec![FERMI, KEPLER]));
+        let detected: Vec<f64> = output.column("detected").unwrap().iter().map(|count| count.parse().unwrap()).collect();
+        assert!(detected[0] >= 1.0 && detected[0] <= 6.0 && detected[1] >= 1.0 && detected[1] <= 8.0, "{detected:?}");
+    }
+}
