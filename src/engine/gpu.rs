@@ -64,10 +64,9 @@ impl GpuUnit {
                 let slices =
                     slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
                 let id = u32::from(partition.id().0);
-                slices
-                    .chain(one("dram", id, counted(partition.channel().counters())))
-                    .chain(one("stall", id, counted(partition.stalls())))
-                    .collect()
+                let mut channel = Vec::new();
+                partition.channel().visit_counters(&mut |info, value| channel.push(Counted { info, value }));
+                slices.chain(one("dram", id, channel)).chain(one("stall", id, counted(partition.stalls()))).collect()
             }
             Self::Subnet(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
             Self::Mesh(net) => one(net_kind(net.direction()), 0, counted(net.counters())),

@@ -149,7 +149,8 @@ impl Partition {
         );
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
         let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0 };
-        let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
+        let channel = Channel::new(mem);
+        let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         Self {
             id,
             map: mem.map.of_partition(u32::from(id.0)),
@@ -162,7 +163,7 @@ impl Partition {
             slices: (0..count).map(slice).collect(),
             sides: vec![side; count as usize].into(),
             batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
-            channel: Channel::new(&mem.dram),
+            channel,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
             delayed: VecDeque::with_capacity(64),
@@ -311,12 +312,8 @@ impl Partition {
     /// See `Unit::sample` of the engine.
     pub fn sample(&self) -> PartitionSample {
         let sum = |of: fn(&Slice) -> u64| self.slices.iter().map(of).sum();
-        PartitionSample {
-            llc_accesses: sum(|s| s.counters().accesses),
-            llc_misses: sum(|s| s.counters().misses),
-            dram_reads: self.channel.counters().reads,
-            dram_writes: self.channel.counters().writes,
-        }
+        let (dram_reads, dram_writes) = self.channel.bursts();
+        PartitionSample { llc_accesses: sum(|s| s.counters().accesses), llc_misses: sum(|s| s.counters().misses), dram_reads, dram_writes }
     }
 
     /// See `Unit::apply` of the engine.
@@ -482,7 +479,7 @@ impl Partition {
             self.full_since.get_or_insert(edge);
             return;
         }
-        self.channel.push(*request);
+        self.channel.push(edge, *request);
         self.delayed.pop_front();
         if let Some(since) = self.full_since.take() {
             self.channel.count_full(edge.0 - since.0);

@@ -9,6 +9,7 @@ use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, Part
 use crate::config::machine::*;
 use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route, Warm};
 
+use super::dram::DramCounters;
 use super::{Partition, PartitionPorts, arrival_capacity};
 
 const LLC: ClockDomain = ClockDomain { period: 425 };
@@ -112,6 +113,10 @@ fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
     packet(map, addr, MemOp::Read, SectorMask::of(Addr(addr)).0, u32::MAX, token)
 }
 
+fn counters(unit: &Partition) -> &DramCounters {
+    unit.channel().gpgpusim().expect("the machine has GPGPU-Sim's channel").counters()
+}
+
 fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
     unit.deliver(LinkId(packet.slice.0), Cycle(at), Payload::Mem(packet));
 }
@@ -154,7 +159,7 @@ fn a_miss_takes_the_delay_and_the_dram_cycles_between_the_edges_of_both_clocks()
     assert_eq!((edge(164), edge(265)), (124, 199));
     let seen = ((199u64 + 1 + 12 + 12 + 1) * 566).div_ceil(425);
     assert_eq!(at, seen + 1);
-    assert_eq!(unit.channel().counters().activates, 1);
+    assert_eq!(counters(&unit).activates, 1);
 }
 
 #[test]
@@ -339,7 +344,7 @@ proptest! {
             prop_assert_eq!(a.counters(), b.counters());
             prop_assert_eq!(a.kernels(), b.kernels());
         }
-        prop_assert_eq!(unit.channel().counters(), other.channel().counters());
+        prop_assert_eq!(counters(&unit), counters(&other));
         prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
 
         // Sums over both ends: every sector of every request comes back once, under the request's name and to its sender.
@@ -356,8 +361,8 @@ proptest! {
         let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
         prop_assert_eq!(total(|c| c.accesses), asked);
         let bursts = if line_cache { 4 } else { 1 };
-        prop_assert_eq!(unit.channel().counters().reads, total(|c| c.fetches) * bursts);
-        prop_assert_eq!(unit.channel().counters().writes, total(|c| c.write_backs));
+        prop_assert_eq!(counters(&unit).reads, total(|c| c.fetches) * bursts);
+        prop_assert_eq!(counters(&unit).writes, total(|c| c.write_backs));
         prop_assert_eq!(total(|c| c.kinds_sum()), asked);
     }
 }

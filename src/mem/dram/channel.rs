@@ -117,6 +117,11 @@ impl Channel {
         }
     }
 
+    /// Requests that the scheduler queue holds.
+    pub fn queue(&self) -> u32 {
+        self.queue
+    }
+
     /// What was counted so far.
     pub fn counters(&self) -> &DramCounters {
         &self.counters

@@ -6,6 +6,7 @@
 
 mod bank;
 mod channel;
+mod choice;
 pub mod control;
 mod latency;
 pub mod mapping;
@@ -15,5 +16,6 @@ pub mod standard;
 mod tests;
 mod timing;
 
-pub use channel::{Channel, DramCounters, Request, RequestKind};
+pub use channel::{Channel as GpgpuSimChannel, DramCounters, Request, RequestKind};
+pub use choice::Channel;
 pub use latency::Latencies;

@@ -6,6 +6,7 @@ use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::{Dram, DramScheduler, DramTiming};
 use crate::stats::Counters;
 
+use super::channel::Channel;
 use super::*;
 
 /// The HBM2 channel of SM7_QV100.
