@@ -14,7 +14,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("protocol", &["base"]),
     ("stats", &["base"]),
-    ("config", &["base", "protocol::AddressMap", "protocol::PartitionHash"]),
+    // Tables of devices and address fields are data: machines name and check them. They know no models.
+    ("config", &["base", "protocol::AddressMap", "protocol::PartitionHash", "mem::dram::standard", "mem::dram::mapping"]),
     ("frontend", &["base", "config", "sync"]),
     ("mem", &["base", "protocol", "stats", "config"]),
     ("noc", &["base", "protocol", "stats", "config"]),

@@ -79,6 +79,7 @@ fn machine() -> Machine {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing,
     };
     let map = AddressMap {

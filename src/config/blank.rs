@@ -85,6 +85,7 @@ fn mem() -> Mem {
             queue: 0,
             return_queue: 0,
             timing: DramTiming::default(),
+            control: None,
         },
         memcpy_warms: MemcpyWarms::Off,
     }

@@ -4,6 +4,7 @@ use crate::base::Frequency;
 use crate::protocol::AddressMap;
 
 use super::cpu::CpuSpec;
+use super::dram::DramControl;
 use super::placement::Seat;
 
 /// A whole chip.
@@ -448,6 +449,26 @@ pub struct Dram {
     pub return_queue: u32,
     /// Timing in cycles of the DRAM command clock.
     pub timing: DramTiming,
+    /// The command-level controller that takes the place of GPGPU-Sim's; `None` keeps that.
+    pub control: Option<DramControl>,
+}
+
+impl Dram {
+    /// Whether widths, banks and timing are the machine's own, and not those of a device that it names.
+    pub fn has_own_device(&self) -> bool {
+        self.control.as_ref().is_none_or(|control| control.standard.is_none())
+    }
+
+    /// Bytes of a burst, and bursts that a channel's data buses move in a command clock.
+    pub fn burst(&self) -> (u64, f64) {
+        match self.control.as_ref().and_then(|control| control.standard) {
+            Some(standard) => (u64::from(standard.organisation.burst_bytes), standard.peak_per_clock()),
+            None => {
+                let bytes = u64::from(self.bus_bytes) * u64::from(self.burst);
+                (bytes, f64::from(self.beats_per_clock) / f64::from(self.burst))
+            }
+        }
+    }
 }
 
 /// The order in which a DRAM channel serves requests.

@@ -5,6 +5,7 @@ use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
 use crate::gpu::sm::{KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
 use crate::mem::dram::DramCounters;
+use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
@@ -66,7 +67,10 @@ impl GpuUnit {
                 let id = u32::from(partition.id().0);
                 let mut channel = Vec::new();
                 partition.channel().visit_counters(&mut |info, value| channel.push(Counted { info, value }));
-                slices.chain(one("dram", id, channel)).chain(one("stall", id, counted(partition.stalls()))).collect()
+                let counters = partition.channel().bank_counters();
+                let first = id * counters.len() as u32;
+                let banks = (first..).zip(counters).map(|(id, bank)| ComponentStats { kind: "dram_bank", id, counters: counted(bank) });
+                slices.chain(one("dram", id, channel)).chain(banks).chain(one("stall", id, counted(partition.stalls()))).collect()
             }
             Self::Subnet(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
             Self::Mesh(net) => one(net_kind(net.direction()), 0, counted(net.counters())),
@@ -94,6 +98,8 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
         ("stall, each memory partition", StallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),
+        ("dram, each channel with a command-level controller", ControlCounters::INFO.iter().collect()),
+        ("dram_bank, each bank of such a channel", BankCounters::INFO.iter().collect()),
         ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
     ]
 }

@@ -110,6 +110,7 @@ fn mem() -> Mem {
             scheduler: DramScheduler::FrFcfs,
             queue: 64,
             return_queue: 192,
+            control: None,
             timing: DramTiming {
                 tCCD: 1,
                 tCCDL: 2,

@@ -69,6 +69,7 @@ fn machine() -> Machine {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing,
     };
     let map = AddressMap {

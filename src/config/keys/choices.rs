@@ -1,5 +1,6 @@
 //! The words for the machine's enumerations.
 
+use super::super::dram::DramPage;
 use super::super::machine::{
     Allocate, Arbiter, CoreStyle, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
 };
@@ -76,6 +77,11 @@ words!(Topology {
 words!(DramScheduler {
     Fcfs = "fcfs": "first come, first served",
     FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+});
+
+words!(DramPage {
+    Open = "open": "it stays open until another row of its bank is wanted",
+    Closed = "closed": "the last queued request for it closes it with its own command",
 });
 
 words!(MemcpyWarms {

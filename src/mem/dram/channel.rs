@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::Dram;
-use crate::stats::counters;
+use crate::stats::{Latencies, counters};
 
-use super::Latencies;
 use super::bank::Banks;
 use super::scheduler::Scheduler;
 use super::timing::Timing;

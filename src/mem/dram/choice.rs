@@ -4,24 +4,29 @@
 //! finished write-backs from [`Channel::cycle`]. Every variant keeps the contracts written here, so that a partition does not
 //! know which one it drives.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, Frequency, PartitionId};
 use crate::config::machine::Mem;
-use crate::stats::{CounterInfo, Counters as _};
+use crate::stats::{CounterInfo, Counters as _, Latencies};
 
 use super::channel::Channel as GpgpuSim;
-use super::{DramCounters, Latencies, Request};
+use super::control::{BankCounters, Issued};
+use super::driven::DrivenChannel;
+use super::{DramCounters, Request};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug)]
 pub enum Channel {
     /// GPGPU-Sim's: a bank takes a request and keeps it until its last burst.
     GpgpuSim(Box<GpgpuSim>),
+    /// A command-level controller that drives a device of a standard.
+    Driven(Box<DrivenChannel>),
 }
 
 macro_rules! each {
     ($self:expr, $channel:ident => $body:expr) => {
         match $self {
             Channel::GpgpuSim($channel) => $body,
+            Channel::Driven($channel) => $body,
         }
     };
 }
@@ -30,8 +35,16 @@ impl Channel {
     /// The channel that a machine's memory has, its banks idle.
     ///
     /// # Panics
-    /// For more than 64 banks or a queue of nothing.
-    pub fn new(mem: &Mem) -> Self {
+    /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
+    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
+        if mem.dram.control.is_some() {
+            return Self::Driven(Box::new(DrivenChannel::new(mem, clock, partition)));
+        }
+        assert!(
+            1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
+            "{partition}: the address mapping tells more banks apart than the {} there are",
+            mem.dram.banks
+        );
         Self::GpgpuSim(Box::new(GpgpuSim::new(&mem.dram)))
     }
 
@@ -44,6 +57,43 @@ impl Channel {
     pub fn gpgpusim(&self) -> Option<&GpgpuSim> {
         match self {
             Self::GpgpuSim(channel) => Some(channel),
+            Self::Driven(_) => None,
+        }
+    }
+
+    /// The channel with a command-level controller, where it is that.
+    pub fn driven(&self) -> Option<&DrivenChannel> {
+        match self {
+            Self::GpgpuSim(_) => None,
+            Self::Driven(channel) => Some(channel),
+        }
+    }
+
+    /// Counters of each bank, where the controller keeps them.
+    pub fn bank_counters(&self) -> &[BankCounters] {
+        self.driven().map_or(&[], DrivenChannel::bank_counters)
+    }
+
+    /// Keeps every command from now on, where the controller issues commands that can be replayed.
+    pub fn record(&mut self) {
+        if let Self::Driven(channel) = self {
+            channel.record();
+        }
+    }
+
+    /// The commands since the last call.
+    pub fn take_trace(&mut self) -> Vec<Issued> {
+        match self {
+            Self::GpgpuSim(_) => Vec::new(),
+            Self::Driven(channel) => channel.take_trace(),
+        }
+    }
+
+    /// Brings the counters up to cycles before `until`, which were all worked through or had nothing to do.
+    pub(in crate::mem) fn settle(&mut self, until: Cycle) {
+        match self {
+            Self::GpgpuSim(_) => {}
+            Self::Driven(channel) => channel.settle(until),
         }
     }
 
@@ -51,6 +101,7 @@ impl Channel {
     pub fn visit_counters(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         match self {
             Self::GpgpuSim(channel) => channel.counters().visit(see),
+            Self::Driven(channel) => channel.counters().visit(see),
         }
     }
 
@@ -61,6 +112,7 @@ impl Channel {
                 let DramCounters { reads, writes, .. } = *channel.counters();
                 (reads, writes)
             }
+            Self::Driven(channel) => (channel.counters().reads, channel.counters().writes),
         }
     }
 
@@ -69,9 +121,13 @@ impl Channel {
         each!(self, channel => channel.read_latency())
     }
 
-    /// Adds cycles in which a request found the channel full.
+    /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues
+    /// was full.
     pub(in crate::mem) fn count_full(&mut self, cycles: u64) {
-        each!(self, channel => channel.count_full(cycles));
+        match self {
+            Self::GpgpuSim(channel) => channel.count_full(cycles),
+            Self::Driven(_) => {}
+        }
     }
 
     /// Whether it takes no request.
@@ -88,8 +144,11 @@ impl Channel {
     /// Takes a request after the work of cycle `now`; it may get its first command in the next one. At most one per cycle,
     /// and none while [`Channel::is_full`].
     #[inline]
-    pub fn push(&mut self, _now: Cycle, request: Request) {
-        each!(self, channel => channel.push(request));
+    pub fn push(&mut self, now: Cycle, request: Request) {
+        match self {
+            Self::GpgpuSim(channel) => channel.push(request),
+            Self::Driven(channel) => channel.push(now, request),
+        }
     }
 
     /// The oldest finished read or awaited write.
@@ -107,7 +166,10 @@ impl Channel {
     /// Whether answers that nobody takes hold the channel up, so that every cycle must be looked at.
     #[inline]
     pub fn return_full(&self) -> bool {
-        each!(self, channel => channel.return_full())
+        match self {
+            Self::GpgpuSim(channel) => channel.return_full(),
+            Self::Driven(_) => false,
+        }
     }
 
     /// One command clock. Returns a write-back that finished.

@@ -8,7 +8,7 @@ mod bank;
 mod channel;
 mod choice;
 pub mod control;
-mod latency;
+mod driven;
 pub mod mapping;
 mod scheduler;
 pub mod standard;
@@ -18,4 +18,4 @@ mod timing;
 
 pub use channel::{Channel as GpgpuSimChannel, DramCounters, Request, RequestKind};
 pub use choice::Channel;
-pub use latency::Latencies;
+pub use driven::DrivenChannel;

@@ -22,6 +22,7 @@ fn hbm2() -> Dram {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing: DramTiming {
             tCCD: 1,
             tCCDL: 2,

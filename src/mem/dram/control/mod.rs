@@ -20,8 +20,8 @@ mod timers;
 use std::collections::VecDeque;
 
 use crate::base::Cycle;
+use crate::stats::Latencies;
 
-use super::Latencies;
 use super::standard::{Command, CommandBus, Standard, Timing};
 use queue::{Entry, Queue};
 use timers::Timers;

@@ -29,7 +29,7 @@ proptest! {
     #[test]
     fn cycles_in_which_nothing_happens_may_be_left_out(
         device in 0..STANDARDS.len(),
-        kind in 0..4usize,
+        kind in 0..6usize,
         refresh: bool,
         load in prop::collection::vec((0u64..30, 0u8..64, 0u32..3, 0u32..4, prop::bool::weighted(0.4)), 1..200),
     ) {
@@ -38,6 +38,8 @@ proptest! {
             Policy::RAMULATOR2,
             Policy::RAMULATOR1,
             Policy { page: Page::Closed, ..Policy::RAMULATOR2 },
+            Policy { age_cap: Some(60), ..Policy::RAMULATOR2 },
+            Policy { age_cap: Some(20), page: Page::Closed, ..Policy::RAMULATOR1 },
             Policy { order: Order::Fcfs, write_queue: 4, read_queue: 3, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 },
         ][kind];
         let policy = Policy { refresh, ..base };

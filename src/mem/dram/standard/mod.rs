@@ -4,6 +4,7 @@
 //! for every standard, and [`check`](Standard::check) refuses values that no device can have. No other code looks at names.
 
 mod check;
+mod clock;
 mod ddr4;
 mod gddr5;
 mod gddr6;
