@@ -74,9 +74,10 @@ fn senders_use_every_credit_and_none_that_they_do_not_have() {
 
 #[test]
 fn machines_of_any_kind_lose_nothing() {
-    let (mut runs, mut written_back) = (0, 0);
+    let (mut runs, mut written_back, mut driven) = (0, 0, 0);
     for case in (0..100).filter_map(any::case) {
         runs += 1;
+        driven += u32::from(case.machine.mem.dram.control.is_some());
         let result = observed(&case, RunOptions::default());
         assert_eq!(result.outcome.ended_by, EndedBy::Completed, "{}", case.name);
         // Nobody waits for a line that an L1 writes back, the end of the run included.
@@ -96,7 +97,7 @@ fn machines_of_any_kind_lose_nothing() {
             counts::traffic(&case.name, &case.machine, &result, &record);
         }
     }
-    assert!(runs >= 40 && written_back >= 15, "{runs} machines, {written_back} of them with write-backs");
+    assert!(runs >= 40 && written_back >= 15 && driven >= 10, "{runs} machines, {written_back} with write-backs, {driven} with commands");
 }
 
 #[test]

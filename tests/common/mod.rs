@@ -64,11 +64,15 @@ pub(crate) fn cases() -> Vec<Case> {
     let gemm = built_in("gemm_tiled", &[("n", "256"), ("k", "32")]);
     let gather = built_in("gather", &[("cta_count", "48"), ("table", "65536"), ("rounds", "3")]);
     let reduce = built_in("reduce", &[("cta_count", "64")]);
+    let commands = [("mem.dram.controller", "standard"), ("gpu.dispatch.launch_latency", "3000")];
+    let hbm2 = machine("v100", &commands);
+    let random = built_in("gather", &[("cta_count", "160"), ("table", "4194304"), ("rounds", "2")]);
     let mut all = vec![
         case("gemm_tiled", &tiny, &gemm, None),
         case("gather", &m2090, &gather, None),
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
+        case("gather over commands and refreshes", &hbm2, &random, None),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

@@ -66,6 +66,28 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         4 => built_in("divergent", &[("cta_count", "8")]),
         _ => built_in("reduce", &[("cta_count", "12")]),
     };
+    // A stream of its own, so that the machines are otherwise those that the seed gives without this choice.
+    let mut rng = Rng::keyed(seed, &[1]);
+    if rng.below(3) == 0 {
+        overrides.retain(|setting| setting.key() != "mem.dram.queue");
+        for (key, choices) in [
+            ("mem.dram.controller", &["standard"][..]),
+            ("mem.dram.standard", &["machine", "machine", "hbm2-2000"]),
+            ("mem.dram.page", &["open", "closed"]),
+            ("mem.dram.read_queue", &["4", "9", "64"]),
+            ("mem.dram.write_queue", &["4", "7", "64"]),
+            ("mem.dram.drain_high", &["80 %", "50 %"]),
+            ("mem.dram.row_hit_cap", &["0", "4"]),
+            ("mem.dram.age_cap", &["0", "50", "400"]),
+            ("mem.dram.refresh", &["true", "false"]),
+            ("mem.dram.timing.tREFI", &["900"]),
+            ("mem.dram.timing.tRFC", &["80"]),
+        ] {
+            overrides.push(Override::new(key, choices[rng.below(choices.len() as u64) as usize]));
+        }
+        let named = overrides.iter().any(|setting| format!("{setting:?}").contains("hbm2"));
+        overrides.retain(|setting| !(named && setting.key().contains(".timing.t")));
+    }
     let machine = Machine::load("tiny", &overrides).ok()?.machine;
     Some(Case { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
 }
