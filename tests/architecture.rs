@@ -14,10 +14,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("protocol", &["base"]),
     ("stats", &["base"]),
-    // Tables of devices and address fields are data: machines name and check them. They know no models.
-    ("config", &["base", "protocol::AddressMap", "protocol::PartitionHash", "mem::dram::standard", "mem::dram::mapping"]),
+    ("device", &["base"]),
+    ("config", &["base", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
     ("frontend", &["base", "config", "sync"]),
-    ("mem", &["base", "protocol", "stats", "config"]),
+    ("mem", &["base", "device", "protocol", "stats", "config"]),
     ("noc", &["base", "protocol", "stats", "config"]),
     ("gpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),
     ("cpu", &["base", "protocol", "stats", "config", "frontend", "mem::cache"]),

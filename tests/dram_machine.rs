@@ -1,22 +1,37 @@
 //! Whole machines over command-level DRAM controllers: every command is legal, nothing is lost, and what a policy costs
 //! points the right way.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Case, built_in, machine};
+use warpshard::config::{Machine, Override};
 use warpshard::engine::{RunOptions, RunResult, simulate};
 use warpshard::frontend::Workload;
-use warpshard::frontend::model::Model;
+use warpshard::frontend::model::{Model, builtin};
 use warpshard::mem::dram::control::Issued;
-use warpshard::mem::dram::standard::{Command, Standard};
+use warpshard::mem::dram::standard::Command;
 use warpshard::rig::audit::audit;
 
 const COMMANDS: (&str, &str) = ("mem.dram.controller", "standard");
 
+struct Case {
+    name: String,
+    machine: Machine,
+    workload: Arc<Workload>,
+}
+
+fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
+    let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
+    Machine::load(name, &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+}
+
+fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Arc::new(builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
+}
+
 fn run(case: &Case, log: bool) -> RunResult {
-    simulate(&case.machine, &case.workload, RunOptions { log, ..RunOptions::default() }).unwrap_or_else(|error| panic!("{}: {error}", case.name))
+    simulate(&case.machine, &case.workload, RunOptions { log, ..RunOptions::default() })
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name))
 }
 
 fn sum(result: &RunResult, kind: &str, name: &str) -> u64 {
@@ -28,7 +43,7 @@ fn sum(result: &RunResult, kind: &str, name: &str) -> u64 {
 fn cases() -> Vec<Case> {
     let short = ("gpu.dispatch.launch_latency", "6000");
     let gather = ("gather", &[("cta_count", "48"), ("table", "1048576"), ("rounds", "3")][..]);
-    let stream = ("stream", &[("cta_count", "24"), ("iterations", "4")][..]);
+    let stream = ("stream", &[("cta_count", "48"), ("iterations", "16")][..]);
     let own = [("mem.dram.timing.tREFI", "1500"), ("mem.dram.timing.tRFC", "100"), ("mem.dram.timing.tFAW", "14")];
     let closed = [("mem.dram.page", "closed"), ("mem.dram.write_queue", "8"), ("mem.dram.drain_low", "40 %")];
     let capped = [("mem.dram.row_hit_cap", "4"), ("mem.dram.age_cap", "300"), ("mem.dram.read_queue", "8")];
@@ -49,7 +64,6 @@ fn cases() -> Vec<Case> {
                 name: format!("{workload} on {name} with {overrides:?}"),
                 machine: machine(name, &overrides),
                 workload: built_in(workload, parameters),
-                policy: None,
             }
         })
         .collect()
@@ -57,9 +71,10 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn every_command_of_a_whole_machine_is_legal_and_counted() {
+    let mut written = 0;
     for case in cases() {
         let result = run(&case, true);
-        let standard = Standard::of(&case.machine.mem, case.machine.clocks.dram).unwrap();
+        let standard = case.machine.mem.device(case.machine.clocks.dram).unwrap().unwrap();
         let count = |of: fn(Command) -> bool| -> u64 {
             result.dram_commands.iter().flatten().filter(|issued: &&Issued| of(issued.command)).count() as u64
         };
@@ -69,8 +84,9 @@ fn every_command_of_a_whole_machine_is_legal_and_counted() {
         let reads = count(|command| matches!(command, Command::Read | Command::ReadPrecharge));
         let writes = count(|command| matches!(command, Command::Write | Command::WritePrecharge));
         let closing = count(|command| matches!(command, Command::ReadPrecharge | Command::WritePrecharge));
-        let all = [reads, writes, closing].map(|number| number > 0);
-        assert_eq!(all, [true, true, case.name.contains("closed")], "{}: reads, writes, commands that close their row", case.name);
+        written += writes;
+        let some = [reads, closing].map(|number| number > 0);
+        assert_eq!(some, [true, case.name.contains("closed")], "{}: reads, commands that close their row", case.name);
         for (name, number) in [
             ("reads", reads),
             ("writes", writes),
@@ -95,13 +111,14 @@ fn every_command_of_a_whole_machine_is_legal_and_counted() {
         let refreshed = sum(&result, "dram", "refreshes");
         assert!(refreshed <= due && refreshed + parts >= due && refreshed > 0, "{}: {refreshed} refreshes of {due}", case.name);
     }
+    assert!(written > 0, "no case writes");
 }
 
 /// Core cycles of a workload on a machine with commands and these settings.
 fn cycles(name: &str, workload: &Arc<Workload>, overrides: &[(&str, &str)]) -> u64 {
     let overrides = [&[COMMANDS, ("gpu.dispatch.launch_latency", "100")], overrides].concat();
     let machine = machine(name, &overrides);
-    let case = Case { name: format!("{} on {name} with {overrides:?}", workload.name), machine, workload: Arc::clone(workload), policy: None };
+    let case = Case { name: format!("{} on {name} with {overrides:?}", workload.name), machine, workload: Arc::clone(workload) };
     run(&case, false).outcome.cycles
 }
 

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use crate::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::dram::{DramControl, DramPage, OwnTiming};
 use crate::config::machine::*;
-use crate::stats::Latencies;
 use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route, Warm};
+use crate::stats::Latencies;
 
 use super::dram::DramCounters;
 use super::dram::control::BankCounters;

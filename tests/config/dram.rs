@@ -56,7 +56,7 @@ fn every_device_of_the_test_stand_can_be_chosen() {
         let clock = format!("clocks.dram={}", device.grade());
         let named = format!("mem.dram.standard={}", device.name);
         let machine = load("v100", &[STANDARD, &named, &clock]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(Standard::of(&machine.mem, machine.clocks.dram).as_ref(), Ok(*device));
+        assert_eq!(machine.mem.device(machine.clocks.dram).unwrap().as_ref(), Some(*device));
         let (bytes, per_clock) = machine.mem.dram.burst();
         assert_eq!((bytes, per_clock), (device.organisation.burst_bytes.into(), device.peak_per_clock()));
     }

@@ -4,8 +4,7 @@ use super::super::dram::DramControl;
 use super::super::machine::{Dram, Machine};
 use super::Checker;
 use crate::base::Frequency;
-use crate::mem::dram::mapping::Mapping;
-use crate::mem::dram::standard::Standard;
+use crate::device::mapping::Mapping;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let dram = &machine.mem.dram;
@@ -103,8 +102,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
     if clock == Frequency(0) {
         return false;
     }
-    let device = Standard::of(mem, clock);
-    let problem = device.err().map(|error| error.problem);
+    let problem = mem.device(clock).err().map(|error| error.problem);
     checker.require(
         problem.is_none(),
         &["mem.dram.standard"],
@@ -115,7 +113,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
 }
 
 fn mapping(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) {
-    let Ok(standard) = Standard::of(&machine.mem, machine.clocks.dram) else { return };
+    let Ok(Some(standard)) = machine.mem.device(machine.clocks.dram) else { return };
     let o = &standard.organisation;
     let problem = Mapping::parse(&control.mapping, o, 1).err();
     checker.require(

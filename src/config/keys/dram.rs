@@ -5,7 +5,7 @@ use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
 use super::choices::Words;
 use super::{Field, Key, key};
-use crate::mem::dram::standard::{STANDARDS, Standard};
+use crate::device::standard::{STANDARDS, Standard};
 
 const CONTROLLER: &str = "mem.dram.controller";
 const STANDARD: &str = "mem.dram.standard";

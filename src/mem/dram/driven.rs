@@ -10,15 +10,14 @@
 use std::collections::VecDeque;
 
 use crate::base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYTES};
+use crate::config::dram::{DramControl, DramPage};
 use crate::config::machine::{DramScheduler, Mem};
 use crate::protocol::AddressMap;
 use crate::stats::Latencies;
 
 use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Order, Page, Policy};
 use super::mapping::{Mapping, Place};
-use super::standard::Standard;
 use super::{Request, RequestKind};
-use crate::config::dram::{DramControl, DramPage};
 
 /// A channel with a command-level controller.
 #[derive(Clone, Debug)]
@@ -74,7 +73,8 @@ impl DrivenChannel {
     /// refuse.
     pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
         let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
-        let standard = Standard::of(mem, clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
+        let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
+        let Some(standard) = device else { panic!("{partition} has no device") };
         let mapping = Mapping::parse(&control.mapping, &standard.organisation, 1).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let queue = control.read_queue + control.write_queue;
         // A place in DRAM is given back with its answer, so that this many requests are under way at once.

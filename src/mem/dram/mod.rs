@@ -9,13 +9,12 @@ mod channel;
 mod choice;
 pub mod control;
 mod driven;
-pub mod mapping;
 mod scheduler;
-pub mod standard;
 #[cfg(test)]
 mod tests;
 mod timing;
 
+pub use crate::device::{mapping, standard};
 pub use channel::{Channel as GpgpuSimChannel, DramCounters, Request, RequestKind};
 pub use choice::Channel;
 pub use driven::DrivenChannel;

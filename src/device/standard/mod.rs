@@ -12,6 +12,7 @@ mod hbm2;
 mod rules;
 
 pub use check::StandardError;
+pub use clock::period_ps;
 pub use rules::{Command, Rule, Scope};
 
 /// How many of each part a channel has.

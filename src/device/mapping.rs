@@ -199,7 +199,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::mem::dram::standard::Standard;
+    use crate::device::standard::Standard;
 
     fn mapping(text: &str, standard: &str, channels: u32) -> Result<Mapping, MappingError> {
         Mapping::parse(text, &Standard::named(standard).unwrap().organisation, channels)

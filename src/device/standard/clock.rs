@@ -1,29 +1,21 @@
-//! A device at a machine's clock, and a machine's own timing table as a device.
+//! A device at another clock than its speed grade's.
 //!
 //! A data sheet gives most spans in time; at a slower clock they take fewer cycles, rounded up. Bursts, distances on one bus
 //! and the clocks of a command are counted in clocks whatever their length. A device never runs faster than its grade.
 
 use crate::base::Frequency;
-use crate::config::machine::Mem;
 
-use super::{CommandBus, Organisation, Standard, StandardError, Timing};
+use super::{Standard, StandardError, Timing};
 
 /// Picoseconds times kilohertz that make a cycle.
 const CYCLE: u64 = 1_000_000_000;
 
-impl Standard {
-    /// The device that a memory's command-level controller drives, at the machine's command clock.
-    ///
-    /// # Errors
-    /// When the device is slower than that, or the machine's own table is no device; see [`Standard::check`].
-    ///
-    /// # Panics
-    /// When the memory has no command-level controller.
-    pub fn of(mem: &Mem, clock: Frequency) -> Result<Self, StandardError> {
-        let Some(control) = &mem.dram.control else { panic!("a machine with GPGPU-Sim's DRAM channel is asked for its device") };
-        control.standard.map_or_else(|| own(mem, clock), |standard| standard.at(clock))
-    }
+/// Picoseconds of a clock's cycle, rounded up.
+pub fn period_ps(clock: Frequency) -> u32 {
+    CYCLE.div_ceil(clock.0.max(1)) as u32
+}
 
+impl Standard {
     /// The fastest command clock of the device.
     pub fn fastest(&self) -> Frequency {
         // A period rounded to a picosecond stands for every clock that rounds to it.
@@ -70,8 +62,7 @@ impl Standard {
             tREFI: (u64::from(t.tREFI) * grade / CYCLE) as u32,
             ..t
         };
-        let clock_ps = CYCLE.div_ceil(clock.0) as u32;
-        let scaled = Self { clock_ps, timing, ..self.clone() };
+        let scaled = Self { clock_ps: period_ps(clock), timing, ..self.clone() };
         scaled.check().map(|()| scaled)
     }
 
@@ -79,62 +70,6 @@ impl Standard {
     pub fn grade(&self) -> Frequency {
         Frequency((CYCLE / u64::from(self.clock_ps) + 500) / 1000 * 1000)
     }
-}
-
-/// The machine's own widths and timing as a device.
-///
-/// What GPGPU-Sim derives (`dram.cc`: an activate to a write is earlier by the write latency, a read to a write leaves two
-/// clocks on the bus) is derived here too.
-fn own(mem: &Mem, clock: Frequency) -> Result<Standard, StandardError> {
-    let dram = &mem.dram;
-    let t = &dram.timing;
-    let more = dram.control.as_ref().map(|control| control.own).unwrap_or_default();
-    let burst_bytes = dram.bus_bytes * dram.burst;
-    let burst = (dram.burst / dram.beats_per_clock.max(1)).max(1);
-    let count = |mask: u64| 1u32 << mask.count_ones().min(31);
-    let groups = dram.bank_groups.max(1);
-    let same_group = t.tCCDL.max(t.tCCD).max(burst);
-    let standard = Standard {
-        name: "machine",
-        summary: "the machine's own widths and timing",
-        source: "mem.dram and mem.dram.timing of the machine",
-        clock_ps: CYCLE.div_ceil(clock.0.max(1)) as u32,
-        organisation: Organisation {
-            pseudo_channels: 1,
-            bank_groups: groups,
-            banks: dram.banks / groups,
-            rows: count(mem.map.row_mask),
-            columns: (count(mem.map.column_mask) / burst_bytes.max(1)).max(1),
-            burst_bytes,
-        },
-        bus: if dram.dual_command_bus { CommandBus::Split } else { CommandBus::Shared },
-        timing: Timing {
-            tBL: burst,
-            tCL: t.tCL,
-            tCWL: t.tWL,
-            tRCDRD: t.tRCD,
-            tRCDWR: t.tRCD.saturating_sub(t.tWL + 1).max(1),
-            tRP: t.tRP,
-            tRAS: t.tRAS,
-            tRC: t.tRC,
-            tCCDS: t.tCCD,
-            tCCDL: same_group,
-            tRRDS: t.tRRD,
-            tRRDL: t.tRRD,
-            tFAW: more.four_activates,
-            t32AW: 0,
-            tPPD: 0,
-            tRTP: t.tRTPL,
-            tWR: t.tWR,
-            tWTRS: t.tCDLR,
-            tWTRL: t.tCDLR,
-            tRTW: (t.tCL + burst + 2).saturating_sub(t.tWL),
-            tRFC: more.refresh_cycle,
-            tREFI: more.refresh_interval,
-            activate_clocks: 1,
-        },
-    };
-    standard.check().map(|()| standard)
 }
 
 #[cfg(test)]
