@@ -73,6 +73,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
         case("gather over commands and refreshes", &hbm2, &random, None),
+        case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
+        case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");
