@@ -23,6 +23,15 @@ fn play(controller: &mut Controller, load: &[(u64, Access)], every: bool) -> Vec
     done
 }
 
+#[test]
+fn a_first_request_finds_the_direction_that_an_idle_controller_has() {
+    let policy = Policy { write_queue: 4, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 };
+    let access = |bank: u8, write: bool| Access { bank, row: 2, column: 3, write, token: u32::from(write) };
+    let load = [(7, access(3, false)), (7, access(9, true))];
+    let (mut every, mut jumping) = (Controller::new(STANDARDS[0], policy), Controller::new(STANDARDS[0], policy));
+    assert_eq!(play(&mut every, &load, true), play(&mut jumping, &load, false));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
