@@ -3,9 +3,11 @@
 //! Each output grants one request, in turn; each input accepts one grant, in turn; both pointers move behind what was
 //! accepted. The switch is allocated first and changes nothing but pointers, so that both allocators see the state at the
 //! beginning of a round; what the VC allocator grants is handed over at once, as nobody else in the round looks at it.
+//! At the switch, an input has one request per output: of its channels the one whose turn it is, a speculative one last.
+//! An output therefore looks for the next input, and only an input that accepts asks which of its channels goes.
 
 use super::bits::{Bits, cyclic};
-use super::router::{Routers, State};
+use super::router::{Router, Shape, State};
 
 /// What the allocators of one router granted, and their working memory.
 #[derive(Clone, Debug)]
@@ -13,212 +15,148 @@ pub(super) struct Round<const W: usize> {
     /// Whether an output virtual channel was granted.
     pub(super) took_vcs: bool,
     /// Input channels that may send a flit through the switch.
-    pub(super) switch_grants: Vec<u16>,
-    /// Virtual channels of one output that were granted to a channel.
-    offers: Vec<(u16, u16)>,
-    /// The virtual channel with which an input asks for an output, [`SPECULATIVE`] added.
-    chosen: Box<[u8]>,
-    /// Outputs that an input asks for, and inputs that ask for an output.
-    by_input: Box<[Bits<W>]>,
-    by_output: Box<[Bits<W>]>,
-    granted: Box<[Bits<W>]>,
-    asked: Bits<W>,
-    asking: Bits<W>,
+    pub(super) granted: Bits<W>,
     /// Requests that the switch refused in this round.
     pub(super) refused: u32,
+    /// Virtual channels of one output that were granted to a channel.
+    offers: [(u16, u16); 16],
+    /// The output that an input accepts.
+    accepted: Box<[u16]>,
 }
-
-const SPECULATIVE: u8 = 0x80;
 
 impl<const W: usize> Round<W> {
     pub(super) fn new(ports: usize) -> Self {
-        Self {
-            took_vcs: false,
-            switch_grants: Vec::with_capacity(ports),
-            offers: Vec::with_capacity(16),
-            chosen: vec![0; ports * ports].into(),
-            by_input: vec![Bits::EMPTY; ports].into(),
-            by_output: vec![Bits::EMPTY; ports].into(),
-            granted: vec![Bits::EMPTY; ports].into(),
-            asked: Bits::EMPTY,
-            asking: Bits::EMPTY,
-            refused: 0,
-        }
+        Self { took_vcs: false, granted: Bits::EMPTY, refused: 0, offers: [(0, 0); 16], accepted: vec![0; ports].into() }
     }
 
     /// Allocates output virtual channels to the packets that wait for one, and hands them over.
-    pub(super) fn allocate_vcs(&mut self, routers: &mut Routers<W>, router: usize) {
+    #[inline]
+    pub(super) fn allocate_vcs(&mut self, router: &mut Router<W>, shape: &Shape<W>) {
         self.took_vcs = false;
-        for out in routers.all[router].wanted.iter() {
-            let port = &routers.output_ports[router * routers.ports + out];
+        for out in router.wanted.iter() {
+            let port = &router.ports[out];
             let (free, want) = (port.free, port.want);
             if free == 0 {
                 continue;
             }
             if let Some(channel) = want.single() {
                 // Whoever is alone is granted every virtual channel that it may use.
-                let offer = free & routers.allowed[usize::from(routers.vc_of[channel])];
+                let offer = free & shape.allowed(channel);
                 if offer != 0 {
-                    self.accept_vc(routers, router, channel, out, offer);
+                    self.accept_vc(router, shape, channel, out, offer);
                 }
                 continue;
             }
-            self.offers.clear();
-            let mut left = free;
+            let (mut left, mut offers) = (free, 0);
             while left != 0 {
                 let vc = left.trailing_zeros() as usize;
                 left &= left - 1;
-                let turn = routers.outputs[router * routers.channels + out * routers.vcs + vc].grant;
-                let Some(channel) = want.and(&routers.sources[vc]).next_from(usize::from(turn)) else { continue };
-                match self.offers.iter_mut().find(|offer| usize::from(offer.0) == channel) {
+                let turn = router.channels[shape.first(out) | vc].output.grant;
+                let Some(channel) = want.and(&shape.sources[vc & 15]).next_from(usize::from(turn)) else { continue };
+                match self.offers[..offers].iter_mut().find(|offer| usize::from(offer.0) == channel) {
                     Some(offer) => offer.1 |= 1 << vc,
-                    None => self.offers.push((channel as u16, 1 << vc)),
+                    None => {
+                        self.offers[offers] = (channel as u16, 1 << vc);
+                        offers += 1;
+                    }
                 }
             }
-            for i in 0..self.offers.len() {
+            for i in 0..offers {
                 let (channel, offer) = self.offers[i];
-                self.accept_vc(routers, router, usize::from(channel), out, offer);
+                self.accept_vc(router, shape, usize::from(channel), out, offer);
             }
         }
     }
 
     #[inline]
-    fn accept_vc(&mut self, routers: &mut Routers<W>, router: usize, channel: usize, out: usize, offer: u16) {
-        let (base, first) = (router * routers.channels, out * routers.vcs);
-        let input = &mut routers.inputs[base + channel];
+    fn accept_vc(&mut self, router: &mut Router<W>, shape: &Shape<W>, channel: usize, out: usize, offer: u16) {
+        let first = shape.first(out);
+        let input = &mut router.channels[channel].input;
         debug_assert!(input.state == State::Waiting && input.len > 0);
         let from = usize::from(input.accept).wrapping_sub(first);
-        let vc = cyclic(offer, if from < routers.vcs { from } else { 0 });
-        input.accept = wrapped(first + vc + 1, routers.channels);
+        let vc = cyclic(offer, if from < shape.vcs { from } else { 0 });
+        let to = first | vc;
+        input.accept = (to + 1) as u16;
         input.state = State::Active;
-        input.out_vc = vc as u8;
-        let output = &mut routers.outputs[base + first + vc];
-        output.grant = wrapped(channel + 1, routers.channels);
+        input.to = to as u16;
+        let output = &mut router.channels[to].output;
+        output.grant = Shape::<W>::after(channel + 1, shape.channels);
         output.owner = channel as u16;
-        let state = &mut routers.all[router];
-        if output.credits > 0 {
-            state.ready.set(channel);
-        }
-        let port = &mut routers.output_ports[router * routers.ports + out];
+        let credited = output.credits > 0;
+        let port = &mut router.ports[out];
         port.free &= !(1 << vc);
         port.want.clear(channel);
         if port.want.is_empty() {
-            state.wanted.clear(out);
+            router.wanted.clear(out);
+        }
+        if credited {
+            port.ready.set(channel);
+            router.asked.set(out);
         }
         self.took_vcs = true;
     }
 
     /// Allocates the switch. With speculation, packets that wait for a virtual channel ask too, behind those of their input.
-    pub(super) fn allocate_switch(&mut self, routers: &mut Routers<W>, router: usize, speculative: bool) {
-        self.switch_grants.clear();
-        self.refused = 0;
-        let ready = routers.all[router].ready;
-        let speculates = speculative && !routers.all[router].wanted.is_empty();
-        if !speculates && self.grant_apart(routers, router, ready) {
-            return;
-        }
-        let mut requests = 0;
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            self.ask(routers, router, channel, out, 0);
-            requests += 1;
-        }
-        if speculates {
-            requests += self.speculate(routers, router);
-        }
-        self.match_requests(routers, router);
-        self.refused = requests - self.switch_grants.len() as u32;
-    }
-
-    /// Grants all requests if no two of them share an input or an output, as is usual below saturation.
     #[inline]
-    fn grant_apart(&mut self, routers: &mut Routers<W>, router: usize, ready: Bits<W>) -> bool {
-        let (mut inputs, mut outputs) = (Bits::<W>::EMPTY, Bits::<W>::EMPTY);
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            let input = usize::from(routers.port_of[channel]);
-            if inputs.has(input) || outputs.has(out) {
-                return false;
+    pub(super) fn allocate_switch(&mut self, router: &mut Router<W>, shape: &Shape<W>, speculative: bool) {
+        self.granted = Bits::EMPTY;
+        let outputs = if speculative { router.asked.or(&router.wanted) } else { router.asked };
+        let (mut requests, mut inputs) = (0, Bits::<W>::EMPTY);
+        for out in outputs.iter() {
+            let port = &router.ports[out];
+            let mut asking = port.ready;
+            requests += asking.count();
+            if speculative {
+                // An input asks once per output and channel; what waits is not active, so no channel counts twice.
+                let hopeful = Self::hopeful(router, shape, out);
+                requests += hopeful.count();
+                asking = asking.or(&hopeful);
             }
-            inputs.set(input);
-            outputs.set(out);
-        }
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            self.grant_switch(routers, router, usize::from(routers.port_of[channel]), out, routers.vc_of[channel]);
-        }
-        true
-    }
-
-    /// Requests of packets that may get a virtual channel with a credit in this round.
-    fn speculate(&mut self, routers: &Routers<W>, router: usize) -> u32 {
-        let mut requests = 0;
-        for out in routers.all[router].wanted.iter() {
-            let port = &routers.output_ports[router * routers.ports + out];
-            for channel in port.want.iter() {
-                if port.free & port.credited & routers.allowed[usize::from(routers.vc_of[channel])] != 0 {
-                    self.ask(routers, router, channel, out, SPECULATIVE);
-                    requests += 1;
+            let Some(channel) = asking.next_from(usize::from(port.grant)) else { continue };
+            let input = shape.port(channel);
+            if inputs.has(input) {
+                let from = usize::from(router.ports[input].accept);
+                let distance = |out: usize| if out >= from { out - from } else { out + shape.ports - from };
+                if distance(out) > distance(usize::from(self.accepted[input])) {
+                    continue;
                 }
             }
+            inputs.set(input);
+            self.accepted[input] = out as u16;
         }
-        requests
+        let mut grants = 0;
+        for input in inputs.iter() {
+            let out = usize::from(self.accepted[input]);
+            let mut mine = shape.of_port(&router.ports[out].ready, input);
+            if speculative && mine == 0 {
+                mine = shape.of_port(&Self::hopeful(router, shape, out), input);
+            }
+            let port = &mut router.ports[input];
+            let vc = cyclic(mine, usize::from(port.turn));
+            port.accept = Shape::<W>::after(out + 1, shape.ports);
+            port.turn = Shape::<W>::after(vc + 1, shape.vcs);
+            router.ports[out].grant = Shape::<W>::after(shape.first(input + 1), shape.channels);
+            self.granted.set(shape.first(input) | vc);
+            grants += 1;
+        }
+        self.refused = requests - grants;
     }
 
-    /// Enters a request, unless one of the same input for the same output comes before it.
+    /// Channels that may get a virtual channel of `out` with a credit in this round.
     #[inline]
-    fn ask(&mut self, routers: &Routers<W>, router: usize, channel: usize, out: usize, speculative: u8) {
-        let (input, vc) = (usize::from(routers.port_of[channel]), routers.vc_of[channel]);
-        let chosen = &mut self.chosen[input * routers.ports + out];
-        if !self.by_input[input].has(out) {
-            self.by_input[input].set(out);
-            self.by_output[out].set(input);
-            self.asking.set(input);
-            self.asked.set(out);
-        } else {
-            let turn = usize::from(routers.input_ports[router * routers.ports + input].turn);
-            let distance = |vc: u8| (usize::from(vc) + routers.vcs - turn) % routers.vcs;
-            let before = (speculative, distance(vc)) < (*chosen & SPECULATIVE, distance(*chosen & !SPECULATIVE));
-            if !before {
-                return;
-            }
+    fn hopeful(router: &Router<W>, shape: &Shape<W>, out: usize) -> Bits<W> {
+        let port = &router.ports[out];
+        let mut open = port.free & port.credited;
+        let mut from = Bits::EMPTY;
+        if port.want.is_empty() {
+            return from;
         }
-        *chosen = vc | speculative;
-    }
-
-    fn match_requests(&mut self, routers: &mut Routers<W>, router: usize) {
-        for out in self.asked.iter() {
-            let requests = std::mem::replace(&mut self.by_output[out], Bits::EMPTY);
-            let turn = routers.output_ports[router * routers.ports + out].grant;
-            if let Some(input) = requests.next_from(usize::from(turn)) {
-                self.granted[input].set(out);
-            }
+        while open != 0 {
+            let vc = open.trailing_zeros() as usize & 15;
+            // All virtual channels of a class have the same sources.
+            open &= !shape.allowed(vc);
+            from = from.or(&shape.sources[vc]);
         }
-        for input in self.asking.iter() {
-            self.by_input[input] = Bits::EMPTY;
-            let grants = std::mem::replace(&mut self.granted[input], Bits::EMPTY);
-            let turn = routers.input_ports[router * routers.ports + input].accept;
-            if let Some(out) = grants.next_from(usize::from(turn)) {
-                let vc = self.chosen[input * routers.ports + out] & !SPECULATIVE;
-                self.grant_switch(routers, router, input, out, vc);
-            }
-        }
-        (self.asked, self.asking) = (Bits::EMPTY, Bits::EMPTY);
+        port.want.and(&from)
     }
-
-    #[inline]
-    fn grant_switch(&mut self, routers: &mut Routers<W>, router: usize, input: usize, out: usize, vc: u8) {
-        let base = router * routers.ports;
-        let (vcs, ports) = (routers.vcs, routers.ports);
-        routers.output_ports[base + out].grant = wrapped(input + 1, ports);
-        let port = &mut routers.input_ports[base + input];
-        port.accept = wrapped(out + 1, ports);
-        port.turn = wrapped(usize::from(vc) + 1, vcs);
-        self.switch_grants.push((input * vcs + usize::from(vc)) as u16);
-    }
-}
-
-#[inline]
-fn wrapped(next: usize, size: usize) -> u16 {
-    if next == size { 0 } else { next as u16 }
 }

@@ -35,12 +35,32 @@ impl<const W: usize> Bits<W> {
     }
 
     #[inline]
+    pub(super) fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    #[inline]
     pub(super) fn and(&self, other: &Self) -> Self {
         let mut both = *self;
         for (word, other) in both.0.iter_mut().zip(&other.0) {
             *word &= other;
         }
         both
+    }
+
+    #[inline]
+    pub(super) fn or(&self, other: &Self) -> Self {
+        let mut either = *self;
+        for (word, other) in either.0.iter_mut().zip(&other.0) {
+            *word |= other;
+        }
+        either
+    }
+
+    /// The elements from `first` to `first + 15` as bits from 0 on; no 16 of them lie in two words.
+    #[inline]
+    pub(super) fn group(&self, first: usize) -> u16 {
+        (self.0[Self::word(first)] >> (first % 64)) as u16
     }
 
     /// The element of a set of exactly one.
@@ -62,6 +82,11 @@ impl<const W: usize> Bits<W> {
     /// The first element at or after `from`, wrapping: what a round-robin arbiter picks.
     #[inline]
     pub(super) fn next_from(&self, from: usize) -> Option<usize> {
+        if W == 1 {
+            let (all, above) = (self.0[0], self.0[0] & u64::MAX << (from % 64));
+            let word = if above != 0 { above } else { all };
+            return (word != 0).then(|| word.trailing_zeros() as usize);
+        }
         let (first, bit) = (Self::word(from), from % 64);
         let above = self.0[first] & u64::MAX << bit;
         if above != 0 {
@@ -89,6 +114,12 @@ impl<const W: usize> Iterator for Elements<W> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
+        if W == 1 {
+            let word = &mut self.left.0[0];
+            let first = *word;
+            *word &= first.wrapping_sub(1);
+            return (first != 0).then(|| first.trailing_zeros() as usize);
+        }
         while self.word < W {
             let word = &mut self.left.0[self.word];
             if *word != 0 {

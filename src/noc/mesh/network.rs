@@ -8,11 +8,12 @@
 use crate::base::Cycle;
 
 use super::allocator::Round;
+use super::bits::Bits;
 use super::interface::{Ejectors, Injectors, Lane};
 use super::packet::{Packet, Packets};
-use super::router::{Routers, State};
+use super::router::{Router, Shape, State};
 use super::spec::{NetworkSpec, Pipeline};
-use super::wheel::{Slot, Wheel};
+use super::wheel::{Flit, Place, Wheel};
 
 /// Who receives packets.
 pub trait Sink {
@@ -37,15 +38,20 @@ pub struct Activity {
 #[derive(Clone, Debug)]
 pub struct Network<const W: usize> {
     spec: NetworkSpec,
-    routers: Routers<W>,
+    shape: Shape<W>,
+    routers: Box<[Router<W>]>,
+    /// The port by which a packet leaves a router for a terminal.
     routes: Box<[u16]>,
     terminals: usize,
     lanes: Box<[Lane]>,
     packets: Packets,
     injectors: Injectors,
     ejectors: Ejectors,
-    wheel: Wheel,
-    arrived: Slot,
+    /// What is on the channels, and room for what arrives.
+    flits: Wheel<(Place, Flit)>,
+    credits: Wheel<Place>,
+    flits_arrived: Vec<(Place, Flit)>,
+    credits_arrived: Vec<Place>,
     awake: Box<[u64]>,
     round: Round<W>,
     activity: Activity,
@@ -62,23 +68,26 @@ impl<const W: usize> Network<W> {
         let terminals = spec.topology.terminals();
         let known = |lane: &Lane| usize::from(lane.terminal) < terminals && usize::from(lane.class) < spec.classes.len();
         assert!(lanes.iter().all(known), "a lane without a terminal or a class");
-        let routers = Routers::new(spec);
+        let shape = Shape::new(spec);
         let nodes = spec.topology.routers();
         let route = |index: usize| spec.topology.route(index / terminals, index % terminals) as u16;
         // A flit may wait for its channel behind all flits that the receiver has room for.
         let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
         let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
         Self {
-            round: Round::new(routers.ports),
-            routers,
+            round: Round::new(shape.ports),
+            routers: (0..nodes).map(|router| Router::new(spec, &shape, router)).collect(),
+            shape,
             routes: (0..nodes * terminals).map(route).collect(),
             terminals,
             lanes: lanes.into(),
             packets: Packets::default(),
             injectors: Injectors::new(spec, lanes),
             ejectors: Ejectors::new(spec),
-            wheel: Wheel::new(horizon),
-            arrived: Slot::default(),
+            flits: Wheel::new(horizon),
+            credits: Wheel::new(horizon),
+            flits_arrived: Vec::new(),
+            credits_arrived: Vec::new(),
             awake: vec![0; nodes.div_ceil(64)].into(),
             activity: Activity::default(),
             spec: spec.clone(),
@@ -121,16 +130,19 @@ impl<const W: usize> Network<W> {
     /// The first cycle at or after `now` in which anything happens, unless packets are offered or receivers wake.
     pub fn next_event(&self, now: Cycle) -> Cycle {
         let busy = self.awake.iter().any(|word| *word != 0) || self.injectors.is_awake() || self.ejectors.is_awake();
-        if busy { now } else { self.wheel.next(now) }
+        if busy { now } else { self.flits.next(now).min(self.credits.next(now)) }
     }
 
     /// Simulates cycle `now`. Cycles before [`Network::next_event`] may be left out.
     pub fn step<S: Sink>(&mut self, now: Cycle, sink: &mut S) {
-        if self.wheel.take(now, &mut self.arrived) {
+        if self.flits.take(now, &mut self.flits_arrived) {
             self.arrive(now, sink);
         }
-        self.injectors.inject(now, &mut self.packets, &mut self.wheel, sink);
-        self.ejectors.drain(now, &mut self.packets, &mut self.wheel, sink);
+        if self.credits.take(now, &mut self.credits_arrived) {
+            self.take_credits();
+        }
+        self.injectors.inject(now, &mut self.packets, &mut self.flits, sink);
+        self.ejectors.drain(now, &mut self.packets, &mut self.credits, sink);
         for word in 0..self.awake.len() {
             let mut left = self.awake[word];
             while left != 0 {
@@ -149,113 +161,101 @@ impl<const W: usize> Network<W> {
     }
 
     fn arrive<S: Sink>(&mut self, now: Cycle, sink: &mut S) {
-        for i in 0..self.arrived.flits.len() {
-            let (place, flit) = self.arrived.flits[i];
+        for &(place, flit) in &self.flits_arrived {
             let (node, channel) = (place.node(), place.channel());
             if place.is_terminal() {
-                self.ejectors.arrive(place, flit, now, &mut self.packets, &mut self.wheel, sink);
+                self.ejectors.arrive(place, flit, now, &mut self.packets, &mut self.credits, sink);
                 continue;
             }
             self.awake[node / 64] |= 1 << (node % 64);
-            if self.routers.push(node, channel, flit) {
+            let router = &mut self.routers[node];
+            if router.push(&self.shape, channel, flit) {
                 debug_assert!(flit.is_head(), "router {node}: a packet without a head at {now}");
-                self.begin(node, channel);
+                let dest = usize::from(self.packets.get(flit.packet()).dest);
+                router.begin(&self.shape, channel, usize::from(self.routes[node * self.terminals + dest]));
             }
         }
-        for i in 0..self.arrived.credits.len() {
-            let place = self.arrived.credits[i];
+        self.flits_arrived.clear();
+    }
+
+    fn take_credits(&mut self) {
+        for &place in &self.credits_arrived {
             let (node, channel) = (place.node(), place.channel());
             if place.is_terminal() {
                 self.injectors.credit(node, channel);
-            } else {
-                // A credit that nobody waits for changes nothing, except for those that speculate on it.
-                if self.routers.credit(node, channel) {
-                    self.awake[node / 64] |= 1 << (node % 64);
-                }
+            } else if self.routers[node].credit(&self.shape, channel) {
+                self.awake[node / 64] |= 1 << (node % 64);
             }
         }
-        self.arrived.flits.clear();
-        self.arrived.credits.clear();
-    }
-
-    /// The packet at the front of a channel begins its way through the router.
-    #[inline]
-    fn begin(&mut self, router: usize, channel: usize) {
-        let flit = self.routers.front(router * self.routers.channels + channel);
-        let dest = usize::from(self.packets.get(flit.packet()).dest);
-        self.routers.begin(router, channel, usize::from(self.routes[router * self.terminals + dest]));
+        self.credits_arrived.clear();
     }
 
     /// One round of a router's stages. Says whether the next round may do anything without an arrival.
-    fn round(&mut self, router: usize, now: Cycle, last: bool) -> bool {
+    fn round(&mut self, node: usize, now: Cycle, last: bool) -> bool {
         let speculative = self.spec.pipeline == Pipeline::Speculative;
-        self.round.allocate_switch(&mut self.routers, router, speculative);
+        let router = &mut self.routers[node];
+        self.round.allocate_switch(router, &self.shape, speculative);
         self.activity.refused += u64::from(self.round.refused);
-        self.round.allocate_vcs(&mut self.routers, router);
-        let routed = std::mem::replace(&mut self.routers.all[router].routing, super::bits::Bits::EMPTY);
+        self.round.allocate_vcs(router, &self.shape);
+        let routed = std::mem::replace(&mut router.routing, Bits::EMPTY);
         for channel in routed.iter() {
-            self.routers.wait(router, channel);
+            router.wait(&self.shape, channel);
         }
-        for i in 0..self.round.switch_grants.len() {
-            let channel = usize::from(self.round.switch_grants[i]);
-            self.traverse(router, channel, now, last);
+        let granted = self.round.granted;
+        for channel in granted.iter() {
+            self.traverse(node, channel, now, last);
         }
-        let left = &self.routers.all[router];
-        let done = left.ready.is_empty() && left.wanted.is_empty() && left.routing.is_empty();
-        let stuck = !self.round.took_vcs && self.round.switch_grants.is_empty() && routed.is_empty();
-        !done && !stuck
+        let stuck = !self.round.took_vcs && granted.is_empty() && routed.is_empty();
+        !stuck && !self.routers[node].is_quiet()
     }
 
     /// Sends the oldest flit of a channel through the switch, unless it had speculated and got no virtual channel or credit.
     #[inline]
-    fn traverse(&mut self, router: usize, channel: usize, now: Cycle, last: bool) {
-        let routers = &mut self.routers;
-        let index = router * routers.channels + channel;
-        let input = routers.inputs[index];
-        let (out, out_vc) = (usize::from(input.out), usize::from(input.out_vc));
-        let output = &mut routers.outputs[router * routers.channels + out * routers.vcs + out_vc];
+    fn traverse(&mut self, node: usize, channel: usize, now: Cycle, last: bool) {
+        let (router, shape) = (&mut self.routers[node], &self.shape);
+        let input = router.channels[channel].input;
+        let to = usize::from(input.to);
+        let (out, out_vc) = (shape.port(to), shape.vc(to));
+        let output = &mut router.channels[to].output;
         if input.state != State::Active || output.credits == 0 {
-            debug_assert!(self.spec.pipeline == Pipeline::Speculative, "router {router}: channel {channel} won without asking");
+            debug_assert!(self.spec.pipeline == Pipeline::Speculative, "router {node}: channel {channel} won without asking");
             return;
         }
         output.credits -= 1;
         let credits = output.credits;
-        let flit = routers.pop(index);
+        let flit = router.pop(shape, channel);
         self.activity.hops += 1;
 
-        let port = &mut routers.output_ports[router * routers.ports + out];
+        let (port, from) = (&mut router.ports[out], shape.port(channel));
         if credits == 0 {
             port.credited &= !(1 << out_vc);
         }
-        let hop = 1 + u64::from(self.spec.channel_latency);
+        let (down, up) = (port.peer.plus(out_vc), router.ports[from].peer.plus(shape.vc(channel)));
         // The switch is passed in the next round.
-        let mut sent = now.0 + u64::from(last);
+        let (mut sent, mut returned) = (now.0 + u64::from(last), now.0);
         if self.spec.speedup > 1 {
-            sent = sent.max(port.flit_free);
-            port.flit_free = sent + 1;
+            sent = sent.max(router.pace[out].flits);
+            router.pace[out].flits = sent + 1;
+            returned = returned.max(router.pace[from].credits);
+            router.pace[from].credits = returned + 1;
         }
-        self.wheel.flit(Cycle(sent + hop), port.down.plus(out_vc), flit);
-
-        let from = &mut routers.input_ports[router * routers.ports + usize::from(routers.port_of[channel])];
-        let mut returned = now.0;
-        if self.spec.speedup > 1 {
-            returned = returned.max(from.credit_free);
-            from.credit_free = returned + 1;
-        }
-        let delay = if from.up.is_terminal() { 0 } else { u64::from(self.spec.credit_delay) };
-        self.wheel.credit(Cycle(returned + hop + delay), from.up.plus(usize::from(routers.vc_of[channel])));
+        let hop = 1 + u64::from(self.spec.channel_latency);
+        self.flits.put(Cycle(sent + hop), (down, flit));
+        let delay = if up.is_terminal() { 0 } else { u64::from(self.spec.credit_delay) };
+        self.credits.put(Cycle(returned + hop + delay), up);
 
         let empty = input.len == 1;
         if flit.is_tail() {
-            port.free |= 1 << out_vc;
-            routers.all[router].ready.clear(channel);
-            routers.inputs[index].state = State::Idle;
+            router.ports[out].free |= 1 << out_vc;
+            router.clear_ready(out, channel);
+            router.channels[channel].input.state = State::Idle;
             if !empty {
-                self.begin(router, channel);
+                let dest = usize::from(self.packets.get(router.front(shape, channel).packet()).dest);
+                router.begin(shape, channel, usize::from(self.routes[node * self.terminals + dest]));
             }
         } else if empty || credits == 0 {
             self.activity.starved += u64::from(!empty);
-            routers.all[router].ready.clear(channel);
+            router.clear_ready(out, channel);
         }
     }
 }

@@ -72,6 +72,17 @@ impl NetworkSpec {
         self.topology.ports() * usize::from(self.vcs)
     }
 
+    /// Bits that name a virtual channel of a port.
+    pub(super) fn vc_bits(&self) -> u32 {
+        u32::from(self.vcs).next_power_of_two().trailing_zeros()
+    }
+
+    /// Numbers that a router's virtual channels take: those of a port begin at a multiple of a power of two. They have to
+    /// fit the sets of a [`Network`](super::Network).
+    pub fn channels(&self) -> usize {
+        self.topology.ports() << self.vc_bits()
+    }
+
     /// Says whether such a network can be built.
     ///
     /// # Errors

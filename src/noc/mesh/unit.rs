@@ -300,14 +300,16 @@ impl<const W: usize> MeshUnit<W> {
 /// One subnet of routers, a unit of the machine. The width of its routers' sets is chosen once, here.
 #[derive(Clone, Debug)]
 pub enum MeshNet {
-    /// At most 64 input virtual channels per router: meshes.
+    /// At most 64 numbers of virtual channels per router: meshes.
     Narrow(Box<MeshUnit<1>>),
     /// At most 192.
     Middle(Box<MeshUnit<3>>),
     /// At most 512.
     Wide(Box<MeshUnit<8>>),
     /// At most 1024.
-    Widest(Box<MeshUnit<16>>),
+    Wider(Box<MeshUnit<16>>),
+    /// At most 2048.
+    Widest(Box<MeshUnit<32>>),
 }
 
 macro_rules! each {
@@ -316,6 +318,7 @@ macro_rules! each {
             Self::Narrow($unit) => $result,
             Self::Middle($unit) => $result,
             Self::Wide($unit) => $result,
+            Self::Wider($unit) => $result,
             Self::Widest($unit) => $result,
         }
     };
@@ -330,10 +333,11 @@ impl MeshNet {
         let terminals = spec.network.topology.terminals();
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
         assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
-        match spec.network.input_vcs() {
+        match spec.network.channels() {
             0..=64 => Self::Narrow(Box::new(MeshUnit::new(direction, spec, ports))),
             65..=192 => Self::Middle(Box::new(MeshUnit::new(direction, spec, ports))),
             193..=512 => Self::Wide(Box::new(MeshUnit::new(direction, spec, ports))),
+            513..=1024 => Self::Wider(Box::new(MeshUnit::new(direction, spec, ports))),
             _ => Self::Widest(Box::new(MeshUnit::new(direction, spec, ports))),
         }
     }

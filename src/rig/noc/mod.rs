@@ -70,11 +70,12 @@ pub fn measure(setup: &Setup) -> Result<Measured, String> {
         return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned());
     }
     // The number of words that a router's virtual channels need is known to the compiler in the hot loops.
-    Ok(match setup.network.input_vcs() {
+    Ok(match setup.network.channels() {
         0..=64 => drive::<1>(setup, &sources),
         65..=192 => drive::<3>(setup, &sources),
         193..=512 => drive::<8>(setup, &sources),
-        _ => drive::<16>(setup, &sources),
+        513..=1024 => drive::<16>(setup, &sources),
+        _ => drive::<32>(setup, &sources),
     })
 }
 
