@@ -36,6 +36,10 @@ impl<const W: usize> Bits<W> {
 
     #[inline]
     pub(super) fn count(&self) -> u32 {
+        // Where the host counts bits in a dozen instructions, one is worth asking for.
+        if W == 1 && self.0[0].is_power_of_two() {
+            return 1;
+        }
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
@@ -67,7 +71,8 @@ impl<const W: usize> Bits<W> {
     #[inline]
     pub(super) fn single(&self) -> Option<usize> {
         if W == 1 {
-            return self.0[0].is_power_of_two().then(|| self.0[0].trailing_zeros() as usize);
+            let (all, rest) = (self.0[0], self.0[0] & self.0[0].wrapping_sub(1));
+            return if all != 0 && rest == 0 { Some(all.trailing_zeros() as usize) } else { None };
         }
         let mut found = None;
         for (i, word) in self.0.iter().enumerate().filter(|(_, word)| **word != 0) {
@@ -84,8 +89,10 @@ impl<const W: usize> Bits<W> {
     pub(super) fn next_from(&self, from: usize) -> Option<usize> {
         if W == 1 {
             let (all, above) = (self.0[0], self.0[0] & u64::MAX << (from % 64));
-            let word = if above != 0 { above } else { all };
-            return (word != 0).then(|| word.trailing_zeros() as usize);
+            if all == 0 {
+                return None;
+            }
+            return Some(if above != 0 { above } else { all }.trailing_zeros() as usize);
         }
         let (first, bit) = (Self::word(from), from % 64);
         let above = self.0[first] & u64::MAX << bit;
@@ -117,8 +124,11 @@ impl<const W: usize> Iterator for Elements<W> {
         if W == 1 {
             let word = &mut self.left.0[0];
             let first = *word;
-            *word &= first.wrapping_sub(1);
-            return (first != 0).then(|| first.trailing_zeros() as usize);
+            if first == 0 {
+                return None;
+            }
+            *word = first & (first - 1);
+            return Some(first.trailing_zeros() as usize);
         }
         while self.word < W {
             let word = &mut self.left.0[self.word];

@@ -64,7 +64,8 @@ pub(super) struct Injectors {
 }
 
 impl Injectors {
-    pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane]) -> Self {
+    /// The queues of `lanes`; a port of a router has room for `room` virtual channels.
+    pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane], room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let mut lane_of: Vec<u32> = (0..lanes.len() as u32).collect();
         lane_of.sort_by_key(|lane| lanes[*lane as usize].terminal);
@@ -79,7 +80,7 @@ impl Injectors {
             let last = lane_of.partition_point(|lane| usize::from(lanes[*lane as usize].terminal) <= terminal);
             let (router, port) = spec.topology.seat(terminal);
             let credited = (u32::MAX >> (32 - vcs)) as u16;
-            let place = Place::router(router, port << spec.vc_bits());
+            let place = Place::router(router, port * room);
             Injector { first: first as u32, lanes: (last - first) as u32, turn: 0, waiting: 0, busy: 0, credited, place }
         };
         Self {
@@ -200,11 +201,12 @@ pub(super) struct Ejectors {
 }
 
 impl Ejectors {
-    pub(super) fn new(spec: &NetworkSpec) -> Self {
+    /// Empty buffers; a port of a router has room for `room` virtual channels.
+    pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let place = |terminal| {
             let (router, port) = spec.topology.seat(terminal);
-            Place::router(router, port << spec.vc_bits())
+            Place::router(router, port * room)
         };
         Self {
             buffers: vec![VecDeque::new(); terminals * vcs].into(),

@@ -1,12 +1,13 @@
 //! Networks of input-queued virtual-channel routers with credits: 2-D meshes, and one router as a crossbar.
 //!
 //! `spec` says what a network is made of; `topology` wires it and knows the ways. `network` is the core that a unit and the
-//! stand-alone rig share; it works on flits that name packets by handle. `interface` holds the source queues and ejection
+//! stand-alone rig share; it works on flits that name packets by handle. `fabric` passes them through routers. `interface` holds the source queues and ejection
 //! buffers, `router` the state of the routers, `allocator` who gets which virtual channel and the switch, `wheel` what is on
 //! the channels, `unit` a subnet of the machine, `bits` the sets that the allocators work on.
 
 mod allocator;
 mod bits;
+mod fabric;
 mod interface;
 mod network;
 mod packet;
@@ -21,8 +22,9 @@ mod unit_tests;
 mod wheel;
 
 pub use interface::Lane;
-pub use network::{Activity, Network, Sink};
+pub use fabric::Activity;
+pub use network::{Network, Sink};
 pub use packet::Packet;
-pub use spec::{NetworkSpec, Pipeline, VcRange};
+pub use spec::{NetworkSpec, Pipeline, Size, VcRange};
 pub use topology::Topology;
 pub use unit::{MeshCounters, MeshNet, MeshUnit, SubnetSpec};

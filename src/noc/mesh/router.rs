@@ -1,7 +1,9 @@
 //! The state of a router: buffers and allocation of its virtual channels, and what the allocators know.
 //!
 //! An input virtual channel goes through `Idle`, `Routing` (four stages only), `Waiting` for an output virtual channel, and
-//! `Active`. A channel of a router is counted over its ports, each of which has a power of two of them: port << bits | vc.
+//! `Active`. A channel of a router is counted over its ports, each of which has room for a power of two of them: its number
+//! is that of the port times that power, plus that of the virtual channel. Channels and ports that a network does not have
+//! ask for nothing; an arbiter that points at one goes on to the next, so pointers need not know how many there are.
 //! Invariants: `wanted` holds the outputs whose `want` is not empty, `asked` those whose `ready` is not empty; `want` the
 //! channels that wait for a virtual channel of the output; `ready` the active channels towards it that have a flit and a
 //! credit; `free` the virtual channels that no packet holds, `credited` those with credits.
@@ -69,6 +71,8 @@ pub(super) struct Port<const W: usize> {
     pub(super) turn: u16,
 }
 
+const _: () = assert!(size_of::<Port<1>>() == 32);
+
 /// The first cycles in which a port's channels are free; only a switch that is faster than they are looks at them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
@@ -79,26 +83,20 @@ pub(super) struct Pace {
 /// What all routers of a network have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Shape<const W: usize> {
-    pub(super) pipeline: Pipeline,
-    pub(super) ports: usize,
-    /// Virtual channels of a port, and the bits of a channel's number that name one of them.
-    pub(super) vcs: usize,
-    pub(super) bits: u32,
-    /// All channels of a router: ports << bits.
-    pub(super) channels: usize,
-    /// Flits that a buffer holds, and the bits of a place in it.
+    pipeline: Pipeline,
+    /// Flits that a buffer holds, and the distance of buffers, a power of two.
     capacity: u16,
-    place_bits: u32,
+    stride: usize,
     /// Virtual channels that a packet in virtual channel v may go to.
-    allowed: [u16; 16],
+    pub(super) allowed: [u16; 16],
     /// Channels from which a packet may go to virtual channel v.
     pub(super) sources: [Bits<W>; 16],
 }
 
 impl<const W: usize> Shape<W> {
-    pub(super) fn new(spec: &NetworkSpec) -> Self {
-        let (ports, vcs, bits, channels) = (spec.topology.ports(), usize::from(spec.vcs), spec.vc_bits(), spec.channels());
-        assert!(channels <= 64 * W, "{channels} input virtual channels do not fit {W} words");
+    /// The shape of routers with room for `room` virtual channels per port.
+    pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
+        let vcs = usize::from(spec.vcs);
         // A virtual channel of no class is never used; it counts as a class of its own.
         let mut allowed: [u16; 16] = std::array::from_fn(|vc| 1 << vc);
         for range in &spec.classes {
@@ -107,68 +105,43 @@ impl<const W: usize> Shape<W> {
             }
         }
         let mut sources = [Bits::EMPTY; 16];
-        for channel in (0..channels).filter(|channel| channel & ((1 << bits) - 1) < vcs) {
-            let to = allowed[channel & ((1 << bits) - 1)];
-            (0..vcs).filter(|vc| to >> vc & 1 != 0).for_each(|vc| sources[vc].set(channel));
+        for (port, from) in (0..spec.topology.ports()).flat_map(|port| (0..vcs).map(move |vc| (port, vc))) {
+            (0..vcs).filter(|to| allowed[from] >> to & 1 != 0).for_each(|to| sources[to].set(port * room + from));
         }
-        let place_bits = spec.buffers.next_power_of_two().trailing_zeros();
-        Self { pipeline: spec.pipeline, ports, vcs, bits, channels, capacity: spec.buffers, place_bits, allowed, sources }
-    }
-
-    #[inline]
-    pub(super) fn port(&self, channel: usize) -> usize {
-        channel >> self.bits
-    }
-
-    #[inline]
-    pub(super) fn vc(&self, channel: usize) -> usize {
-        channel & ((1 << self.bits) - 1)
-    }
-
-    #[inline]
-    pub(super) fn first(&self, port: usize) -> usize {
-        port << self.bits
-    }
-
-    /// Virtual channels that a packet in a channel may go to.
-    #[inline]
-    pub(super) fn allowed(&self, channel: usize) -> u16 {
-        self.allowed[self.vc(channel) & 15]
-    }
-
-    /// Of `channels`, those of one port, as bits.
-    #[inline]
-    pub(super) fn of_port(&self, channels: &Bits<W>, port: usize) -> u16 {
-        channels.group(self.first(port)) & ((1u32 << (1 << self.bits)) - 1) as u16
-    }
-
-    /// The channel or port behind `number` of `size`, wrapping.
-    #[inline]
-    pub(super) fn after(number: usize, size: usize) -> u16 {
-        if number >= size { 0 } else { number as u16 }
+        let stride = usize::from(spec.buffers).next_power_of_two();
+        Self { pipeline: spec.pipeline, capacity: spec.buffers, stride, allowed, sources }
     }
 }
 
-/// A router.
+/// A router with room for P ports and C channels, both powers of two, in sets of W words.
 #[derive(Clone, Debug)]
-pub(super) struct Router<const W: usize> {
+pub(super) struct Router<const W: usize, const P: usize, const C: usize> {
     pub(super) wanted: Bits<W>,
     pub(super) asked: Bits<W>,
     pub(super) routing: Bits<W>,
-    pub(super) channels: Box<[Channel]>,
-    pub(super) ports: Box<[Port<W>]>,
+    /// Whether the network looks at it in the coming cycle.
+    pub(super) awake: bool,
+    channels: [Channel; C],
+    ports: [Port<W>; P],
     pub(super) pace: Box<[Pace]>,
     buffers: Box<[Flit]>,
 }
 
-impl<const W: usize> Router<W> {
+impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
+    const ROOM: usize = {
+        assert!(P.is_power_of_two() && C.is_power_of_two() && C <= 64 * W && P < C && C / P <= 16);
+        C / P
+    };
+    const BITS: u32 = Self::ROOM.trailing_zeros();
+
     pub(super) fn new(spec: &NetworkSpec, shape: &Shape<W>, router: usize) -> Self {
         let input = InputVc { state: State::Idle, to: 0, accept: 0, head: 0, len: 0 };
         let channel = Channel { input, output: OutputVc { credits: spec.buffers, owner: 0, grant: 0 } };
-        let all_vcs = (u32::MAX >> (32 - shape.vcs)) as u16;
+        let all_vcs = (u32::MAX >> (32 - u32::from(spec.vcs))) as u16;
         let port = |port| {
-            let peer = match spec.topology.beyond(router, port) {
-                End::Router(next, port) => Place::router(next, shape.first(port)),
+            let beyond = if port < spec.topology.ports() { spec.topology.beyond(router, port) } else { End::Nothing };
+            let peer = match beyond {
+                End::Router(next, port) => Place::router(next, port << Self::BITS),
                 End::Terminal(terminal) => Place::terminal(terminal, 0),
                 End::Nothing => Place::NOWHERE,
             };
@@ -178,24 +151,73 @@ impl<const W: usize> Router<W> {
             wanted: Bits::EMPTY,
             asked: Bits::EMPTY,
             routing: Bits::EMPTY,
-            channels: vec![channel; shape.channels].into(),
-            ports: (0..shape.ports).map(port).collect(),
-            pace: vec![Pace::default(); shape.ports].into(),
-            buffers: vec![Flit::new(0, false, false); shape.channels << shape.place_bits].into(),
+            awake: false,
+            channels: [channel; C],
+            ports: std::array::from_fn(port),
+            pace: vec![Pace::default(); spec.topology.ports()].into(),
+            buffers: vec![Flit::new(0, false, false); (spec.topology.ports() << Self::BITS) * shape.stride].into(),
         }
+    }
+
+    /// The port of a channel.
+    #[inline]
+    pub(super) fn port_of(&self, channel: usize) -> usize {
+        channel >> Self::BITS
+    }
+
+    /// The virtual channel that a channel is of its port.
+    #[inline]
+    pub(super) fn vc_of(&self, channel: usize) -> usize {
+        channel & (Self::ROOM - 1)
+    }
+
+    /// The first channel of a port.
+    #[inline]
+    pub(super) fn first(&self, port: usize) -> usize {
+        port << Self::BITS
+    }
+
+    /// Of `channels`, those of one port, as bits.
+    #[inline]
+    pub(super) fn of_port(&self, channels: &Bits<W>, port: usize) -> u16 {
+        channels.group(port << Self::BITS) & ((1u32 << Self::ROOM) - 1) as u16
+    }
+
+    #[inline]
+    pub(super) fn channel(&self, channel: usize) -> &Channel {
+        debug_assert!(channel < C);
+        &self.channels[channel & (C - 1)]
+    }
+
+    #[inline]
+    pub(super) fn channel_mut(&mut self, channel: usize) -> &mut Channel {
+        debug_assert!(channel < C);
+        &mut self.channels[channel & (C - 1)]
+    }
+
+    #[inline]
+    pub(super) fn port(&self, port: usize) -> &Port<W> {
+        debug_assert!(port < P);
+        &self.ports[port & (P - 1)]
+    }
+
+    #[inline]
+    pub(super) fn port_mut(&mut self, port: usize) -> &mut Port<W> {
+        debug_assert!(port < P);
+        &mut self.ports[port & (P - 1)]
     }
 
     /// The oldest flit of a channel; there is one.
     #[inline]
     pub(super) fn front(&self, shape: &Shape<W>, channel: usize) -> Flit {
-        self.buffers[channel << shape.place_bits | usize::from(self.channels[channel].input.head)]
+        self.buffers[channel * shape.stride + usize::from(self.channel(channel).input.head)]
     }
 
     #[inline]
     pub(super) fn pop(&mut self, shape: &Shape<W>, channel: usize) -> Flit {
-        let input = &mut self.channels[channel].input;
-        let flit = self.buffers[channel << shape.place_bits | usize::from(input.head)];
-        input.head = (input.head + 1) & ((1 << shape.place_bits) - 1);
+        let flit = self.front(shape, channel);
+        let input = &mut self.channel_mut(channel).input;
+        input.head = (input.head + 1) & (shape.stride - 1) as u16;
         input.len -= 1;
         flit
     }
@@ -203,33 +225,27 @@ impl<const W: usize> Router<W> {
     /// Puts a flit into its buffer. Says whether it is the head of a packet that begins its way through the router now.
     #[inline]
     pub(super) fn push(&mut self, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
-        let input = &mut self.channels[channel].input;
+        let input = &mut self.channel_mut(channel).input;
         assert!(input.len < shape.capacity, "channel {channel} of a router has no room for a flit that had a credit");
-        let place = usize::from(input.head + input.len) & ((1 << shape.place_bits) - 1);
-        self.buffers[channel << shape.place_bits | place] = flit;
+        let place = usize::from(input.head + input.len) & (shape.stride - 1);
         input.len += 1;
-        match input.state {
-            State::Idle => return true,
-            State::Active if input.len == 1 => {
-                let to = usize::from(input.to);
-                if self.channels[to].output.credits > 0 {
-                    self.set_ready(shape.port(to), channel);
-                }
-            }
-            _ => (),
+        let (state, len, to) = (input.state, input.len, usize::from(input.to));
+        self.buffers[channel * shape.stride + place] = flit;
+        if state == State::Active && len == 1 && self.channel(to).output.credits > 0 {
+            self.set_ready(self.port_of(to), channel);
         }
-        false
+        state == State::Idle
     }
 
     #[inline]
     pub(super) fn set_ready(&mut self, out: usize, channel: usize) {
-        self.ports[out].ready.set(channel);
+        self.port_mut(out).ready.set(channel);
         self.asked.set(out);
     }
 
     #[inline]
     pub(super) fn clear_ready(&mut self, out: usize, channel: usize) {
-        let ready = &mut self.ports[out].ready;
+        let ready = &mut self.port_mut(out).ready;
         ready.clear(channel);
         if ready.is_empty() {
             self.asked.clear(out);
@@ -239,40 +255,52 @@ impl<const W: usize> Router<W> {
     /// The packet at the front of a channel leaves by port `out`.
     #[inline]
     pub(super) fn begin(&mut self, shape: &Shape<W>, channel: usize, out: usize) {
-        self.channels[channel].input.to = shape.first(out) as u16;
+        self.channel_mut(channel).input.to = self.first(out) as u16;
         if shape.pipeline == Pipeline::Four {
-            self.channels[channel].input.state = State::Routing;
+            self.channel_mut(channel).input.state = State::Routing;
             self.routing.set(channel);
         } else {
-            self.wait(shape, channel);
+            self.wait(channel);
         }
     }
 
     /// The packet at the front of a channel asks for an output virtual channel from the next allocation on.
     #[inline]
-    pub(super) fn wait(&mut self, shape: &Shape<W>, channel: usize) {
-        let input = &mut self.channels[channel].input;
+    pub(super) fn wait(&mut self, channel: usize) {
+        let input = &mut self.channel_mut(channel).input;
         input.state = State::Waiting;
-        let out = shape.port(usize::from(input.to));
-        self.ports[out].want.set(channel);
+        let to = usize::from(input.to);
+        let out = self.port_of(to);
+        self.port_mut(out).want.set(channel);
         self.wanted.set(out);
+    }
+
+    /// Moves the switch allocator's pointers behind a channel that was granted output `out`.
+    #[inline]
+    pub(super) fn served(&mut self, channel: usize, out: usize) {
+        let (input, vc) = (self.port_of(channel), self.vc_of(channel));
+        let port = self.port_mut(input);
+        port.accept = ((out + 1) & (P - 1)) as u16;
+        port.turn = (vc + 1) as u16;
+        self.port_mut(out).grant = (self.first(input + 1) & (C - 1)) as u16;
     }
 
     /// A credit for an output channel. Says whether that lets anybody do something.
     #[inline]
     pub(super) fn credit(&mut self, shape: &Shape<W>, channel: usize) -> bool {
-        let output = &mut self.channels[channel].output;
+        let output = &mut self.channel_mut(channel).output;
         output.credits += 1;
         debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than places");
         if output.credits > 1 {
             return false;
         }
-        let (owner, vc, out) = (usize::from(output.owner), shape.vc(channel), shape.port(channel));
-        let port = &mut self.ports[out];
+        let owner = usize::from(output.owner);
+        let (vc, out) = (self.vc_of(channel), self.port_of(channel));
+        let port = self.port_mut(out);
         port.credited |= 1 << vc;
         let held = port.free >> vc & 1 == 0;
         let wanted = !port.want.is_empty();
-        if held && self.channels[owner].input.len > 0 {
+        if held && self.channel(owner).input.len > 0 {
             self.set_ready(out, owner);
             return true;
         }

@@ -14,6 +14,7 @@ use crate::stats::counters;
 use super::super::calendar::Calendar;
 use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
 use super::super::queues::Queues;
+use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink};
 
 /// A subnet of routers, and who sits where.
@@ -132,12 +133,12 @@ impl Sink for Delivery<'_> {
     }
 }
 
-/// One subnet of routers whose input virtual channels fit `W` words.
+/// One subnet of routers of one size, see [`Network`].
 #[derive(Clone, Debug)]
-pub struct MeshUnit<const W: usize> {
+pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
     now: Cycle,
-    net: Network<W>,
+    net: Network<W, P, C>,
     /// Packets that are not visible yet.
     queues: Queues,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
@@ -147,7 +148,7 @@ pub struct MeshUnit<const W: usize> {
     desk: Desk,
 }
 
-impl<const W: usize> MeshUnit<W> {
+impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
         let (inputs, outputs, classes) = (spec.senders.len(), spec.receivers.len(), spec.network.classes.len());
         assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a network without room for a packet");
@@ -297,29 +298,32 @@ impl<const W: usize> MeshUnit<W> {
     }
 }
 
-/// One subnet of routers, a unit of the machine. The width of its routers' sets is chosen once, here.
+/// One subnet of routers, a unit of the machine. The size of its routers is chosen once, here.
 #[derive(Clone, Debug)]
 pub enum MeshNet {
-    /// At most 64 numbers of virtual channels per router: meshes.
-    Narrow(Box<MeshUnit<1>>),
-    /// At most 192.
-    Middle(Box<MeshUnit<3>>),
-    /// At most 512.
-    Wide(Box<MeshUnit<8>>),
-    /// At most 1024.
-    Wider(Box<MeshUnit<16>>),
-    /// At most 2048.
-    Widest(Box<MeshUnit<32>>),
+    /// Of [`Size::Mesh4`].
+    Mesh4(Box<MeshUnit<1, 8, 32>>),
+    /// Of [`Size::Mesh8`].
+    Mesh8(Box<MeshUnit<1, 8, 64>>),
+    /// Of [`Size::Mesh16`].
+    Mesh16(Box<MeshUnit<2, 8, 128>>),
+    /// Of [`Size::Crossbar64`].
+    Crossbar64(Box<MeshUnit<4, 64, 256>>),
+    /// Of [`Size::Crossbar128`].
+    Crossbar128(Box<MeshUnit<8, 128, 512>>),
+    /// Of [`Size::Largest`].
+    Largest(Box<MeshUnit<32, 128, 2048>>),
 }
 
 macro_rules! each {
     ($net:expr, $unit:ident => $result:expr) => {
         match $net {
-            Self::Narrow($unit) => $result,
-            Self::Middle($unit) => $result,
-            Self::Wide($unit) => $result,
-            Self::Wider($unit) => $result,
-            Self::Widest($unit) => $result,
+            Self::Mesh4($unit) => $result,
+            Self::Mesh8($unit) => $result,
+            Self::Mesh16($unit) => $result,
+            Self::Crossbar64($unit) => $result,
+            Self::Crossbar128($unit) => $result,
+            Self::Largest($unit) => $result,
         }
     };
 }
@@ -333,12 +337,13 @@ impl MeshNet {
         let terminals = spec.network.topology.terminals();
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
         assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
-        match spec.network.channels() {
-            0..=64 => Self::Narrow(Box::new(MeshUnit::new(direction, spec, ports))),
-            65..=192 => Self::Middle(Box::new(MeshUnit::new(direction, spec, ports))),
-            193..=512 => Self::Wide(Box::new(MeshUnit::new(direction, spec, ports))),
-            513..=1024 => Self::Wider(Box::new(MeshUnit::new(direction, spec, ports))),
-            _ => Self::Widest(Box::new(MeshUnit::new(direction, spec, ports))),
+        match spec.network.size() {
+            Size::Mesh4 => Self::Mesh4(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Mesh8 => Self::Mesh8(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Mesh16 => Self::Mesh16(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Crossbar64 => Self::Crossbar64(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Crossbar128 => Self::Crossbar128(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Largest => Self::Largest(Box::new(MeshUnit::new(direction, spec, ports))),
         }
     }
 

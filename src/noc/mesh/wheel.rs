@@ -95,6 +95,22 @@ impl<T: Clone> Wheel<T> {
         self.slots[index].push(what);
     }
 
+    /// Puts all of `what`, and empties it.
+    #[inline]
+    pub(super) fn put_all(&mut self, at: Cycle, what: &mut Vec<T>) {
+        if what.is_empty() {
+            return;
+        }
+        let index = (at.0 & self.mask) as usize;
+        self.filled[index / 64] |= 1 << (index % 64);
+        let slot = &mut self.slots[index];
+        if slot.is_empty() {
+            std::mem::swap(slot, what);
+        } else {
+            slot.append(what);
+        }
+    }
+
     /// Takes what arrives in cycle `now`, leaving `empty` in its place; the caller gives it back emptied the next time.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, empty: &mut Vec<T>) -> bool {
