@@ -6,51 +6,65 @@
 //! At the switch, an input has one request per output: of its channels the one whose turn it is, a speculative one last.
 //! An output therefore looks for the next input, and only an input that accepts asks which of its channels goes.
 
+use super::agenda::Agenda;
 use super::bits::{Bits, cyclic};
 use super::router::{Router, Shape, State};
 
-/// What the allocators of one router granted, and their working memory.
-#[derive(Clone, Debug)]
-pub(super) struct Round<const W: usize> {
+/// What the allocators granted in a round, in all routers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
     /// Whether an output virtual channel was granted.
     pub(super) took_vcs: bool,
-    /// Input channels that may send a flit through the switch.
-    pub(super) granted: Bits<W>,
-    /// Requests that the switch refused in this round.
+    /// Input channels, counted over all routers, that may send a flit through the switch.
+    pub(super) granted: Vec<u32>,
+    /// Requests that a switch refused.
     pub(super) refused: u32,
     /// Virtual channels of one output that were granted to a channel.
     offers: [(u16, u16); 16],
 }
 
-impl<const W: usize> Round<W> {
-    pub(super) fn new() -> Self {
-        Self { took_vcs: false, granted: Bits::EMPTY, refused: 0, offers: [(0, 0); 16] }
-    }
-
+impl Round {
     /// Allocates output virtual channels to the packets that wait for one, and hands them over.
     #[inline]
-    pub(super) fn allocate_vcs<const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, shape: &Shape<W>) {
+    pub(super) fn allocate_vcs<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        routers: &mut [Router<W, P, C>],
+        agenda: &mut Agenda,
+        shape: &Shape<W>,
+    ) {
         self.took_vcs = false;
-        for out in router.wanted.iter() {
-            let port = router.port(out);
-            let (free, want) = (port.free, port.want);
-            if free == 0 {
-                continue;
-            }
-            if let Some(channel) = want.single() {
-                // Whoever is alone is granted every virtual channel that it may use.
-                let offer = free & shape.allowed[router.vc_of(channel)];
-                if offer != 0 {
-                    self.accept_vc(router, channel, out, offer);
+        for word in 0..agenda.words() {
+            let mut left = agenda.wanted(word);
+            while left != 0 {
+                let at = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (router, out) = (&mut routers[at / P], at % P);
+                let port = router.port(out);
+                let (free, want) = (port.free, port.want);
+                if free == 0 {
+                    continue;
                 }
-            } else {
-                self.share_vcs(router, shape, out);
+                if let Some(channel) = want.single() {
+                    // Whoever is alone is granted every virtual channel that it may use.
+                    let offer = free & shape.allowed[router.vc_of(channel)];
+                    if offer != 0 {
+                        self.accept_vc(router, agenda, channel, out, offer);
+                    }
+                } else {
+                    self.share_vcs(router, agenda, shape, out);
+                }
             }
         }
     }
 
     /// Allocates the free virtual channels of an output that several packets want.
-    fn share_vcs<const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, shape: &Shape<W>, out: usize) {
+    fn share_vcs<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        router: &mut Router<W, P, C>,
+        agenda: &mut Agenda,
+        shape: &Shape<W>,
+        out: usize,
+    ) {
         let port = router.port(out);
         let (mut left, want, mut offers) = (port.free, port.want, 0);
         while left != 0 {
@@ -68,12 +82,19 @@ impl<const W: usize> Round<W> {
         }
         for i in 0..offers {
             let (channel, offer) = self.offers[i];
-            self.accept_vc(router, usize::from(channel), out, offer);
+            self.accept_vc(router, agenda, usize::from(channel), out, offer);
         }
     }
 
     #[inline]
-    fn accept_vc<const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, channel: usize, out: usize, offer: u16) {
+    fn accept_vc<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        router: &mut Router<W, P, C>,
+        agenda: &mut Agenda,
+        channel: usize,
+        out: usize,
+        offer: u16,
+    ) {
         let first = router.first(out);
         let input = &mut router.channel_mut(channel).input;
         debug_assert!(input.state == State::Waiting && input.len > 0);
@@ -91,12 +112,11 @@ impl<const W: usize> Round<W> {
         let port = router.port_mut(out);
         port.free &= !(1 << vc);
         port.want.clear(channel);
-        let satisfied = port.want.is_empty();
-        if satisfied {
-            router.wanted.clear(out);
+        if port.want.is_empty() {
+            agenda.wanted.clear(router.base as usize + out);
         }
         if credited {
-            router.set_ready(out, channel);
+            router.set_ready(agenda, out, channel);
         }
         self.took_vcs = true;
     }
@@ -104,56 +124,73 @@ impl<const W: usize> Round<W> {
     /// Allocates the switch. With speculation, packets that wait for a virtual channel ask too, behind those of their input.
     /// Pointers move when a granted channel passes the switch; see [`Router::served`].
     #[inline]
-    pub(super) fn allocate_switch<const P: usize, const C: usize>(
+    pub(super) fn allocate_switch<const W: usize, const P: usize, const C: usize>(
         &mut self,
-        router: &Router<W, P, C>,
+        routers: &mut [Router<W, P, C>],
+        agenda: &Agenda,
         shape: &Shape<W>,
         speculative: bool,
     ) {
-        let (mut requests, mut grants, mut granted) = (0, 0, Bits::<W>::EMPTY);
-        let outputs = if speculative { router.asked.or(&router.wanted) } else { router.asked };
-        for out in outputs.iter() {
-            let port = router.port(out);
-            let mut asking = port.ready;
-            if speculative {
-                asking = asking.or(&Self::hopeful(router, shape, out));
+        self.granted.clear();
+        let mut requests = 0;
+        for word in 0..agenda.words() {
+            let mut left = agenda.asked(word) | if speculative { agenda.wanted(word) } else { 0 };
+            while left != 0 {
+                let at = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (router, out) = (&mut routers[at / P], at % P);
+                let port = router.port(out);
+                let mut asking = port.ready;
+                if speculative {
+                    asking = asking.or(&Self::hopeful(router, shape, out));
+                }
+                let channel = match asking.single() {
+                    Some(channel) => {
+                        requests += 1;
+                        channel
+                    }
+                    None => {
+                        let Some(first) = asking.next_from(usize::from(port.grant)) else { continue };
+                        requests += asking.count();
+                        let input = router.port_of(first);
+                        let certain = router.of_port(&port.ready, input);
+                        let mine = if certain != 0 { certain } else { router.of_port(&asking, input) };
+                        router.first(input) | cyclic(mine, usize::from(router.port(input).turn))
+                    }
+                };
+                self.grant_switch(router, channel, out);
             }
-            let channel = match asking.single() {
-                Some(channel) => {
-                    requests += 1;
-                    channel
-                }
-                None => {
-                    let Some(first) = asking.next_from(usize::from(port.grant)) else { continue };
-                    requests += asking.count();
-                    let input = router.port_of(first);
-                    let certain = router.of_port(&port.ready, input);
-                    let mine = if certain != 0 { certain } else { router.of_port(&asking, input) };
-                    router.first(input) | cyclic(mine, usize::from(router.port(input).turn))
-                }
-            };
-            let input = router.port_of(channel);
-            let rival = router.of_port(&granted, input);
-            if rival != 0 {
-                // Two outputs grant the same input.
-                let rival = router.first(input) | rival.trailing_zeros() as usize;
-                let from = usize::from(router.port(input).accept);
-                let distance = |out: usize| out.wrapping_sub(from) & (P - 1);
-                if distance(out) > distance(router.port_of(usize::from(router.channel(rival).input.to))) {
-                    continue;
-                }
-                granted.clear(rival);
-                grants -= 1;
-            }
-            granted.set(channel);
-            grants += 1;
         }
-        (self.granted, self.refused) = (granted, requests - grants);
+        self.refused = requests - self.granted.len() as u32;
+    }
+
+    /// An output grants a channel the switch; its input accepts, or stays with another output.
+    #[inline]
+    fn grant_switch<const W: usize, const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, channel: usize, out: usize) {
+        let (input, vc) = (router.port_of(channel), router.vc_of(channel));
+        let all = router.first(router.base as usize);
+        let port = router.port_mut(input);
+        let rival = port.won;
+        if rival == 0 {
+            port.won = vc as u8 + 1;
+            self.granted.push((all + channel) as u32);
+            return;
+        }
+        let from = usize::from(port.accept);
+        let rival = router.first(input) | usize::from(rival - 1);
+        let distance = |out: usize| out.wrapping_sub(from) & (P - 1);
+        if distance(out) < distance(router.port_of(usize::from(router.channel(rival).input.to))) {
+            router.port_mut(input).won = vc as u8 + 1;
+            // The rival is of this router, so it is among the last.
+            if let Some(grant) = self.granted.iter_mut().rev().find(|grant| **grant == (all + rival) as u32) {
+                *grant = (all + channel) as u32;
+            }
+        }
     }
 
     /// Channels that may get a virtual channel of `out` with a credit in this round.
     #[inline]
-    fn hopeful<const P: usize, const C: usize>(router: &Router<W, P, C>, shape: &Shape<W>, out: usize) -> Bits<W> {
+    fn hopeful<const W: usize, const P: usize, const C: usize>(router: &Router<W, P, C>, shape: &Shape<W>, out: usize) -> Bits<W> {
         let port = router.port(out);
         let mut from = Bits::EMPTY;
         if port.want.is_empty() {

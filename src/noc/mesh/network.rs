@@ -3,14 +3,13 @@
 //! The order of a cycle: flits and credits arrive; terminals send; ejection buffers drain; routers allocate and forward.
 //! Times are those of BookSim's `iq` router: what is sent in cycle t is received in t + 1 + channel latency, a credit is
 //! used `credit_delay` cycles after it was received, and a flit that won the switch in t leaves in t + 1.
-//! A router that granted nothing cannot grant before something arrives, and sleeps until then.
+//! Routers that granted nothing cannot grant before something arrives, and sleep until then.
 
 use crate::base::Cycle;
 
 use super::fabric::{Activity, Fabric};
 use super::interface::{Ejectors, Injectors, Lane};
 use super::packet::Packet;
-use super::router::Router;
 use super::spec::NetworkSpec;
 use super::topology::Topology;
 use super::wheel::{Flit, Place};
@@ -28,9 +27,7 @@ pub trait Sink {
 #[derive(Clone, Debug)]
 pub struct Network<const W: usize, const P: usize, const C: usize> {
     topology: Topology,
-    routers: Box<[Router<W, P, C>]>,
-    awake: Box<[u64]>,
-    fabric: Fabric<W>,
+    fabric: Fabric<W, P, C>,
     lanes: Box<[Lane]>,
     injectors: Injectors,
     ejectors: Ejectors,
@@ -51,13 +48,9 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         let known = |lane: &Lane| usize::from(lane.terminal) < terminals && usize::from(lane.class) < spec.classes.len();
         assert!(lanes.iter().all(known), "a lane without a terminal or a class");
         assert!(spec.topology.ports() <= P && usize::from(spec.vcs) <= C / P, "{}: a router has {P} ports", spec.topology);
-        let nodes = spec.topology.routers();
-        let fabric = Fabric::new(spec, C / P);
         Self {
             topology: spec.topology,
-            routers: (0..nodes).map(|router| Router::new(spec, &fabric.shape, router)).collect(),
-            awake: vec![0; nodes.div_ceil(64)].into(),
-            fabric,
+            fabric: Fabric::new(spec),
             lanes: lanes.into(),
             injectors: Injectors::new(spec, lanes, C / P),
             ejectors: Ejectors::new(spec, C / P),
@@ -101,62 +94,29 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
 
     /// The first cycle at or after `now` in which anything happens, unless packets are offered or receivers wake.
     pub fn next_event(&self, now: Cycle) -> Cycle {
-        let busy = self.awake.iter().any(|word| *word != 0) || self.injectors.is_awake() || self.ejectors.is_awake();
-        if busy { now } else { self.fabric.flits.next(now).min(self.fabric.credits.next(now)) }
+        let busy = self.injectors.is_awake() || self.ejectors.is_awake();
+        if busy { now } else { self.fabric.next_event(now) }
     }
 
     /// Simulates cycle `now`. Cycles before [`Network::next_event`] may be left out.
     pub fn step<S: Sink>(&mut self, now: Cycle, sink: &mut S) {
-        let Self { routers, awake, fabric, injectors, ejectors, .. } = self;
-        if fabric.flits.take(now, &mut self.flits) {
+        let Self { fabric, injectors, ejectors, .. } = self;
+        if fabric.flits.to_routers.take(now, &mut self.flits) {
+            self.flits.drain(..).for_each(|(place, flit)| fabric.arrive(place, flit));
+        }
+        if fabric.flits.to_terminals.take(now, &mut self.flits) {
             for (place, flit) in self.flits.drain(..) {
-                if place.is_terminal() {
-                    ejectors.arrive(place, flit, now, &mut fabric.packets, &mut fabric.credits, sink);
-                    continue;
-                }
-                let node = place.node();
-                let router = &mut routers[node];
-                fabric.arrive(router, node, place.channel(), flit);
-                rouse(router, node, awake);
+                ejectors.arrive(place, flit, now, &mut fabric.packets, &mut fabric.credits.to_routers, sink);
             }
         }
-        if fabric.credits.take(now, &mut self.credits) {
-            for place in self.credits.drain(..) {
-                let (node, channel) = (place.node(), place.channel());
-                if place.is_terminal() {
-                    injectors.credit(node, channel);
-                    continue;
-                }
-                let router = &mut routers[node];
-                if router.credit(&fabric.shape, channel) {
-                    rouse(router, node, awake);
-                }
-            }
+        if fabric.credits.to_routers.take(now, &mut self.credits) {
+            self.credits.drain(..).for_each(|place| fabric.credit(place));
         }
-        injectors.inject(now, &mut fabric.packets, &mut fabric.flits, sink);
-        ejectors.drain(now, &mut fabric.packets, &mut fabric.credits, sink);
-        for (word, awake) in awake.iter_mut().enumerate() {
-            let mut left = *awake;
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                let node = word * 64 + bit as usize;
-                let router = &mut routers[node];
-                router.awake = fabric.step(router, node, now);
-                if !router.awake {
-                    *awake &= !(1 << bit);
-                }
-            }
+        if fabric.credits.to_terminals.take(now, &mut self.credits) {
+            self.credits.drain(..).for_each(|place| injectors.credit(place.node(), place.channel()));
         }
-        fabric.send(now);
-    }
-}
-
-/// Lets the network look at a router in this cycle.
-#[inline]
-fn rouse<const W: usize, const P: usize, const C: usize>(router: &mut Router<W, P, C>, node: usize, awake: &mut [u64]) {
-    if !router.awake {
-        router.awake = true;
-        awake[node / 64] |= 1 << (node % 64);
+        injectors.inject(now, &mut fabric.packets, &mut fabric.flits.to_routers, sink);
+        ejectors.drain(now, &mut fabric.packets, &mut fabric.credits.to_routers, sink);
+        fabric.step(now);
     }
 }

@@ -4,10 +4,11 @@
 //! `Active`. A channel of a router is counted over its ports, each of which has room for a power of two of them: its number
 //! is that of the port times that power, plus that of the virtual channel. Channels and ports that a network does not have
 //! ask for nothing; an arbiter that points at one goes on to the next, so pointers need not know how many there are.
-//! Invariants: `wanted` holds the outputs whose `want` is not empty, `asked` those whose `ready` is not empty; `want` the
-//! channels that wait for a virtual channel of the output; `ready` the active channels towards it that have a flit and a
-//! credit; `free` the virtual channels that no packet holds, `credited` those with credits.
+//! Invariants: an output's `want` holds the channels that wait for one of its virtual channels; `ready` the active channels
+//! towards it that have a flit and a credit; `free` the virtual channels that no packet holds, `credited` those with credits.
+//! The agenda's `wanted` holds the outputs whose `want` is not empty, and `asked` those whose `ready` is not empty.
 
+use super::agenda::Agenda;
 use super::bits::Bits;
 use super::spec::{NetworkSpec, Pipeline};
 use super::topology::End;
@@ -68,7 +69,9 @@ pub(super) struct Port<const W: usize> {
     /// The output at which the switch allocator's accept arbiter begins.
     pub(super) accept: u16,
     /// The virtual channel of the input whose turn it is at the switch.
-    pub(super) turn: u16,
+    pub(super) turn: u8,
+    /// The virtual channel of the input that has won the switch in this round, plus one.
+    pub(super) won: u8,
 }
 
 const _: () = assert!(size_of::<Port<1>>() == 32);
@@ -116,11 +119,8 @@ impl<const W: usize> Shape<W> {
 /// A router with room for P ports and C channels, both powers of two, in sets of W words.
 #[derive(Clone, Debug)]
 pub(super) struct Router<const W: usize, const P: usize, const C: usize> {
-    pub(super) wanted: Bits<W>,
-    pub(super) asked: Bits<W>,
-    pub(super) routing: Bits<W>,
-    /// Whether the network looks at it in the coming cycle.
-    pub(super) awake: bool,
+    /// The number of its first port, counted over all routers.
+    pub(super) base: u32,
     channels: [Channel; C],
     ports: [Port<W>; P],
     pub(super) pace: Box<[Pace]>,
@@ -145,13 +145,10 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
                 End::Terminal(terminal) => Place::terminal(terminal, 0),
                 End::Nothing => Place::NOWHERE,
             };
-            Port { want: Bits::EMPTY, ready: Bits::EMPTY, peer, free: all_vcs, credited: all_vcs, grant: 0, accept: 0, turn: 0 }
+            Port { want: Bits::EMPTY, ready: Bits::EMPTY, peer, free: all_vcs, credited: all_vcs, grant: 0, accept: 0, turn: 0, won: 0 }
         };
         Self {
-            wanted: Bits::EMPTY,
-            asked: Bits::EMPTY,
-            routing: Bits::EMPTY,
-            awake: false,
+            base: (router * P) as u32,
             channels: [channel; C],
             ports: std::array::from_fn(port),
             pace: vec![Pace::default(); spec.topology.ports()].into(),
@@ -224,7 +221,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
 
     /// Puts a flit into its buffer. Says whether it is the head of a packet that begins its way through the router now.
     #[inline]
-    pub(super) fn push(&mut self, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
+    pub(super) fn push(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
         let input = &mut self.channel_mut(channel).input;
         assert!(input.len < shape.capacity, "channel {channel} of a router has no room for a flit that had a credit");
         let place = usize::from(input.head + input.len) & (shape.stride - 1);
@@ -232,47 +229,47 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let (state, len, to) = (input.state, input.len, usize::from(input.to));
         self.buffers[channel * shape.stride + place] = flit;
         if state == State::Active && len == 1 && self.channel(to).output.credits > 0 {
-            self.set_ready(self.port_of(to), channel);
+            self.set_ready(agenda, self.port_of(to), channel);
         }
         state == State::Idle
     }
 
     #[inline]
-    pub(super) fn set_ready(&mut self, out: usize, channel: usize) {
+    pub(super) fn set_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
         self.port_mut(out).ready.set(channel);
-        self.asked.set(out);
+        agenda.asked.set(self.base as usize + out);
     }
 
     #[inline]
-    pub(super) fn clear_ready(&mut self, out: usize, channel: usize) {
+    pub(super) fn clear_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
         let ready = &mut self.port_mut(out).ready;
         ready.clear(channel);
         if ready.is_empty() {
-            self.asked.clear(out);
+            agenda.asked.clear(self.base as usize + out);
         }
     }
 
     /// The packet at the front of a channel leaves by port `out`.
     #[inline]
-    pub(super) fn begin(&mut self, shape: &Shape<W>, channel: usize, out: usize) {
+    pub(super) fn begin(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, out: usize) {
         self.channel_mut(channel).input.to = self.first(out) as u16;
         if shape.pipeline == Pipeline::Four {
             self.channel_mut(channel).input.state = State::Routing;
-            self.routing.set(channel);
+            agenda.routing.push(self.base << Self::BITS | channel as u32);
         } else {
-            self.wait(channel);
+            self.wait(agenda, channel);
         }
     }
 
     /// The packet at the front of a channel asks for an output virtual channel from the next allocation on.
     #[inline]
-    pub(super) fn wait(&mut self, channel: usize) {
+    pub(super) fn wait(&mut self, agenda: &mut Agenda, channel: usize) {
         let input = &mut self.channel_mut(channel).input;
         input.state = State::Waiting;
         let to = usize::from(input.to);
         let out = self.port_of(to);
         self.port_mut(out).want.set(channel);
-        self.wanted.set(out);
+        agenda.wanted.set(self.base as usize + out);
     }
 
     /// Moves the switch allocator's pointers behind a channel that was granted output `out`.
@@ -281,13 +278,14 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let (input, vc) = (self.port_of(channel), self.vc_of(channel));
         let port = self.port_mut(input);
         port.accept = ((out + 1) & (P - 1)) as u16;
-        port.turn = (vc + 1) as u16;
+        port.turn = (vc + 1) as u8;
+        port.won = 0;
         self.port_mut(out).grant = (self.first(input + 1) & (C - 1)) as u16;
     }
 
     /// A credit for an output channel. Says whether that lets anybody do something.
     #[inline]
-    pub(super) fn credit(&mut self, shape: &Shape<W>, channel: usize) -> bool {
+    pub(super) fn credit(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize) -> bool {
         let output = &mut self.channel_mut(channel).output;
         output.credits += 1;
         debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than places");
@@ -301,16 +299,10 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let held = port.free >> vc & 1 == 0;
         let wanted = !port.want.is_empty();
         if held && self.channel(owner).input.len > 0 {
-            self.set_ready(out, owner);
+            self.set_ready(agenda, out, owner);
             return true;
         }
         // A credit that nobody waits for changes nothing, except for those that speculate on it.
         !held && wanted
-    }
-
-    /// Whether nothing asks for anything.
-    #[inline]
-    pub(super) fn is_quiet(&self) -> bool {
-        self.asked.is_empty() && self.wanted.is_empty() && self.routing.is_empty()
     }
 }
