@@ -198,7 +198,7 @@ fn outcome(
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {

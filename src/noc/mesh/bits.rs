@@ -25,11 +25,6 @@ impl<const W: usize> Bits<W> {
     }
 
     #[inline]
-    pub(super) fn has(&self, i: usize) -> bool {
-        self.0[Self::word(i)] >> (i % 64) & 1 != 0
-    }
-
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
@@ -102,45 +97,6 @@ impl<const W: usize> Bits<W> {
         let order = (first + 1..W).chain(0..=first);
         order.into_iter().find(|i| self.0[*i] != 0).map(|i| i * 64 + self.0[i].trailing_zeros() as usize)
     }
-
-    /// The elements, ascending.
-    #[inline]
-    pub(super) fn iter(self) -> Elements<W> {
-        Elements { left: self, word: 0 }
-    }
-}
-
-/// The elements of a set, ascending.
-pub(super) struct Elements<const W: usize> {
-    left: Bits<W>,
-    word: usize,
-}
-
-impl<const W: usize> Iterator for Elements<W> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        if W == 1 {
-            let word = &mut self.left.0[0];
-            let first = *word;
-            if first == 0 {
-                return None;
-            }
-            *word = first & (first - 1);
-            return Some(first.trailing_zeros() as usize);
-        }
-        while self.word < W {
-            let word = &mut self.left.0[self.word];
-            if *word != 0 {
-                let bit = word.trailing_zeros() as usize;
-                *word &= *word - 1;
-                return Some(self.word * 64 + bit);
-            }
-            self.word += 1;
-        }
-        None
-    }
 }
 
 /// The first set bit of `mask` at or after `from`, wrapping; `mask` is not 0.
@@ -162,7 +118,6 @@ mod tests {
         }
         let picks: Vec<_> = [0, 5, 6, 70, 71, 150, 151].iter().map(|from| bits.next_from(*from).unwrap()).collect();
         assert_eq!(picks, [5, 5, 70, 70, 150, 150, 5]);
-        assert_eq!(bits.iter().collect::<Vec<_>>(), [5, 70, 150]);
         assert_eq!(bits.single(), None);
         bits.clear(5);
         bits.clear(150);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
-use crate::config::machine::{Arbiter, Noc};
+use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
 use super::super::{Direction, OutputQueued, SubnetPorts};
@@ -25,6 +25,7 @@ fn spec() -> SubnetSpec {
         receivers: vec![2, 6, 6, 8],
         class_of_core: vec![0, 0, 0, 1, 1, 1],
         flit_bytes: vec![24, 8],
+        apart: false,
         header_bytes: 8,
         input_queue: 8,
     }
@@ -118,7 +119,7 @@ proptest! {
         arrivals.sort_by_key(|(at, ..)| *at);
         let run = |spans: &[u64], skip: bool| {
             if queued {
-                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
+                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
                 let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
                 simulate(&mut net, &arrivals, 2500, spans, skip)
             } else {
@@ -173,7 +174,7 @@ fn a_full_receiver_is_named() {
 
 #[test]
 fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_output() {
-    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
+    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
     let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
     let arrivals = [(3, 4, 0), (3, 1, 0), (3, 1, 0), (3, 1, 2), (4, 0, 0)];
     let (events, _) = simulate(&mut net, &arrivals, 50, &[5], true);
