@@ -1,8 +1,9 @@
 //! A machine before its first key is read. Every field is overwritten by a required key or a default.
 
 use super::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
-    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
+    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
+    WritePolicy,
 };
 use crate::base::Frequency;
 use crate::protocol::{AddressMap, PartitionHash};

@@ -84,7 +84,7 @@ pub(super) const KEYS: &[Key] = &[
     mesh_key!(
         cpu_channel_bytes,
         Kind::Bytes(0),
-        "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. It makes their packets longer; a flit still takes a channel for a cycle."
+        "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. Packets of each have more flits then, and a channel carries one flit of each per cycle."
     )
     .default("\"0 B\""),
     mesh_key!(placement, Kind::Nodes, "What sits at each router, row by row."),

@@ -137,7 +137,14 @@ impl Injectors {
 
     /// Sends a flit from a terminal. Says whether there may be another one in the next cycle.
     #[inline]
-    fn send<S: Sink>(&mut self, terminal: usize, now: Cycle, packets: &mut Packets, flits: &mut Wheel<(Place, Flit)>, sink: &mut S) -> bool {
+    fn send<S: Sink>(
+        &mut self,
+        terminal: usize,
+        now: Cycle,
+        packets: &mut Packets,
+        flits: &mut Wheel<(Place, Flit)>,
+        sink: &mut S,
+    ) -> bool {
         let injector = &mut self.all[terminal];
         for step in 0..injector.lanes {
             let turn = injector.turn + step;
@@ -223,7 +230,15 @@ impl Ejectors {
 
     /// A flit arrives.
     #[inline]
-    pub(super) fn arrive<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) {
+    pub(super) fn arrive<S: Sink>(
+        &mut self,
+        place: Place,
+        flit: Flit,
+        now: Cycle,
+        packets: &mut Packets,
+        credits: &mut Wheel<Place>,
+        sink: &mut S,
+    ) {
         let (terminal, vc) = (place.node(), place.channel());
         // Without a queue the flit is taken at once; a terminal receives no more than one flit per cycle.
         if self.filled[terminal] == 0 && self.take(place, flit, now, packets, credits, sink) {
@@ -235,7 +250,15 @@ impl Ejectors {
     }
 
     #[inline]
-    fn take<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) -> bool {
+    fn take<S: Sink>(
+        &mut self,
+        place: Place,
+        flit: Flit,
+        now: Cycle,
+        packets: &mut Packets,
+        credits: &mut Wheel<Place>,
+        sink: &mut S,
+    ) -> bool {
         let (terminal, vc) = (place.node(), place.channel());
         if flit.is_tail() && !sink.accept(now, packets.get(flit.packet())) {
             return false;

@@ -23,8 +23,8 @@ mod unit;
 mod unit_tests;
 mod wheel;
 
-pub use interface::Lane;
 pub use fabric::Activity;
+pub use interface::Lane;
 pub use network::{Network, Sink};
 pub use packet::Packet;
 pub use spec::{NetworkSpec, Pipeline, Size, VcRange};

@@ -39,7 +39,13 @@ fn run_dry<const W: usize, const P: usize, const C: usize>(net: &mut Network<W, 
 }
 
 /// Latency of a packet alone in the network, from its offer to its tail's ejection.
-fn alone<const W: usize, const P: usize, const C: usize>(net: &mut Network<W, P, C>, now: &mut Cycle, from: usize, to: usize, flits: u16) -> u64 {
+fn alone<const W: usize, const P: usize, const C: usize>(
+    net: &mut Network<W, P, C>,
+    now: &mut Cycle,
+    from: usize,
+    to: usize,
+    flits: u16,
+) -> u64 {
     let (start, mut sink) = (*now, Taken::default());
     net.offer(from, to, flits, 7);
     // All credits are home again when the next packet starts.

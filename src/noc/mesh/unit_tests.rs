@@ -174,7 +174,15 @@ fn a_full_receiver_is_named() {
 
 #[test]
 fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_output() {
-    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
+    let noc = Noc {
+        input_queue: 8,
+        output_queue: 8,
+        link_latency: 1,
+        arbiter: Arbiter::Islip,
+        crossbar: Crossbar::Fifo,
+        vc: VcCrossbar::NONE,
+        mesh: None,
+    };
     let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
     let arrivals = [(3, 4, 0), (3, 1, 0), (3, 1, 0), (3, 1, 2), (4, 0, 0)];
     let (events, _) = simulate(&mut net, &arrivals, 50, &[5], true);
