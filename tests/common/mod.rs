@@ -78,6 +78,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("reduce", &tiny, &reduce, alternate),
         Case { name: "gather through queues per output".into(), ..case("gather", &machine("tiny", QUEUED), &gather, None) },
         Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
+        case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
+        case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");
