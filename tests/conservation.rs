@@ -12,7 +12,7 @@ mod rules;
 #[path = "conservation/tampered.rs"]
 mod tampered;
 
-use common::{Case, built_in, cases, machine};
+use common::{Case, QUEUED, VC, built_in, cases, machine};
 use record::Record;
 use rules::{End, answers, credits, ctas, delivery, passage};
 use warpshard::config::machine::WritePolicy;
@@ -33,6 +33,17 @@ fn crowded() -> Case {
     Case { name: "gather on tiny with short queues".into(), machine: machine("tiny", &short), workload: gather, policy: None }
 }
 
+/// The same with crossbars of the other kinds.
+fn crowded_crossbars() -> [Case; 2] {
+    [QUEUED, VC].map(|kind| {
+        let crossbar = machine("tiny", kind).noc;
+        let mut case = crowded();
+        case.name = format!("{}, {:?}", case.name, crossbar.crossbar);
+        (case.machine.noc.crossbar, case.machine.noc.vc) = (crossbar.crossbar, crossbar.vc);
+        case
+    })
+}
+
 fn observed(case: &Case, options: RunOptions) -> RunResult {
     let options = RunOptions { log: true, controllers: case.controllers(), ..options };
     simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name))
@@ -48,7 +59,7 @@ fn recorded(case: &Case, result: &RunResult) -> Record {
 
 #[test]
 fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
-    for case in cases().into_iter().chain([crowded()]) {
+    for case in cases().into_iter().chain([crowded()]).chain(crowded_crossbars()) {
         let result = observed(&case, RunOptions::default());
         let end = end_of(&result);
         assert!(end.completed, "{}", case.name);
@@ -67,9 +78,10 @@ fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
 
 #[test]
 fn senders_use_every_credit_and_none_that_they_do_not_have() {
-    let case = crowded();
-    let result = observed(&case, RunOptions::default());
-    assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "some queue is full at some time");
+    for case in crowded_crossbars().into_iter().chain([crowded()]) {
+        let result = observed(&case, RunOptions::default());
+        assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "{}: some queue is full at some time", case.name);
+    }
 }
 
 #[test]

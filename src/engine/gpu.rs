@@ -9,7 +9,7 @@ use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
-use crate::noc::{Direction, NetCounters, Subnet};
+use crate::noc::{Direction, NetCounters, OutputQueued, Subnet};
 use crate::protocol::{Outbox, Payload};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
@@ -22,9 +22,11 @@ pub enum GpuUnit {
     Sm(Box<Sm>),
     /// A memory partition.
     Partition(Box<Partition>),
-    /// The request or the reply network, as a crossbar.
+    /// The request or the reply network, as a `fifo` crossbar.
     Subnet(Box<Subnet>),
-    /// The request or the reply network, as a mesh.
+    /// The request or the reply network, as an `output_queued` crossbar.
+    Queued(Box<OutputQueued>),
+    /// The request or the reply network, as a mesh or a `vc` crossbar.
     Mesh(Box<MeshNet>),
     /// A CPU core.
     Cpu(Box<CpuCore>),
@@ -47,6 +49,7 @@ macro_rules! each {
             GpuUnit::Sm($unit) => $body,
             GpuUnit::Partition($unit) => $body,
             GpuUnit::Subnet($unit) => $body,
+            GpuUnit::Queued($unit) => $body,
             GpuUnit::Mesh($unit) => $body,
             GpuUnit::Cpu($unit) => $body,
             GpuUnit::Grid($unit) => $body,
@@ -73,6 +76,7 @@ impl GpuUnit {
                 slices.chain(one("dram", id, channel)).chain(banks).chain(one("stall", id, counted(partition.stalls()))).collect()
             }
             Self::Subnet(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
+            Self::Queued(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
             Self::Mesh(net) => one(net_kind(net.direction()), 0, counted(net.counters())),
             Self::Cpu(core) => one("cpu", u32::from(core.id().0), core.component()),
             Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
@@ -148,7 +152,7 @@ impl Unit for GpuUnit {
         match self {
             Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
             Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
-            Self::Partition(_) | Self::Subnet(_) | Self::Mesh(_) | Self::Cpu(_) => Work::default(),
+            Self::Partition(_) | Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) => Work::default(),
         }
     }
 

@@ -215,7 +215,7 @@ fn outcome(
             GpuUnit::Partition(partition) if partition.channel().driven().is_some() => {
                 dram_read_latencies.push(partition.channel().read_latency().clone());
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {

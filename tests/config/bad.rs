@@ -581,7 +581,7 @@ nocc = "1 MHz"
       --> the command line
        | --set noc.arbiter=fair
        |                   ^^^^
-       = help: `arbiter`: How outputs choose among inputs.
+       = help: `arbiter`: How outputs of a `fifo` crossbar choose among inputs.
     "#);
 }
 

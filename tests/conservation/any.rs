@@ -40,11 +40,13 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         // Schedulers have equally many warps.
         set(key, if key == "gpu.sm.warps" { 2 * value } else { value }.to_string());
     }
+    let virtual_channels = [("noc.vc.vcs", 1, 5), ("noc.vc.buffers", 1, 6), ("noc.vc.channel_bytes", 8, 40), ("noc.vc.stages", 2, 4)];
     for (key, choices) in [
         ("clocks.noc", &["1000 MHz", "700 MHz", "1500 MHz"][..]),
         ("clocks.llc", &["800 MHz", "1000 MHz", "1300 MHz"]),
         ("clocks.dram", &["500 MHz", "1000 MHz", "1750 MHz"]),
         ("noc.arbiter", &["islip", "round-robin"]),
+        ("noc.crossbar", &["fifo", "fifo", "output_queued", "vc"]),
         ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write"]),
         ("mem.dram.scheduler", &["fr-fcfs", "fcfs"]),
         ("gpu.sm.lsu.sector_requests", &["true", "false"]),
@@ -56,7 +58,13 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         ("gpu.sm.order", &["lrr", "gto"]),
         ("gpu.sm.style", &["sub-cores", "shared"]),
     ] {
-        set(key, choices[rng.below(choices.len() as u64) as usize].to_owned());
+        let choice = choices[rng.below(choices.len() as u64) as usize];
+        if choice == "vc" {
+            for (key, least, most) in virtual_channels {
+                set(key, (least + rng.below(most - least + 1)).to_string());
+            }
+        }
+        set(key, choice.to_owned());
     }
     let workload = match rng.below(6) {
         0 => built_in("gather", &[("cta_count", "12"), ("table", "16384"), ("rounds", "3")]),
