@@ -42,6 +42,7 @@ fn machine() -> Machine {
         style: CoreStyle::SubCores,
         schedulers: 4,
         order: WarpOrder::Lrr,
+        ready_queue: 6,
         issue_width: 1,
         dual_issue_distinct: true,
         fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },
@@ -52,6 +53,7 @@ fn machine() -> Machine {
         shared: SharedMemory { banks: 32, latency: 20 },
         lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
         l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
+        wake_latency: 0,
     };
     let llc = Cache {
         sets: 32,

@@ -50,6 +50,8 @@ pub enum Command {
     Timeline(TimelineArgs),
     /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
+    /// Show the phases of kernels, as phase-aware warp schedulers see them.
+    Phases(PhasesArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
     Import(ImportArgs),
     /// Run an experiment and compare it with a reference.
@@ -212,6 +214,15 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
+    /// `characterise`: short runs, the default.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// `characterise`: runs five times as long.
+    #[arg(long)]
+    pub full: bool,
+    /// `characterise`: only kernels whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -222,6 +233,8 @@ pub struct StudyArgs {
 pub enum StudyName {
     /// Net cycles of recorded and generated traces beside Accel-Sim's.
     AccelSim,
+    /// Kernels of the thesis on workload-aware scheduling, each alone, beside its tables.
+    Characterise,
     /// IPC of a CPU core on recorded traces beside Ramulator 1's.
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
@@ -508,6 +521,47 @@ pub struct TraceArgs {
     /// Change a parameter of the model; may be given several times.
     #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
     pub set: Vec<(String, String)>,
+}
+
+const PHASES_HELP: &str = "\
+A phase is a run of instructions in which none reads a register that a load, store, branch or barrier of the same run
+wrote; each basic block starts one. Its length is the sum of its instructions' latencies.
+
+Examples:
+  warpshard phases gemm_tiled
+  warpshard phases traces/bfs/kernelslist.g --kernels 1 --machine m2090";
+
+/// Options of `phases`.
+#[derive(Args, Debug)]
+#[command(after_help = PHASES_HELP)]
+pub struct PhasesArgs {
+    /// A built-in kernel model, a .toml file that describes one, or a trace's kernelslist.g.
+    #[arg(value_name = "NAME|FILE|KERNELSLIST")]
+    pub workload: String,
+    /// Take the latencies of this machine's units [default: those of GPGPU-Sim's Fermi by operation, as the thesis did].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Count accesses of global and local memory alone as long.
+    #[arg(long)]
+    pub device_memory: bool,
+    /// Only these kernels: their numbers ("1-4,7", "3-") or a regular expression on their names.
+    #[arg(long, value_name = "RANGE|REGEX")]
+    pub kernels: Option<String>,
+    /// Leave the listings of instructions out.
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of all random choices of a kernel model.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Change a value of the machine, or with workload.KEY a parameter of the model; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Guess where a trace is slightly broken instead of refusing it.
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 const NOC_HELP: &str = "\

@@ -41,6 +41,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 0,
         order: WarpOrder::Lrr,
+        ready_queue: 0,
         issue_width: 0,
         dual_issue_distinct: false,
         fetch: Fetch { buffer: 0, warps_per_cycle: 0, icache: None, ccache: None },
@@ -51,6 +52,7 @@ fn sm() -> Sm {
         shared: SharedMemory { banks: 0, latency: 0 },
         lsu: Lsu { sector_requests: false, response_queue: 0, ejection_queue: 0 },
         l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
+        wake_latency: 0,
     }
 }
 

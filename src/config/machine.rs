@@ -99,6 +99,8 @@ pub struct Sm {
     pub schedulers: u32,
     /// The order in which a scheduler considers its warps.
     pub order: WarpOrder,
+    /// Warps in the ready queue of a scheduler with a two-level order.
+    pub ready_queue: u32,
     /// Instructions that a scheduler may issue in a cycle, from one warp.
     pub issue_width: u32,
     /// Whether two instructions issued in one cycle must go to different kinds of unit.
@@ -119,6 +121,8 @@ pub struct Sm {
     pub lsu: Lsu,
     /// L1 data cache.
     pub l1: L1,
+    /// Core cycles from the end of power gating until CTAs may start.
+    pub wake_latency: u32,
 }
 
 /// Who owns the execution units.
@@ -137,6 +141,23 @@ pub enum WarpOrder {
     Lrr,
     /// Greedy, then oldest.
     Gto,
+    /// Oldest first, without greed.
+    Oldest,
+    /// The warp nearest to the end of its phase first ("Workload-aware scheduling techniques", 3.4).
+    Phase,
+    /// Two levels; the active queue in the order of arrival.
+    TwoLevelLrr,
+    /// Two levels; the active queue sorted by launch.
+    TwoLevelOldest,
+    /// Two levels; the active queue sorted by the length of the next phase.
+    TwoLevelPhase,
+}
+
+impl WarpOrder {
+    /// Whether the schedulers need to know the phases of kernels.
+    pub fn needs_phases(self) -> bool {
+        matches!(self, Self::Phase | Self::TwoLevelPhase)
+    }
 }
 
 /// Fetch and instruction buffers.

@@ -8,6 +8,7 @@ use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::frontend::Workload;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::gpu::cta::{Grid, GridPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
@@ -147,6 +148,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     let mut shard = 0;
 
     let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
+    let phases: Option<Arc<[Phases]>> = machine.gpu.sm.order.needs_phases().then(|| phases_of(workload));
     for sm in 0..layout.sms {
         let ports = SmPorts {
             to_request_net: nth(wiring.port_to_request, sm),
@@ -156,7 +158,9 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
             request_credit: nth(wiring.request_credit_to_port, sm),
             from_grid: nth(wiring.grid_to_sm, sm),
         };
-        let unit = GpuUnit::Sm(Box::new(Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports)));
+        let sm_unit = Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports);
+        let sm_unit = if let Some(phases) = &phases { sm_unit.with_phases(Arc::clone(phases)) } else { sm_unit };
+        let unit = GpuUnit::Sm(Box::new(sm_unit));
         let (name, shard) = (format!("sm{sm}"), shard + sm / cut.sms);
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
     }
@@ -383,4 +387,9 @@ pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, S
             .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
     };
     workload.kernels.iter().map(one).collect()
+}
+
+/// The phases of all kernels as a compiler would write them into the code, for schedulers that go by them.
+fn phases_of(workload: &Workload) -> Arc<[Phases]> {
+    workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All)).collect()
 }

@@ -32,6 +32,7 @@ fn sm() -> Sm {
     Sm {
         warps: 64,
         max_ctas: 32,
+        wake_latency: 7,
         max_threads: 2048,
         registers: 65536,
         register_granularity: 128,
@@ -40,6 +41,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 4,
         order: WarpOrder::Lrr,
+        ready_queue: 6,
         issue_width: 1,
         dual_issue_distinct: true,
         fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },

@@ -84,6 +84,8 @@ pub(crate) fn cases() -> Vec<Case> {
         Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
+        case("phases", &machine("m2090", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
+        case("gated", &tiny, &built_in("reduce", &[("cta_count", "400")]), Some(("onac", "waves = 1"))),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

@@ -39,6 +39,11 @@ words!(CoreStyle {
 words!(WarpOrder {
     Lrr = "lrr": "loose round robin",
     Gto = "gto": "greedy, then oldest",
+    Oldest = "oldest": "oldest first, without greed",
+    Phase = "phase": "the warp nearest to the end of its phase first, of equals the oldest",
+    TwoLevelLrr = "two-level-lrr": "a ready queue of a few warps in turns, filled in the order of arrival",
+    TwoLevelOldest = "two-level-oldest": "a ready queue of a few warps in turns, filled with the oldest first",
+    TwoLevelPhase = "two-level-phase": "a ready queue of a few warps in turns, filled with the shortest next phase first",
 });
 
 words!(WritePolicy {
