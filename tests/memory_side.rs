@@ -81,6 +81,7 @@ fn machine() -> Machine {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing,
     };
     let map = AddressMap {
@@ -100,7 +101,15 @@ fn machine() -> Machine {
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: SMS as u32, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
         cpu: None,
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
+        noc: Noc {
+            input_queue: 512,
+            output_queue: 512,
+            link_latency: 1,
+            arbiter: Arbiter::Islip,
+            crossbar: Crossbar::Fifo,
+            vc: VcCrossbar::NONE,
+            mesh: None,
+        },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }

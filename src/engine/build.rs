@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
-use crate::config::machine::{Cpu, MemcpyWarms};
+use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::frontend::Workload;
@@ -14,7 +14,7 @@ use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
 use crate::mem::{Partition, PartitionPorts, arrival_capacity};
 use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
-use crate::noc::{Direction, Subnet, SubnetPorts};
+use crate::noc::{Direction, OutputQueued, Subnet, SubnetPorts};
 
 use super::cpu::CpuLoad;
 use super::gpu::GpuUnit;
@@ -226,7 +226,12 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
             Direction::Request => (cores, slices),
             Direction::Reply => (slices, cores),
         };
-        return Ok(GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports))));
+        let noc = &machine.noc;
+        return Ok(match noc.crossbar {
+            Crossbar::Fifo => GpuUnit::Subnet(Box::new(Subnet::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::OutputQueued => GpuUnit::Queued(Box::new(OutputQueued::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::Vc => GpuUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
+        });
     };
     let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
     let of_cores: Vec<u16> = gpu.into_iter().chain(cpu.into_iter().take(layout.cpus as usize)).collect();
@@ -236,22 +241,18 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         Direction::Reply => (of_slices, of_cores),
     };
     let topology = Topology::Mesh { columns: mesh.columns as u16, rows: mesh.rows as u16 };
-    let pipeline = match mesh.stages {
-        2 => Pipeline::Speculative,
-        3 => Pipeline::Three,
-        _ => Pipeline::Four,
-    };
-    let shared = NetworkSpec { pipeline, buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
+    let shared = NetworkSpec { pipeline: pipeline(mesh.stages), buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
     let (own, all) = (mesh.cpu_vcs as u8, mesh.vcs as u8);
     let network = if own > 0 { shared.partitioned(&[all - own, own]) } else { shared.with_vcs(all) };
     network.check()?;
-    let (own_bytes, bytes) = (mesh.cpu_channel_bytes as u16, mesh.channel_bytes as u16);
+    let (own_bytes, bytes) = (mesh.cpu_channel_bytes, mesh.channel_bytes);
     let spec = SubnetSpec {
         flit_bytes: match (own, own_bytes) {
-            (0, _) => vec![bytes],
-            (_, 0) => vec![bytes, bytes],
-            _ => vec![bytes - own_bytes, own_bytes],
+            (0, _) => vec![width(bytes)],
+            (_, 0) => vec![width(bytes), width(bytes)],
+            _ => vec![width(bytes - own_bytes), width(own_bytes)],
         },
+        apart: own > 0 && own_bytes > 0,
         class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= layout.sms as usize)).collect(),
         network,
         senders,
@@ -260,6 +261,38 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         input_queue: machine.noc.input_queue,
     };
     Ok(GpuUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+}
+
+/// The bytes of a flit. A channel that is wider than any packet is as good as the widest that can be told.
+fn width(bytes: u32) -> u16 {
+    bytes.min(u32::from(u16::MAX)) as u16
+}
+
+fn pipeline(stages: u32) -> Pipeline {
+    match stages {
+        2 => Pipeline::Speculative,
+        3 => Pipeline::Three,
+        _ => Pipeline::Four,
+    }
+}
+
+/// One router with a terminal for each sender and each receiver; sender i and receiver i share one.
+fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result<SubnetSpec, String> {
+    let topology = Topology::Crossbar { ports: inputs.max(outputs) as u16 };
+    let vc = noc.vc;
+    let network =
+        NetworkSpec { pipeline: pipeline(vc.stages), buffers: vc.buffers as u16, ..NetworkSpec::new(topology).with_vcs(vc.vcs as u8) };
+    network.check()?;
+    Ok(SubnetSpec {
+        network,
+        senders: (0..inputs as u16).collect(),
+        receivers: (0..outputs as u16).collect(),
+        class_of_core: vec![0; cores],
+        flit_bytes: vec![width(vc.channel_bytes)],
+        apart: false,
+        header_bytes: vc.header_bytes as u16,
+        input_queue: noc.input_queue,
+    })
 }
 
 /// The CPU cores that are on, behind the SMs at the networks' ports.

@@ -2,8 +2,9 @@
 
 use crate::base::{Addr, Frequency, StreamId};
 use crate::config::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
-    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
+    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, VcCrossbar, WarpOrder, WriteMiss,
+    WritePolicy,
 };
 use crate::frontend::{Dim3, KernelInfo, OpClass};
 use crate::protocol::{AddressMap, PartitionHash};
@@ -112,6 +113,7 @@ fn mem() -> Mem {
             scheduler: DramScheduler::FrFcfs,
             queue: 64,
             return_queue: 192,
+            control: None,
             timing: DramTiming {
                 tCCD: 1,
                 tCCDL: 2,
@@ -143,7 +145,15 @@ pub(crate) fn test_machine() -> Machine {
             dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 5000, max_kernels: 128, share_sm: false },
         },
         cpu: None,
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
+        noc: Noc {
+            input_queue: 512,
+            output_queue: 512,
+            link_latency: 1,
+            arbiter: Arbiter::Islip,
+            crossbar: Crossbar::Fifo,
+            vc: VcCrossbar::NONE,
+            mesh: None,
+        },
         mem: mem(),
         decision_latency: 0,
     }

@@ -1,10 +1,9 @@
 //! What studies must know about a kernel before they run it: how much work its grid is, and what its model was fitted to.
 
 use crate::base::CtaIndex;
-use crate::config::Machine;
 use crate::frontend::model::builtin_model;
 
-use super::characterise::{most_ctas, workload};
+use super::characterise::{occupancy, workload};
 use super::published::Kernel;
 
 /// CTAs of the grid that are looked at for the work of one.
@@ -19,8 +18,8 @@ pub(super) struct Grid {
     pub(super) ctas: u32,
     /// The most CTAs on a core.
     pub(super) most: u32,
-    /// Cores of the machine.
-    pub(super) cores: u32,
+    /// Whether the grid has so few waves that it is run to its end.
+    pub(super) whole: bool,
     /// Warp instructions of a CTA, the mean over some that are spread over the grid.
     pub(super) per_cta: f64,
     /// The published figures that the model was fitted to.
@@ -34,7 +33,7 @@ impl Grid {
     /// When either is unusable, as a message for the user.
     pub(super) fn of(kernel: &Kernel, machine: &str) -> Result<Self, String> {
         let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
-        let cores = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?.machine.gpu.sms;
+        let (most, whole) = occupancy(kernel, machine)?;
         let source = &model.kernels[0].kernel;
         let ctas = source.info.ctas();
         let looked_at = LOOKED_AT.min(ctas);
@@ -43,7 +42,7 @@ impl Grid {
             source.source.cta(CtaIndex(cta)).warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>()
         };
         let per_cta = (0..looked_at).map(instructions).sum::<u64>() as f64 / f64::from(looked_at);
-        Ok(Self { ctas, most: most_ctas(kernel, machine)?, cores, per_cta, fitted_to: model.fitted_to })
+        Ok(Self { ctas, most, whole, per_cta, fitted_to: model.fitted_to })
     }
 
     /// Warp instructions of the grid.
@@ -56,14 +55,11 @@ impl Grid {
         self.fitted_to.iter().any(|figure| figure.starts_with(table) && words.iter().any(|word| figure.contains(word)))
     }
 
-    /// Core cycles of a run: `least`, or more where a core that issues one instruction per cycle needs more for a few waves.
-    /// A grid of hardly more CTAs than fit the chip at once is run to its end, if that is not too far away.
-    pub(super) fn cycles(&self, least: u64) -> u64 {
-        let wave = self.per_cta * f64::from(self.most);
-        let all = self.instructions() / f64::from(self.cores);
-        let few = f64::from(self.ctas) <= 2.0 * WAVES * f64::from(self.most * self.cores);
-        let wanted = if few { WAVES * all.max(wave) } else { WAVES * wave };
-        least.max((wanted as u64).next_multiple_of(STEP))
+    /// Core cycles of a run: `least`, or more where a core that issues one instruction per cycle needs more for a few waves;
+    /// `None` for a grid of few waves, which is run to its end.
+    pub(super) fn cycles(&self, least: u64) -> Option<u64> {
+        let wanted = (WAVES * self.per_cta * f64::from(self.most)) as u64;
+        (!self.whole).then(|| least.max(wanted.next_multiple_of(STEP)))
     }
 }
 
@@ -75,14 +71,14 @@ mod tests {
     use super::*;
 
     fn grid(ctas: u32) -> Grid {
-        Grid { ctas, most: 6, cores: 16, per_cta: 2500.0, fitted_to: vec!["Table 4.2 Type on M2090".into()] }
+        Grid { ctas, most: 6, whole: ctas < 1000, per_cta: 2500.0, fitted_to: vec!["Table 4.2 Type on M2090".into()] }
     }
 
     #[test]
     fn runs_last_a_few_waves_and_small_grids_to_their_end() {
-        assert_eq!(grid(65535).cycles(40_000), 48_000, "3 waves of 6 CTAs");
-        assert_eq!(grid(65535).cycles(80_000), 80_000);
-        assert_eq!(grid(500).cycles(40_000), 236_000, "three times what one instruction per cycle and core takes");
+        assert_eq!(grid(65535).cycles(40_000), Some(48_000), "3 waves of 6 CTAs");
+        assert_eq!(grid(65535).cycles(80_000), Some(80_000));
+        assert_eq!(grid(500).cycles(40_000), None);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::characterise::{FERMI, KEPLER, Options, class, job, optimum, workload}
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
-use super::steady::{Job, Measured, issued, kept, warp_instructions};
+use super::steady::{Measured, issued, kept, warp_instructions};
 
 /// CTA waves after the last core has settled.
 const WAVES: u32 = 8;
@@ -218,15 +218,11 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
     let cache = options.cache.as_deref();
     let runs = (1..=grid.most)
         .into_par_iter()
-        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options).measure(cache))
+        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options, grid.whole).measure(cache))
         .collect::<Result<Vec<Measured>, String>>()?;
     let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
     let best = optimum(&rates);
-    let all = if full {
-        Job { cycles: u64::from(u32::MAX), ..job(kernel, machine, "gpu.sm.max_ctas", grid.most, options) }.measure(cache)?
-    } else {
-        runs[runs.len() - 1]
-    };
+    let all = if full { job(kernel, machine, "gpu.sm.max_ctas", grid.most, options, true).measure(cache)? } else { runs[runs.len() - 1] };
     let detected = detect(kernel, machine, options, full)?;
     let column = if machine == FERMI { "M2090" } else { "K20X" };
     let (ours, theirs) = (whole(&detected.run, grid.instructions()), whole(&all, grid.instructions()));
@@ -251,7 +247,7 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
 fn detect(kernel: &Kernel, machine: &str, options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
-    let (waves, longest) = if full { (0, u64::from(u32::MAX)) } else { (WAVES, LONGEST) };
+    let (waves, longest) = if full { (0, None) } else { (WAVES, Some(LONGEST)) };
     let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
         let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
@@ -260,7 +256,7 @@ fn detect(kernel: &Kernel, machine: &str, options: &Options, full: bool) -> Resu
         table.insert("stop_after".into(), i64::from(waves).into());
         let policy = registry::find("perf_sat").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
         let launch = machine.gpu.dispatch.launch_latency;
-        let max_cycles = Some(launch + longest);
+        let max_cycles = longest.map(|cycles| launch + cycles);
         let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers: vec![policy], ..RunOptions::default() };
         let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
         Ok(Detected::of(&outcome, machine.gpu.sms, launch))

@@ -28,8 +28,8 @@ pub(super) struct Job {
     pub(super) settings: Vec<(String, String)>,
     /// A built-in model.
     pub(super) workload: String,
-    /// Core cycles behind the launch.
-    pub(super) cycles: u64,
+    /// Core cycles behind the launch; the whole kernel when not given, for a grid of few waves.
+    pub(super) cycles: Option<u64>,
 }
 
 /// What a run of a [`Job`] gave.
@@ -65,9 +65,10 @@ impl Job {
         kept(cache, "rate", (self, loaded.provenance.to_toml(), builtin_text(&self.workload)), || {
             let machine = &loaded.machine;
             let launch = machine.gpu.dispatch.launch_latency;
-            let options = RunOptions { max_cycles: Some(launch + self.cycles), interval: Some(INTERVAL), ..RunOptions::default() };
+            let options =
+                RunOptions { max_cycles: self.cycles.map(|cycles| launch + cycles), interval: Some(INTERVAL), ..RunOptions::default() };
             let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
-            let from = launch + self.cycles / 4;
+            let from = launch + self.cycles.unwrap_or(0) / 4;
             let steady: Vec<u64> = outcome.intervals.iter().filter(|row| row.cycle > from).map(|row| issued(&row.counters)).collect();
             let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
             let all = warp_instructions(&outcome);
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn a_kept_rate_is_the_measured_one_and_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), cycles: 4000 };
+        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), cycles: Some(4000) };
         let measured = job.rate(Some(folder.path())).unwrap();
         assert!(measured > 0.0);
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
@@ -133,6 +134,6 @@ mod tests {
         let other = Measured { rate: 42.0, issued: 1, cycles: 1, ended: false };
         fs::write(file, serde_json::to_vec(&other).unwrap()).unwrap();
         assert_eq!(job.rate(Some(folder.path())), Ok(42.0));
-        assert_ne!(Job { cycles: 5000, ..job }.rate(Some(folder.path())), Ok(42.0));
+        assert_ne!(Job { cycles: Some(5000), ..job }.rate(Some(folder.path())), Ok(42.0));
     }
 }

@@ -16,7 +16,8 @@ use crate::policy::registry;
 use crate::report::plot::{Form, Plot, Series};
 use crate::study::StudyOutput;
 
-use super::characterise::{FERMI, Options, most_ctas, workload};
+use super::characterise::{FERMI, Options, workload};
+use super::kernels::Grid;
 use super::published::{Kernel, published};
 use super::steady::kept;
 
@@ -25,10 +26,12 @@ const KERNELS: [(&str, [&str; 2]); 3] =
     [("lud", ["tail-lud.svg", "tail-lud.png"]), ("km", ["tail-km.svg", "tail-km.png"]), ("bp_k1", ["tail-bp_k1.svg", "tail-bp_k1.png"])];
 /// The orders that are compared.
 const ORDERS: [&str; 3] = ["two-level-lrr", "two-level-oldest", "two-level-phase"];
+/// Waves of CTAs that a run lasts on a core that issues one instruction per cycle; with fewer there are no tails to show.
+const WAVES: f64 = 6.0;
 /// Core cycles of a sample.
 const PERIOD: u64 = 100;
-/// Samples of the plot.
-const SHOWN: usize = 200;
+/// Points of a line of the plot.
+const SHOWN: usize = 400;
 
 /// Resident warps of a core over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +45,14 @@ impl Residency {
     fn below(&self, full: u32) -> f64 {
         let below = self.warps.iter().filter(|warps| **warps <= f64::from(full) - 1.0).count();
         100.0 * below as f64 / self.warps.len().max(1) as f64
+    }
+
+    /// What a plot shows: means of a few periods, by their first cycle.
+    fn points(&self) -> Vec<(f64, f64)> {
+        let at_once = self.warps.len().div_ceil(SHOWN).max(1);
+        let point =
+            |(i, warps): (usize, &[f64])| ((i as u64 * at_once as u64 * PERIOD) as f64, warps.iter().sum::<f64>() / warps.len() as f64);
+        self.warps.chunks(at_once).enumerate().map(point).collect()
     }
 
     /// Warps missing on average, in percent of a full core.
@@ -62,18 +73,16 @@ pub(super) fn show(output: &mut StudyOutput, options: &Options) -> Result<(), St
             continue;
         }
         let Some(kernel) = library.kernel.iter().find(|kernel| kernel.name == name) else { continue };
-        let full = most_ctas(kernel, FERMI)? * warps_of_a_cta(kernel)?;
-        let runs = ORDERS.par_iter().map(|order| residency(kernel, order, full, options)).collect::<Result<Vec<_>, String>>()?;
+        let grid = Grid::of(kernel, FERMI)?;
+        let full = grid.most * warps_of_a_cta(kernel)?;
+        let cycles = options.cycles.max((WAVES * grid.per_cta * f64::from(grid.most)) as u64);
+        let runs = ORDERS.par_iter().map(|order| residency(kernel, order, full, cycles, options)).collect::<Result<Vec<_>, String>>()?;
         for (order, run) in ORDERS.iter().zip(&runs) {
             output.figure(&format!("{name}, {order}: time with fewer than {full} warps on core 0, %"), run.below(full));
             output.figure(&format!("{name}, {order}: warps missing on average, %"), run.missing(full));
         }
-        let points = |run: &Residency| {
-            let shown = run.warps.iter().take(SHOWN).enumerate();
-            shown.map(|(i, warps)| ((i as u64 * PERIOD) as f64, *warps)).collect::<Vec<_>>()
-        };
         if runs.iter().all(|run| !run.warps.is_empty()) {
-            let series = ORDERS.iter().zip(&runs).map(|(order, run)| Series { name: (*order).into(), points: points(run) });
+            let series = ORDERS.iter().zip(&runs).map(|(order, run)| Series { name: (*order).into(), points: run.points() });
             output.plot(
                 files,
                 Plot {
@@ -94,18 +103,18 @@ fn warps_of_a_cta(kernel: &Kernel) -> Result<u32, String> {
     Ok(model.kernels[0].kernel.info.warps_per_cta())
 }
 
-fn residency(kernel: &Kernel, order: &str, full: u32, options: &Options) -> Result<Residency, String> {
+fn residency(kernel: &Kernel, order: &str, full: u32, cycles: u64, options: &Options) -> Result<Residency, String> {
     let loaded = Machine::load(FERMI, &[Override::new("gpu.sm.order", order)]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
-    let of = ("tail", order, loaded.provenance.to_toml(), &name, builtin_text(&name), options.cycles, PERIOD, full);
+    let of = ("tail", order, loaded.provenance.to_toml(), &name, builtin_text(&name), cycles, PERIOD, full);
     kept(options.cache.as_deref(), "tail", of, || {
         let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
         let machine = &loaded.machine;
         let table = format!("period = {PERIOD}\nsms = [0]\ncounters = [\"resident_warp_cycles\"]");
         let table: toml::Table = table.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let probe = registry::find("probe").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
-        let cycles = machine.gpu.dispatch.launch_latency + options.cycles;
-        let options = RunOptions { max_cycles: Some(cycles), controllers: vec![probe], ..RunOptions::default() };
+        let max_cycles = Some(machine.gpu.dispatch.launch_latency + cycles);
+        let options = RunOptions { max_cycles, controllers: vec![probe], ..RunOptions::default() };
         let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
         let samples = outcome.timeline.iter().filter_map(|entry| entry.value);
         let warps = samples.map(|cycles| cycles / PERIOD as f64).skip_while(|warps| *warps < f64::from(full)).collect();
@@ -121,6 +130,9 @@ mod tests {
     fn a_period_counts_when_a_whole_warp_is_missing() {
         let run = Residency { warps: vec![48.0, 47.5, 47.0, 24.0] };
         assert_eq!(run.below(48), 50.0);
+        assert_eq!(run.points(), [(0.0, 48.0), (100.0, 47.5), (200.0, 47.0), (300.0, 24.0)]);
+        let long = Residency { warps: vec![48.0; 401] };
+        assert_eq!((long.points().len(), long.points()[1].0), (201, 200.0));
         assert!((run.missing(48) - 100.0 * (1.0 - 166.5 / 192.0)).abs() < 1e-9);
     }
 }
