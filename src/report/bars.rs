@@ -25,7 +25,7 @@ pub struct Bars {
     pub series: Vec<String>,
     /// The groups from left to right.
     pub groups: Vec<Group>,
-    /// A horizontal line to compare with.
+    /// A horizontal line to compare with, on which the bars then stand or hang.
     pub line: Option<f64>,
 }
 
@@ -59,12 +59,17 @@ impl Bars {
         PlotError::Drawing { title: self.title.clone(), reason: reason.to_string() }
     }
 
-    /// Least and greatest value, zero and the line included.
+    /// Where bars begin.
+    fn foot(&self) -> f64 {
+        self.line.unwrap_or(0.0)
+    }
+
+    /// Least and greatest value, the foot of the bars included.
     fn extent(&self) -> Result<(f64, f64), PlotError> {
         if self.groups.iter().all(|group| group.values.is_empty()) {
             return Err(PlotError::Empty { title: self.title.clone() });
         }
-        let (mut low, mut high) = (self.line.unwrap_or(0.0).min(0.0), self.line.unwrap_or(0.0).max(0.0));
+        let (mut low, mut high) = (self.foot(), self.foot());
         for (i, group) in self.groups.iter().enumerate() {
             for (value, series) in group.values.iter().zip(&self.series) {
                 if !value.is_finite() {
@@ -80,7 +85,8 @@ impl Bars {
         let (low, high) = self.extent()?;
         register_fonts().map_err(|reason| self.failure(&reason))?;
         let room = if high > low { (high - low) * 0.15 } else { 1.0 };
-        self.draw_on(area, if low < 0.0 { low - room } else { 0.0 }, high + room).map_err(|error| self.failure(&error))
+        let bottom = if low < self.foot() { low - room } else { low };
+        self.draw_on(area, bottom, high + room).map_err(|error| self.failure(&error))
     }
 
     fn draw_on<B: DrawingBackend>(
@@ -103,16 +109,14 @@ impl Bars {
             let fill = FILLS[i % FILLS.len()];
             let bar = |(at, value): (usize, f64), style: ShapeStyle| {
                 let left = at as f64 + (1.0 - FILLED) / 2.0 + i as f64 * width;
-                Rectangle::new([(left, 0.0), (left + width, value)], style)
+                Rectangle::new([(left, self.foot()), (left + width, value)], style)
             };
             let values = || self.groups.iter().enumerate().filter_map(|(at, group)| Some((at, *group.values.get(i)?)));
             let drawn = chart.draw_series(values().map(|value| bar(value, fill.filled())))?;
             drawn.label(name).legend(move |(x, y)| Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], fill.filled()));
             chart.draw_series(values().map(|value| bar(value, BLACK.stroke_width(1))))?;
         }
-        for value in self.line.into_iter().chain((low < 0.0).then_some(0.0)) {
-            chart.draw_series(LineSeries::new([(0.0, value), (count as f64, value)], BLACK.stroke_width(1)))?;
-        }
+        chart.draw_series(LineSeries::new([(0.0, self.foot()), (count as f64, self.foot())], BLACK.stroke_width(1)))?;
         let style = ("sans-serif", 13).into_font().transform(FontTransform::Rotate90).color(&BLACK);
         for (at, group) in self.groups.iter().enumerate() {
             let (x, y) = chart.backend_coord(&(at as f64 + 0.5, low));

@@ -43,7 +43,7 @@ const OUR_FILES: [&str; 13] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 19] = [
+const STUDY_FILES: [&str; 25] = [
     "sweep.svg",
     "sweep.png",
     "runs.csv",
@@ -53,12 +53,18 @@ const STUDY_FILES: [&str; 19] = [
     "single.png",
     "two-level.svg",
     "two-level.png",
-    "tail-lud.svg",
-    "tail-lud.png",
-    "tail-km.svg",
-    "tail-km.png",
-    "tail-bp_k1.svg",
-    "tail-bp_k1.png",
+    "tail-lud-rr.svg",
+    "tail-lud-rr.png",
+    "tail-lud-oldest.svg",
+    "tail-lud-oldest.png",
+    "tail-km-rr.svg",
+    "tail-km-rr.png",
+    "tail-km-oldest.svg",
+    "tail-km-oldest.png",
+    "tail-bp_k1-rr.svg",
+    "tail-bp_k1-rr.png",
+    "tail-bp_k1-oldest.svg",
+    "tail-bp_k1-oldest.png",
     "m2090.svg",
     "m2090.png",
     "k20x.svg",

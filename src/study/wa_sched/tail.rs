@@ -15,23 +15,29 @@ use crate::frontend::model::{builtin_model, builtin_text};
 use crate::policy::registry;
 use crate::report::plot::{Form, Plot, Series};
 use crate::study::StudyOutput;
+use crate::study::output::PlotNames;
 
 use super::characterise::{FERMI, Options, workload};
 use super::kernels::Grid;
 use super::published::{Kernel, published};
 use super::steady::kept;
 
-/// The kernels with a short last phase, and their plots.
-const KERNELS: [(&str, [&str; 2]); 3] =
-    [("lud", ["tail-lud.svg", "tail-lud.png"]), ("km", ["tail-km.svg", "tail-km.png"]), ("bp_k1", ["tail-bp_k1.svg", "tail-bp_k1.png"])];
+/// The kernels with a short last phase, and the plots of the first two orders.
+const KERNELS: [(&str, [PlotNames; 2]); 3] = [
+    ("lud", [["tail-lud-rr.svg", "tail-lud-rr.png"], ["tail-lud-oldest.svg", "tail-lud-oldest.png"]]),
+    ("km", [["tail-km-rr.svg", "tail-km-rr.png"], ["tail-km-oldest.svg", "tail-km-oldest.png"]]),
+    ("bp_k1", [["tail-bp_k1-rr.svg", "tail-bp_k1-rr.png"], ["tail-bp_k1-oldest.svg", "tail-bp_k1-oldest.png"]]),
+];
 /// The orders that are compared.
 const ORDERS: [&str; 3] = ["two-level-lrr", "two-level-oldest", "two-level-phase"];
 /// Waves of CTAs that a run lasts on a core that issues one instruction per cycle; with fewer there are no tails to show.
 const WAVES: f64 = 6.0;
 /// Core cycles of a sample.
 const PERIOD: u64 = 100;
-/// Points of a line of the plot.
-const SHOWN: usize = 400;
+/// The part of a run that a plot shows, in the same waves.
+const SHOWN: f64 = 4.0;
+/// Points of a line of a plot.
+const POINTS: usize = 200;
 
 /// Resident warps of a core over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,12 +53,12 @@ impl Residency {
         100.0 * below as f64 / self.warps.len().max(1) as f64
     }
 
-    /// What a plot shows: means of a few periods, by their first cycle.
-    fn points(&self) -> Vec<(f64, f64)> {
-        let at_once = self.warps.len().div_ceil(SHOWN).max(1);
-        let point =
-            |(i, warps): (usize, &[f64])| ((i as u64 * at_once as u64 * PERIOD) as f64, warps.iter().sum::<f64>() / warps.len() as f64);
-        self.warps.chunks(at_once).enumerate().map(point).collect()
+    /// What a plot of the first `shown` periods shows: means of a few of them, by their first cycle.
+    fn points(&self, shown: usize) -> Vec<(f64, f64)> {
+        let warps = &self.warps[..shown.min(self.warps.len())];
+        let at_once = warps.len().div_ceil(POINTS).max(1);
+        let point = |(i, few): (usize, &[f64])| ((i * at_once) as f64 * PERIOD as f64, few.iter().sum::<f64>() / few.len() as f64);
+        warps.chunks(at_once).enumerate().map(point).collect()
     }
 
     /// Warps missing on average, in percent of a full core.
@@ -81,16 +87,16 @@ pub(super) fn show(output: &mut StudyOutput, options: &Options) -> Result<(), St
             output.figure(&format!("{name}, {order}: time with fewer than {full} warps on core 0, %"), run.below(full));
             output.figure(&format!("{name}, {order}: warps missing on average, %"), run.missing(full));
         }
-        if runs.iter().all(|run| !run.warps.is_empty()) {
-            let series = ORDERS.iter().zip(&runs).map(|(order, run)| Series { name: (*order).into(), points: run.points() });
+        let shown = cycles as f64 * SHOWN / WAVES / PERIOD as f64;
+        for ((order, run), names) in ORDERS.iter().zip(&runs).zip(files).filter(|((_, run), _)| !run.warps.is_empty()) {
             output.plot(
-                files,
+                names,
                 Plot {
-                    title: format!("Intra-block tail effect: {name} on core 0 ({FERMI})"),
+                    title: format!("Intra-block tail effect: {name}, {order}, core 0 ({FERMI})"),
                     x: "core cycles since the core was full".into(),
                     y: "resident warps".into(),
                     form: Form::Lines,
-                    series: series.collect(),
+                    series: vec![Series { name: (*order).into(), points: run.points(shown as usize) }],
                 },
             );
         }
@@ -130,9 +136,9 @@ mod tests {
     fn a_period_counts_when_a_whole_warp_is_missing() {
         let run = Residency { warps: vec![48.0, 47.5, 47.0, 24.0] };
         assert_eq!(run.below(48), 50.0);
-        assert_eq!(run.points(), [(0.0, 48.0), (100.0, 47.5), (200.0, 47.0), (300.0, 24.0)]);
+        assert_eq!(run.points(3), [(0.0, 48.0), (100.0, 47.5), (200.0, 47.0)]);
         let long = Residency { warps: vec![48.0; 401] };
-        assert_eq!((long.points().len(), long.points()[1].0), (201, 200.0));
+        assert_eq!((long.points(999).len(), long.points(999)[1].0), (134, 300.0));
         assert!((run.missing(48) - 100.0 * (1.0 - 166.5 / 192.0)).abs() < 1e-9);
     }
 }
