@@ -229,7 +229,7 @@ fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell
 /// A run of `kernel` with one key of the machine set, to the end of the grid when `whole`.
 pub(super) fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32, options: &Options, whole: bool) -> Job {
     let settings = vec![(key.to_owned(), value.to_string())];
-    Job { machine, settings, workload: workload(kernel), cycles: (!whole).then_some(options.cycles) }
+    Job { machine, settings, workload: workload(kernel), parameters: Vec::new(), cycles: (!whole).then_some(options.cycles) }
 }
 
 /// The count after which one more gives less than 2 %; `rates` begins with one CTA.

@@ -27,15 +27,16 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Looks at the model and the machine.
+    /// Looks at the model, with these parameters, and the machine.
     ///
     /// # Errors
     /// When either is unusable, as a message for the user.
-    pub(super) fn of(kernel: &Kernel, machine: &str) -> Result<Self, String> {
-        let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    pub(super) fn of(kernel: &Kernel, machine: &str, parameters: &[(String, String)]) -> Result<Self, String> {
+        let model = builtin_model(&workload(kernel), 1, parameters).map_err(|error| error.to_string())?;
         let (most, whole) = occupancy(kernel, machine)?;
         let source = &model.kernels[0].kernel;
         let ctas = source.info.ctas();
+        let whole = whole && parameters.is_empty();
         let looked_at = LOOKED_AT.min(ctas);
         let instructions = |i: u32| {
             let cta = (u64::from(i) * u64::from(ctas) / u64::from(looked_at)) as u32;

@@ -2,7 +2,7 @@
 //!
 //! The optimum comes from running with every limit, as in `characterise`. Perf-Sat's detection is simulated in full, and then
 //! some waves of CTAs more; the rest of the grid is reckoned at the rate of those waves and marked as extrapolated, and so is
-//! the run with all CTAs, at its own rate. What Perf-Sat detected is the mean of its limits over the cores. The class that a mean is over is
+//! a run with all CTAs that is as long, at its own rate in the same stretch, since rates vary over a grid. What Perf-Sat detected is the mean of its limits over the cores. The class that a mean is over is
 //! the published one.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::characterise::{FERMI, KEPLER, Options, class, job, optimum, workload}
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
-use super::steady::{Measured, issued, kept, warp_instructions};
+use super::steady::{Job, Measured, issued, kept, warp_instructions};
 
 /// CTA waves after the last core has settled.
 const WAVES: u32 = 8;
@@ -30,6 +30,15 @@ const WAVES: u32 = 8;
 const LONGEST: u64 = 4_000_000;
 /// Core cycles of an interval of the series.
 const INTERVAL: u64 = 1000;
+
+/// Parameters of SRAD-1 to SRAD-6 that give as many CTAs as Table 3.2 has for SRAD. The 899 of their files end before a core
+/// has settled, which takes samples of as many CTA times as CTAs fit.
+const LARGER: [(&str, &str); 2] = [("height", "2048"), ("width", "2048")];
+
+fn parameters(kernel: &Kernel) -> Vec<(String, String)> {
+    let larger = if kernel.name.starts_with("srad_") { &LARGER[..] } else { &[] };
+    larger.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
 
 /// The published figures.
 #[derive(Clone, Debug, Deserialize)]
@@ -70,34 +79,40 @@ struct Detected {
     settled: Option<u64>,
     /// The run, with the rate behind that cycle.
     run: Measured,
+    /// A run with all CTAs that is as long, and its rate behind that cycle.
+    all: Measured,
+}
+
+/// The last limit of each core, and the cycle in which the last one settled, if all did.
+fn limits(outcome: &Outcome, cores: u32) -> (Vec<u32>, Option<u64>) {
+    let mut limits = vec![0; cores as usize];
+    let mut settled = vec![None; cores as usize];
+    for entry in &outcome.timeline {
+        let (Some(value), core) = (entry.value, entry.sm.map(usize::from)) else { continue };
+        match (entry.name, core) {
+            ("cta_limit", Some(core)) => limits[core] = value as u32,
+            ("cta_limit", None) => limits.fill(value as u32),
+            ("settled", Some(core)) => settled[core] = Some(entry.cycle),
+            _ => {}
+        }
+    }
+    (limits, settled.into_iter().collect::<Option<Vec<u64>>>().and_then(|cycles| cycles.into_iter().max()))
+}
+
+/// What a run gave, with its rate from a cycle on; of the whole run where that leaves no interval.
+fn measured(outcome: &Outcome, from: u64, launch: u64) -> Measured {
+    let rows = outcome.intervals.iter().filter(|row| row.cycle.is_multiple_of(INTERVAL) && row.cycle >= from + INTERVAL);
+    let steady: Vec<u64> = rows.map(|row| issued(&row.counters)).collect();
+    let (all, cycles) = (warp_instructions(outcome), outcome.cycles.saturating_sub(launch).max(1));
+    let rate = match steady.len() as u64 {
+        0 => all as f64 / cycles as f64,
+        rows => steady.iter().sum::<u64>() as f64 / (rows * INTERVAL) as f64,
+    };
+    let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
+    Measured { rate, issued: all, cycles, ended }
 }
 
 impl Detected {
-    fn of(outcome: &Outcome, cores: u32, launch: u64) -> Self {
-        let mut limits = vec![0; cores as usize];
-        let mut settled = vec![None; cores as usize];
-        for entry in &outcome.timeline {
-            let (Some(value), core) = (entry.value, entry.sm.map(usize::from)) else { continue };
-            match (entry.name, core) {
-                ("cta_limit", Some(core)) => limits[core] = value as u32,
-                ("cta_limit", None) => limits.fill(value as u32),
-                ("settled", Some(core)) => settled[core] = Some(entry.cycle),
-                _ => {}
-            }
-        }
-        let settled = settled.into_iter().collect::<Option<Vec<u64>>>().and_then(|cycles| cycles.into_iter().max());
-        let from = settled.unwrap_or(outcome.counted_until);
-        let rows = outcome.intervals.iter().filter(|row| row.cycle.is_multiple_of(INTERVAL) && row.cycle >= from + INTERVAL);
-        let steady: Vec<u64> = rows.map(|row| issued(&row.counters)).collect();
-        let (all, cycles) = (warp_instructions(outcome), outcome.cycles.saturating_sub(launch).max(1));
-        let rate = match steady.len() as u64 {
-            0 => all as f64 / cycles as f64,
-            rows => steady.iter().sum::<u64>() as f64 / (rows * INTERVAL) as f64,
-        };
-        let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
-        Self { limits, settled, run: Measured { rate, issued: all, cycles, ended } }
-    }
-
     /// The mean limit over the cores.
     fn count(&self) -> f64 {
         mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
@@ -214,18 +229,20 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
 }
 
 fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &Options, full: bool) -> Result<Point, String> {
-    let grid = Grid::of(kernel, machine)?;
+    let parameters = parameters(kernel);
+    let grid = Grid::of(kernel, machine, &parameters)?;
     let cache = options.cache.as_deref();
-    let runs = (1..=grid.most)
+    let rates = (1..=grid.most)
         .into_par_iter()
-        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options, grid.whole).measure(cache))
-        .collect::<Result<Vec<Measured>, String>>()?;
-    let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
+        .map(|limit| {
+            let job = job(kernel, machine, "gpu.sm.max_ctas", limit, options, grid.whole);
+            Job { parameters: parameters.clone(), ..job }.rate(cache)
+        })
+        .collect::<Result<Vec<f64>, String>>()?;
     let best = optimum(&rates);
-    let all = if full { job(kernel, machine, "gpu.sm.max_ctas", grid.most, options, true).measure(cache)? } else { runs[runs.len() - 1] };
-    let detected = detect(kernel, machine, options, full)?;
+    let detected = detect(kernel, machine, &parameters, options, full)?;
     let column = if machine == FERMI { "M2090" } else { "K20X" };
-    let (ours, theirs) = (whole(&detected.run, grid.instructions()), whole(&all, grid.instructions()));
+    let (ours, theirs) = (whole(&detected.run, grid.instructions()), whole(&detected.all, grid.instructions()));
     Ok(Point {
         kernel: kernel.name.clone(),
         machine,
@@ -235,7 +252,7 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
         class: class(&rates),
         detected: detected.count(),
         settled: detected.settled.is_some(),
-        extrapolated: !detected.run.ended || !all.ended,
+        extrapolated: !detected.run.ended || !detected.all.ended,
         gain: percent_over(theirs, ours),
         best_gain: percent_over(rates[best as usize - 1], rates[rates.len() - 1]),
         fitted: grid.fitted_to.iter().any(|figure| {
@@ -244,22 +261,28 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
     })
 }
 
-fn detect(kernel: &Kernel, machine: &str, options: &Options, full: bool) -> Result<Detected, String> {
+fn detect(kernel: &Kernel, machine: &str, parameters: &[(String, String)], options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
     let (waves, longest) = if full { (0, None) } else { (WAVES, Some(LONGEST)) };
-    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), waves, longest);
+    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), parameters, waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
-        let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
         let machine = &loaded.machine;
+        let launch = machine.gpu.dispatch.launch_latency;
+        let run = |controllers, max_cycles| {
+            let model = builtin_model(&name, 1, parameters).map_err(|error| error.to_string())?;
+            let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
+            simulate(machine, &Arc::new(model.workload()), options).map(|result| result.outcome).map_err(|error| error.to_string())
+        };
         let mut table = toml::Table::new();
         table.insert("stop_after".into(), i64::from(waves).into());
         let policy = registry::find("perf_sat").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
-        let launch = machine.gpu.dispatch.launch_latency;
-        let max_cycles = longest.map(|cycles| launch + cycles);
-        let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers: vec![policy], ..RunOptions::default() };
-        let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
-        Ok(Detected::of(&outcome, machine.gpu.sms, launch))
+        let outcome = run(vec![policy], longest.map(|cycles| launch + cycles))?;
+        let (limits, settled) = limits(&outcome, machine.gpu.sms);
+        let from = settled.unwrap_or(outcome.counted_until);
+        let found = measured(&outcome, from, launch);
+        let all = run(Vec::new(), (!found.ended).then_some(outcome.cycles))?;
+        Ok(Detected { limits, settled, run: found, all: measured(&all, from, launch) })
     })
 }
 

@@ -253,13 +253,14 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
 fn point(kernel: &Kernel, level: Level, types: &Types, options: &Options) -> Result<Point, String> {
     let sm = Machine::load(FERMI, &[]).map_err(|errors| errors.to_string())?.machine.gpu;
     let slots = f64::from(sm.sms * sm.sm.schedulers);
-    let grid = Grid::of(kernel, FERMI)?;
+    let grid = Grid::of(kernel, FERMI, &[])?;
     let rates = level
         .orders()
         .par_iter()
         .map(|order| {
             let settings = vec![("gpu.sm.order".to_owned(), order.key(level))];
-            let job = Job { machine: FERMI, settings, workload: workload(kernel), cycles: grid.cycles(options.cycles) };
+            let job =
+                Job { machine: FERMI, settings, workload: workload(kernel), parameters: Vec::new(), cycles: grid.cycles(options.cycles) };
             job.rate(options.cache.as_deref())
         })
         .collect::<Result<Vec<f64>, String>>()?;

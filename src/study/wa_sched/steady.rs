@@ -28,6 +28,8 @@ pub(super) struct Job {
     pub(super) settings: Vec<(String, String)>,
     /// A built-in model.
     pub(super) workload: String,
+    /// Parameters of the model that are not as in its file.
+    pub(super) parameters: Vec<(String, String)>,
     /// Core cycles behind the launch; the whole kernel when not given, for a grid of few waves.
     pub(super) cycles: Option<u64>,
 }
@@ -61,7 +63,7 @@ impl Job {
     pub(super) fn measure(&self, cache: Option<&Path>) -> Result<Measured, String> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         let loaded = Machine::load(self.machine, &overrides).map_err(|errors| errors.to_string())?;
-        let model = builtin_model(&self.workload, 1, &[]).map_err(|error| error.to_string())?;
+        let model = builtin_model(&self.workload, 1, &self.parameters).map_err(|error| error.to_string())?;
         kept(cache, "rate", (self, loaded.provenance.to_toml(), builtin_text(&self.workload)), || {
             let machine = &loaded.machine;
             let launch = machine.gpu.dispatch.launch_latency;
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn a_kept_rate_is_the_measured_one_and_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), cycles: Some(4000) };
+        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), parameters: Vec::new(), cycles: Some(4000) };
         let measured = job.rate(Some(folder.path())).unwrap();
         assert!(measured > 0.0);
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();

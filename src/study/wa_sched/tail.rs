@@ -79,7 +79,7 @@ pub(super) fn show(output: &mut StudyOutput, options: &Options) -> Result<(), St
             continue;
         }
         let Some(kernel) = library.kernel.iter().find(|kernel| kernel.name == name) else { continue };
-        let grid = Grid::of(kernel, FERMI)?;
+        let grid = Grid::of(kernel, FERMI, &[])?;
         let full = grid.most * warps_of_a_cta(kernel)?;
         let cycles = options.cycles.max((WAVES * grid.per_cta * f64::from(grid.most)) as u64);
         let runs = ORDERS.par_iter().map(|order| residency(kernel, order, full, cycles, options)).collect::<Result<Vec<_>, String>>()?;
