@@ -102,7 +102,12 @@ impl Bars {
         let mut chart = builder.build_cartesian_2d(0.0..count as f64, low..high)?;
         let number = |value: &f64| super::text::si(*value).trim_end().to_owned();
         let mut mesh = chart.configure_mesh();
-        mesh.disable_x_mesh().disable_x_axis().y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
+        mesh.disable_x_mesh()
+            .disable_x_axis()
+            .y_labels(6)
+            .y_desc(&self.y)
+            .axis_desc_style(("sans-serif", 16))
+            .label_style(("sans-serif", 13));
         mesh.light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
         let width = FILLED / self.series.len().max(1) as f64;
         for (i, name) in self.series.iter().enumerate() {
