@@ -259,6 +259,12 @@ pub struct BenchArgs {
     /// Simulate native files, converted into the cache first, instead of text.
     #[arg(long)]
     pub native: bool,
+    /// Measure kernel models on machines of these numbers of SMs instead, on one thread.
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', num_args = 0.., default_missing_value = "1,8,28,56,80,160,320", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub sizes: Option<Vec<u32>>,
+    /// Measure whole processes from text instead, against the seconds of the reference simulator.
+    #[arg(long, conflicts_with = "sizes")]
+    pub process: bool,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,

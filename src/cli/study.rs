@@ -43,7 +43,13 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         only: args.only.clone(),
         native: args.native,
     };
-    show(study::bench::run(&args.traces.reference, &traces(&args.traces), &options), "", args.traces.out.as_deref())
+    let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let result = match &args.sizes {
+        Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
+        None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
+        None => study::bench::run(reference, &traces, &options),
+    };
+    show(result, "", args.traces.out.as_deref())
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {

@@ -2,7 +2,6 @@
 
 pub mod accel_sim;
 pub mod bench;
-mod bench_set;
 mod compare;
 pub mod cpu;
 pub mod dispatch;

@@ -38,6 +38,8 @@ pub struct TraceRun {
     pub llc_accesses: u64,
     /// LLC misses, in sectors.
     pub llc_misses: u64,
+    /// Core cycles with a CTA resident, summed over the SMs.
+    pub active_sm_cycles: u64,
     /// DRAM reads, in bursts.
     pub dram_reads: u64,
     /// DRAM writes, in bursts.
@@ -80,6 +82,7 @@ impl Traces<'_> {
             l1_misses: per_kernel(L1_MISSES),
             llc_accesses: totals.sum("llc", LLC_ACCESSES).unwrap_or(0),
             llc_misses: totals.sum("llc", LLC_MISSES).unwrap_or(0),
+            active_sm_cycles: totals.get("sm", "active_cycles").unwrap_or(0),
             dram_reads: totals.get("dram", "reads").unwrap_or(0),
             dram_writes: totals.get("dram", "writes").unwrap_or(0),
             simulate_seconds: host.simulate_seconds,

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::study::TraceRun;
+
 /// Where a trace comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(in crate::study) enum Origin {
     /// Recorded on a GPU.
     Recorded,
     /// Written by the generator.
@@ -12,7 +14,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn of(trace: &str) -> Self {
+    pub(in crate::study) fn of(trace: &str) -> Self {
         if trace.starts_with("real-") { Self::Recorded } else { Self::Generated }
     }
 }
@@ -35,6 +37,26 @@ pub(super) enum Class {
     Memory,
     /// One access after the other.
     Latency,
+}
+
+impl Class {
+    /// The work that bounds a trace of the class.
+    pub(super) fn work(self, run: &TraceRun) -> u64 {
+        match self {
+            Self::Compute => run.warp_instructions,
+            Self::Memory => run.llc_accesses,
+            Self::Latency => run.cycles,
+        }
+    }
+
+    /// What that work is counted in.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Compute => "warp instructions",
+            Self::Memory => "LLC sectors",
+            Self::Latency => "core cycles",
+        }
+    }
 }
 
 impl fmt::Display for Class {
