@@ -7,6 +7,7 @@
 mod bank;
 mod channel;
 pub mod control;
+mod due;
 mod latency;
 pub mod mapping;
 mod scheduler;
