@@ -6,7 +6,7 @@
 use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
 use crate::config::machine::{Allocate, Cache};
 
-use super::set_index;
+use super::index::{bucket, set_index};
 
 const NONE: u16 = u16::MAX;
 const ALL: u8 = SectorMask::ALL.0;
@@ -371,13 +371,8 @@ impl TagArray {
     }
 
     #[inline]
-    fn bucket(&self, tag: u64) -> usize {
-        (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
-    }
-
-    #[inline]
     fn find(&self, tag: u64) -> Option<u16> {
-        let mut at = self.buckets[self.bucket(tag)];
+        let mut at = self.buckets[bucket(tag, self.buckets.len())];
         while at != NONE {
             let line = &self.lines[usize::from(at)];
             if line.tag == tag {
@@ -423,7 +418,7 @@ impl TagArray {
             self.set_empty(at, false);
         }
         let tag = addr.0 / LINE_BYTES;
-        let bucket = self.bucket(tag);
+        let bucket = bucket(tag, self.buckets.len());
         let reserved = self.mask(sectors);
         let line = &mut self.lines[usize::from(at)];
         line.tag = tag;
@@ -522,7 +517,7 @@ impl TagArray {
     }
 
     fn unchain(&mut self, at: u16) {
-        let bucket = self.bucket(self.lines[usize::from(at)].tag);
+        let bucket = bucket(self.lines[usize::from(at)].tag, self.buckets.len());
         let after = self.lines[usize::from(at)].chain;
         let mut before = self.buckets[bucket];
         if before == at {
