@@ -236,13 +236,7 @@ impl<U: Unit> Worker<U> {
 
 /// When a message is seen whose time has passed: at once, which only a relaxed run allows.
 #[cold]
-fn arrive_late<U: Unit, D>(
-    shared: &Shared<U, D>,
-    sent: &Sent<U::Payload>,
-    at: Cycle,
-    reached: Cycle,
-    late: &mut LateMessages,
-) -> Cycle {
+fn arrive_late<U: Unit, D>(shared: &Shared<U, D>, sent: &Sent<U::Payload>, at: Cycle, reached: Cycle, late: &mut LateMessages) -> Cycle {
     let link = &shared.links[sent.link.index()];
     assert!(
         shared.relaxed,

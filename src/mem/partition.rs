@@ -184,7 +184,8 @@ impl Partition {
             mem.dram.banks
         );
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
+        let side =
+            Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
         let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
         let map = mem.map.of_partition(u32::from(id.0));
         Self {

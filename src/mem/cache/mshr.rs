@@ -97,7 +97,11 @@ impl Mshr {
 
     /// Bytes of its arrays.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.free) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
+        size_of_val(&*self.entries)
+            + size_of_val(&*self.free)
+            + size_of_val(&*self.buckets)
+            + size_of_val(&*self.nodes)
+            + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -141,8 +145,7 @@ impl Mshr {
         let at = self.take_entry();
         let bucket = bucket(key, self.buckets.len());
         let chain = std::mem::replace(&mut self.buckets[bucket], at);
-        self.entries[usize::from(at)] =
-            Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
+        self.entries[usize::from(at)] = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
         self.used += 1;
         self.waiting += 1;
     }
