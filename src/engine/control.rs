@@ -269,7 +269,7 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Loc
         workers.get_mut(worker).slots.push(slot);
     }
     for worker in workers.iter_mut() {
-        worker.index_slots();
+        worker.index_slots(&shared.links);
         worker.outbox.reassign(&worker_of);
     }
 }

@@ -194,7 +194,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, reached: Cycle(0), nanos: 0 };
             workers[usize::from(worker_of[index])].slots.push(slot);
         }
-        workers.iter_mut().for_each(Worker::index_slots);
+        workers.iter_mut().for_each(|worker| worker.index_slots(&plan.links));
 
         let starts_with_cut = director.wants_start();
         let control = Control {

@@ -9,6 +9,7 @@ use crate::protocol::{Event, Outbox, Sent};
 
 use super::Unit;
 use super::control::Shared;
+use super::plan::PlannedLink;
 
 /// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
 const MEASURE_EVERY: u64 = 16;
@@ -77,6 +78,8 @@ pub(super) struct Worker<U: Unit> {
     pub(super) slots: Vec<Slot<U>>,
     /// Slot of each unit that lives here.
     pub(super) place: Vec<u32>,
+    /// Slot of the receiver of each link, where it lives here.
+    receiver: Vec<u32>,
     pub(super) outbox: Outbox<U::Payload>,
     pub(super) senders: Vec<Sender<Sent<U::Payload>>>,
     pub(super) receivers: Vec<Receiver<Sent<U::Payload>>>,
@@ -106,6 +109,7 @@ impl<U: Unit> Worker<U> {
         Self {
             slots: Vec::new(),
             place: vec![u32::MAX; units],
+            receiver: Vec::new(),
             outbox,
             senders,
             receivers,
@@ -123,34 +127,25 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Fills the table from units to slots after slots have come or gone.
-    pub(super) fn index_slots(&mut self) {
+    /// Fills the tables from units and links to slots after slots have come or gone.
+    pub(super) fn index_slots(&mut self, links: &[PlannedLink]) {
         self.place.fill(u32::MAX);
         for (index, slot) in self.slots.iter().enumerate() {
             self.place[slot.id.index()] = index as u32;
         }
+        self.receiver.clear();
+        self.receiver.extend(links.iter().map(|link| self.place[link.to.index()]));
     }
 
     /// Takes in what was sent in the epoch before.
     pub(super) fn receive<D>(&mut self, shared: &Shared<U, D>) {
-        let Self { slots, place, receivers, log, late, .. } = self;
+        let Self { slots, receiver: slot_of, receivers, log, late, .. } = self;
         for receiver in receivers {
             receiver.receive(shared.epoch, |sent: Sent<U::Payload>| {
-                let link = &shared.links[sent.link.index()];
-                let slot = &mut slots[place[link.to.index()] as usize];
+                let slot = &mut slots[slot_of[sent.link.index()] as usize];
                 let mut at = sent.arrival(slot.reached);
                 if at < slot.reached {
-                    assert!(
-                        shared.relaxed,
-                        "a message into the past: {} sent {:?} to {} for {at}, which is at {} already",
-                        shared.names[link.from.index()],
-                        sent.payload,
-                        shared.names[link.to.index()],
-                        slot.reached,
-                    );
-                    let by = slot.reached.0 - at.0;
-                    *late = LateMessages { count: late.count + 1, cycles: late.cycles + by, worst: late.worst.max(by) };
-                    at = slot.reached;
+                    at = arrive_late(shared, &sent, at, slot.reached, late);
                 }
                 if let Some(log) = log {
                     log.delivered.push(Logged { link: sent.link, at: at.0, payload: sent.payload });
@@ -237,4 +232,20 @@ impl<U: Unit> Worker<U> {
     pub(super) fn explain(&mut self) {
         self.waiting = self.slots.iter().map(|slot| (slot.id, slot.unit.waiting())).collect();
     }
+}
+
+/// When a message is seen whose time has passed: at once, which only a relaxed run allows.
+#[cold]
+fn arrive_late<U: Unit, D>(shared: &Shared<U, D>, sent: &Sent<U::Payload>, at: Cycle, reached: Cycle, late: &mut LateMessages) -> Cycle {
+    let link = &shared.links[sent.link.index()];
+    assert!(
+        shared.relaxed,
+        "a message into the past: {} sent {:?} to {} for {at}, which is at {reached} already",
+        shared.names[link.from.index()],
+        sent.payload,
+        shared.names[link.to.index()],
+    );
+    let by = reached.0 - at.0;
+    *late = LateMessages { count: late.count + 1, cycles: late.cycles + by, worst: late.worst.max(by) };
+    reached
 }
