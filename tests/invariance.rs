@@ -7,6 +7,8 @@ mod common;
 mod files;
 #[path = "invariance/hetero.rs"]
 mod hetero;
+#[path = "invariance/relaxed.rs"]
+mod relaxed;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

@@ -28,4 +28,4 @@ pub use retime::{Timing, retime};
 pub use run::{Progress, RunError, RunOptions, RunResult, simulate};
 pub use sim::{EngineError, EngineFacts, Finished, Settings, run};
 pub use unit::{Unit, Work};
-pub use worker::{LateMessages, Logged, MessageLog};
+pub use worker::{Logged, MessageLog};

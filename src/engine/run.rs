@@ -8,7 +8,7 @@ use warpshard_sync::StopFlag;
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::frontend::Workload;
-use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
+use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
@@ -142,9 +142,15 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
-    let Finished { units, at, reason, director, log, late, .. } = finished;
+    let relaxed = options.relaxed.then(|| Relaxed {
+        epoch_cycles: finished.host.epoch_cycles,
+        lookahead_cycles: finished.host.lookahead,
+        messages: finished.host.messages,
+        late: finished.late,
+    });
+    let Finished { units, at, reason, director, log, .. } = finished;
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
-    let outcome = outcome(units, at.0, reason, director, late, workload, names);
+    let outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
     Ok(RunResult { outcome, host, log, link_names })
 }
 
@@ -182,7 +188,6 @@ fn outcome(
     at: u64,
     reason: StopReason,
     observer: Observer,
-    late: super::LateMessages,
     workload: &Workload,
     cpu_applications: Vec<String>,
 ) -> Outcome {
@@ -209,13 +214,18 @@ fn outcome(
         (StopReason::MaxCycles, None) => EndedBy::MaxCycles,
         (StopReason::Interrupted, None) => EndedBy::Interrupted,
     };
-    let mut notes = workload.notes.clone();
-    if late.count > 0 {
-        notes.push((
-            format!("messages came late in this relaxed run, by {} cycles in all and {} at most", late.cycles, late.worst),
-            late.count,
-        ));
-    }
+    let notes = workload.notes.clone();
     let (intervals, timeline) = observer.into_series();
-    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, cpu_applications, intervals, timeline, notes }
+    Outcome {
+        ended_by,
+        cycles: end.unwrap_or(at),
+        counted_until: at,
+        kernels,
+        components,
+        cpu_applications,
+        intervals,
+        timeline,
+        relaxed: None,
+        notes,
+    }
 }

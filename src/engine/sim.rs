@@ -7,6 +7,7 @@ use warpshard_sync::{Board, EpochBarrier, Party, StopFlag, WaitPolicy, mailbox};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::protocol::{Outbox, Route};
+use crate::stats::LateMessages;
 
 use super::Unit;
 use super::control::{Control, Ending, Shared, Step, StopReason, control_step};
@@ -14,7 +15,7 @@ use super::director::Director;
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
 use super::retime::{Timing, retime};
-use super::worker::{LateMessages, MessageLog, Slot, TimeClass, Worker};
+use super::worker::{MessageLog, Slot, TimeClass, Worker};
 
 /// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
 #[derive(Clone, Debug)]
@@ -123,7 +124,7 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     if epoch_cycles > timing.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
             "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
-             a relaxed run would allow it, at the price of late messages",
+             --relaxed would allow it, at the price of messages that come late and results that are approximate",
             timing.lookahead, timing.limit
         )));
     }
@@ -328,9 +329,7 @@ fn finish<U: Unit, D>(
         let shards: std::collections::BTreeSet<u32> = worker.slots.iter().map(|slot| control.shard_of[slot.id.index()]).collect();
         host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32));
         host.messages += worker.messages;
-        late.count += worker.late.count;
-        late.cycles += worker.late.cycles;
-        late.worst = late.worst.max(worker.late.worst);
+        late.add(&worker.late);
         if let Some(part) = worker.log {
             log.sent.extend(part.sent);
             log.delivered.extend(part.delivered);

@@ -6,6 +6,7 @@ use warpshard_sync::{Receiver, Sender};
 
 use crate::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
 use crate::protocol::{Event, Outbox, Sent};
+use crate::stats::LateMessages;
 
 use super::Unit;
 use super::control::Shared;
@@ -33,17 +34,6 @@ pub(super) struct Slot<U> {
 pub(super) struct TimeClass {
     pub(super) clock: ClockDomain,
     pub(super) offset: u64,
-}
-
-/// Messages that were seen after their time, which only a relaxed run allows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LateMessages {
-    /// How many.
-    pub count: u64,
-    /// By how many receiver cycles, in all.
-    pub cycles: u64,
-    /// By how many receiver cycles at most.
-    pub worst: u64,
 }
 
 /// A message as the log keeps it: link, arrival in the receiver's cycles, content.
@@ -148,8 +138,8 @@ impl<U: Unit> Worker<U> {
                         shared.names[link.to.index()],
                         slot.reached,
                     );
-                    let by = slot.reached.0 - at.0;
-                    *late = LateMessages { count: late.count + 1, cycles: late.cycles + by, worst: late.worst.max(by) };
+                    let by = shared.classes[slot.class].clock.tick(Cycle(slot.reached.0 - at.0));
+                    late.note(shared.reference.edge_at_or_after(by).0);
                     at = slot.reached;
                 }
                 if let Some(log) = log {

@@ -110,6 +110,7 @@ pub(super) fn outcome() -> Outcome {
         components,
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
+        relaxed: None,
         timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
     }

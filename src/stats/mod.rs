@@ -2,7 +2,9 @@
 
 mod counters;
 mod outcome;
+mod relaxed;
 
 pub(crate) use counters::counters;
 pub use counters::{CounterInfo, Counters};
 pub use outcome::{ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts};
+pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

@@ -2,7 +2,7 @@
 
 use crate::base::{KernelIndex, StreamId};
 
-use super::CounterInfo;
+use super::{CounterInfo, Relaxed};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub struct Outcome {
     pub intervals: Vec<IntervalRow>,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
+    /// What makes the results approximate; `None` for an exact run.
+    pub relaxed: Option<Relaxed>,
     /// Things that the user should know, each with how often they occurred.
     pub notes: Vec<(String, u64)>,
 }
