@@ -205,6 +205,10 @@ impl Director<GpuUnit> for Observer {
         controllers.chain(interval).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
+    fn wants_samples(&self) -> bool {
+        self.interval.is_some() || !self.controllers.is_empty()
+    }
+
     fn wants_start(&self) -> bool {
         self.controllers.iter().any(|attached| attached.triggers.contains(&Trigger::Start))
     }
@@ -219,6 +223,13 @@ impl Director<GpuUnit> for Observer {
     }
 
     fn at_cut(&mut self, cut: &Cut<'_, Vec<ComponentStats>>) -> Vec<(UnitId, GpuDecision)> {
+        let mut settings = Vec::new();
+        if self.watch.releases_gpu() {
+            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
+        }
+        if cut.samples.is_empty() {
+            return settings;
+        }
         let now = self.snapshot(cut);
         if let Some(interval) = self.interval
             && cut.at > self.before.at
@@ -228,10 +239,6 @@ impl Director<GpuUnit> for Observer {
             let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus].into_iter().flat_map(Rows::sums).collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
-        }
-        let mut settings = Vec::new();
-        if self.watch.releases_gpu() {
-            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
         }
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));

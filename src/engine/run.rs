@@ -169,7 +169,7 @@ fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &
         workers: host
             .workers
             .iter()
-            .map(|&(busy_seconds, wait_seconds, shards)| WorkerFacts { busy_seconds, wait_seconds, shards })
+            .map(|&(busy_seconds, wait_seconds, shards, taken)| WorkerFacts { busy_seconds, wait_seconds, shards, taken })
             .collect(),
         network_share: names
             .iter()

@@ -180,8 +180,10 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     let work = Work::of_run(outcome);
     let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
     let balance = metrics::worker_balance(host);
-    let workers =
-        host.workers.iter().map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards }));
+    let workers = host
+        .workers
+        .iter()
+        .map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards, "taken": w.taken }));
     let shares = host.network_share.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
     render(&json!({
         "schema_version": SCHEMA_VERSION,

@@ -118,6 +118,8 @@ pub struct WorkerFacts {
     pub wait_seconds: f64,
     /// Shards at the end of the run.
     pub shards: u32,
+    /// Times that it stepped a shard of another worker for an epoch, having finished its own.
+    pub taken: u64,
 }
 
 /// What the host did. Differs from run to run.
