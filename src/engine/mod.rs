@@ -15,6 +15,7 @@ mod plan;
 mod retime;
 mod run;
 mod sim;
+mod snapshot;
 mod unit;
 mod worker;
 

@@ -16,6 +16,7 @@ use super::cpu::CpuLoad;
 use super::gpu::{GpuUnit, counted};
 use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
+use super::snapshot::Schemas;
 
 /// How a run is carried out.
 pub struct RunOptions {
@@ -120,6 +121,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
+    let schemas = Schemas::of(layout, |unit| plan.units[unit].unit.components());
     let settings = Settings {
         threads: options.threads,
         epoch: options.epoch,
@@ -133,7 +135,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
         .map_err(RunError::Config)?
-        .watching(options.cpu.as_ref());
+        .watching(options.cpu.as_ref())
+        .counting(schemas);
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
