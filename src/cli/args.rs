@@ -44,7 +44,11 @@ pub enum Command {
     List(ListArgs),
     /// Show a machine or a kernel model with all its values.
     Show(ShowArgs),
-    /// Write a kernel model as an Accel-Sim trace.
+    /// Convert a trace between text and the native format, losslessly.
+    Convert(ConvertArgs),
+    /// Show what the controllers of a run decided, and draw it.
+    Timeline(TimelineArgs),
+    /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
     Import(ImportArgs),
@@ -81,7 +85,7 @@ pub struct RunArgs {
     /// A built-in machine, or a file that describes one.
     #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "What")]
     pub machine: String,
-    /// A recorded trace: its kernelslist.g, whose paths are relative to it.
+    /// A recorded trace: its kernelslist.g, whose paths are relative to it, or a native file.
     #[arg(long, value_name = "KERNELSLIST", conflicts_with = "workload", help_heading = "What")]
     pub trace: Option<PathBuf>,
     /// A built-in kernel model, or a file that describes one [default: gemm_tiled].
@@ -159,10 +163,20 @@ pub enum Until {
     Cpu,
 }
 
+/// Options of `timeline`.
+#[derive(Args, Debug)]
+pub struct TimelineArgs {
+    /// The result folder of a run with controllers.
+    pub run: PathBuf,
+    /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
+    #[arg(long, value_name = "N")]
+    pub sm: Option<u16>,
+}
+
 /// Options of `check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// Machines and kernel models (.toml), traces (kernelslist.g).
+    /// Machines and kernel models (.toml), traces (kernelslist.g or native).
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Accept what `run --lenient` accepts.
@@ -287,6 +301,9 @@ pub struct BenchArgs {
     /// Only traces whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Simulate native files, converted into the cache first, instead of text.
+    #[arg(long)]
+    pub native: bool,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -425,15 +442,68 @@ pub enum ShowWhat {
     Workload,
 }
 
+const CONVERT_HELP: &str = "\
+A native file holds a whole trace, kernel list included, with every byte of its text: converted back, kernel files and list
+are what they were. It is a tenth of the text or less, decodes several times faster, and is accepted wherever a trace is.
+
+Examples:
+  warpshard convert traces/bfs bfs.wst                 a folder with kernelslist.g, or the list itself
+  warpshard run --trace bfs.wst
+  warpshard convert bfs.wst bfs-text                   a folder, its kernels compressed as they were
+  warpshard convert bfs.wst bfs-text --compress none";
+
+/// Options of `convert`.
+#[derive(Args, Debug)]
+#[command(after_help = CONVERT_HELP)]
+pub struct ConvertArgs {
+    /// A text trace (a kernelslist.g, its folder or a .traceg file), which becomes native, or a native file, which becomes text.
+    pub input: PathBuf,
+    /// The native file (.wst by convention), the folder of the text, or for a native file of one kernel without a list its .traceg.
+    pub output: PathBuf,
+    /// What to write; the other format than the input's is meant anyway.
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<TraceFormat>,
+    /// How: native blocks with zstd or none [default: zstd]; text as its names say, or none.
+    #[arg(long, value_name = "HOW")]
+    pub compress: Option<Compression>,
+    /// Replace the output; in a folder, files of the same names.
+    #[arg(long)]
+    pub force: bool,
+    /// Accept text that `run --lenient` accepts.
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceFormat {
+    /// warpshard's own.
+    Native,
+    /// Accel-Sim's.
+    Text,
+}
+
+/// A compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compression {
+    /// Zstandard.
+    Zstd,
+    /// None.
+    None,
+}
+
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// A built-in kernel model, or a file that describes one.
+    /// A built-in kernel model, or a file that describes one; without --out, a recorded trace whose sizes are shown.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
-    /// The folder for kernelslist.g and the kernels' traces; must not exist yet, or be empty.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    /// The folder for kernelslist.g and the kernels' traces, which must not exist yet or be empty, or with --native the file.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub out: Option<PathBuf>,
+    /// Write one file in the native format.
+    #[arg(long, requires = "out")]
+    pub native: bool,
     /// Seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,

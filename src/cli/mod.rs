@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod convert;
 mod cpu;
 mod dram;
 pub mod exit;
@@ -21,7 +22,9 @@ mod runfile;
 mod select;
 mod show;
 mod study;
+mod timeline;
 mod trace;
+mod trace_sizes;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,8 +68,10 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
+        Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Timeline(args) => timeline::timeline(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),

@@ -36,6 +36,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         threads: args.threads.iter().map(|threads| threads.get() as usize).collect(),
         runs: args.runs.get() as usize,
         only: args.only.clone(),
+        native: args.native,
     };
     show(study::bench::run(&args.traces.reference, &traces(&args.traces), &options), "", args.traces.out.as_deref())
 }

@@ -17,12 +17,19 @@ impl Knob {
     pub const ALL: [Self; 2] = [Self::CtaLimit, Self::WarpLimit];
 }
 
-impl fmt::Display for Knob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Knob {
+    /// Its word in timelines and messages.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::CtaLimit => "cta_limit",
             Self::WarpLimit => "warp_limit",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

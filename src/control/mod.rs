@@ -5,12 +5,14 @@
 
 mod controller;
 mod decision;
+mod facts;
 mod knob;
 mod observation;
 mod trigger;
 
 pub use controller::{ControlError, Controller, check};
-pub use decision::{Decision, DecisionSet};
+pub use decision::{Decision, DecisionSet, Signal};
+pub use facts::{Facts, KernelFacts};
 pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, Seen, Table};
 pub use trigger::{EventSelector, Trigger};

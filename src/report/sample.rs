@@ -111,7 +111,14 @@ pub(super) fn outcome() -> Outcome {
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
         relaxed: None,
-        timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
+        timeline: vec![TimelineEntry {
+            cycle: 1024,
+            controller: "cm-bal".into(),
+            sm: None,
+            name: "warp_limit",
+            value: Some(8.0),
+            reason: "memory is stalled".into(),
+        }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
     }
 }

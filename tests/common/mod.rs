@@ -69,6 +69,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("gather", &m2090, &gather, None),
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
+        case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
+        case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

@@ -55,6 +55,21 @@ fn the_way_of_running_changes_nothing() {
 }
 
 #[test]
+fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_running() {
+    for policy in [("cm_cpu", "high = 0.02\nlow = 0.01\ninterval = 256"), ("cm_bal", "high = 0.02\nlow = 0.01\ninterval = 256")] {
+        let case = Case { policy: Some(policy), ..small() };
+        let with = |options| RunOptions { controllers: case.controllers(), ..options };
+        let base = run(&case, with(options(CpuEnd::Both)));
+        assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);
+        for (threads, epoch, skip) in [(2, None, true), (3, Some(7), true), (2, None, false)] {
+            let other = run(&case, with(RunOptions { threads, epoch, skip, ..options(CpuEnd::Both) }));
+            same(&base, &other, &format!("{}, {threads} threads", policy.0));
+            assert_eq!(other.timeline, base.timeline, "timeline.csv of {}", policy.0);
+        }
+    }
+}
+
+#[test]
 fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
     let case = small();
     let whole = run(&case, options(CpuEnd::Both));

@@ -96,7 +96,7 @@ impl Controller for StaticLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::common::testing::{answers, made};
+    use crate::policy::testing::{answers, made};
 
     #[test]
     fn limits_are_set_once_from_the_start() {
