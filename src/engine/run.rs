@@ -145,7 +145,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
-    let relaxed = options.relaxed.then(|| Relaxed {
+    let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
         lookahead_cycles: finished.host.lookahead,
         messages: finished.host.messages,

@@ -84,8 +84,8 @@ impl<T: Send> TrayOwner<T> {
     #[inline]
     pub fn offer(&mut self, list: &[u32]) {
         self.shut();
-        // SAFETY: nothing is on offer, so the content is the owner's, and `&mut self` excludes other references from here.
         self.shared.content.with_mut(|content| {
+            // SAFETY: nothing is on offer, so the content is the owner's, and `&mut self` excludes other references from here.
             let content = unsafe { &mut *content };
             let ascends = list.windows(2).all(|pair| pair[0] < pair[1]);
             assert!(ascends && list.last().is_none_or(|&last| (last as usize) < content.items.len()), "tray: a wrong list {list:?}");
@@ -146,6 +146,7 @@ impl<T: Send> TrayOwner<T> {
         self.shut();
         // SAFETY: nothing is on offer, so content and item are the owner's; the reference borrows the owner.
         let content = self.shared.content.with(|content| unsafe { &*content });
+        // SAFETY: as above.
         content.items[index].with_mut(|item| unsafe { &mut *item })
     }
 
@@ -154,7 +155,11 @@ impl<T: Send> TrayOwner<T> {
         self.shut();
         // SAFETY: as in `get_mut`; each cell is visited once, so the references do not overlap.
         let content = self.shared.content.with(|content| unsafe { &*content });
-        content.items.iter().map(|item| item.with_mut(|item| unsafe { &mut *item }))
+        let lent = |item: *mut T| {
+            // SAFETY: as above.
+            unsafe { &mut *item }
+        };
+        content.items.iter().map(move |item| item.with_mut(lent))
     }
 
     /// Takes all items out.
