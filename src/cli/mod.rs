@@ -15,6 +15,7 @@ mod interrupt;
 mod list;
 mod noc;
 mod output;
+mod phases;
 mod policies;
 mod progress;
 mod run;
@@ -73,6 +74,7 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Show(args) => show::show(&args),
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
         Command::Cpu(args) => cpu::cpu(&args),

@@ -9,7 +9,8 @@ use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
 /// A policy at work: it sees an [`Observation`] whenever one of its triggers is due and answers with decisions.
 ///
 /// # Contract
-/// *When it is called.* [`Controller::triggers`] and [`Controller::knobs`] are asked once, before the run, and never change.
+/// *When it is called.* [`Controller::knobs`] is asked once, before the run; [`Controller::triggers`] then and after every
+/// observation, so that a controller hears only of what it waits for.
 /// [`Controller::observe`] is called at cuts only, on one thread at a time, once per cut however many of its
 /// triggers are due there (its [`Controller::alarm`] too), and the controllers of a run in their configured order.
 ///

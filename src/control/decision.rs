@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::base::SmId;
+use crate::protocol::PowerState;
 
 use super::{Knob, KnobSet};
 
@@ -23,19 +24,28 @@ pub enum Decision {
         /// Warps.
         limit: u32,
     },
+    /// Whether an SM works, stands still or is turned off. One that is turned off first finishes its CTAs.
+    Power {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
+        /// What it is to be.
+        state: PowerState,
+    },
 }
 
 impl Decision {
     /// The SM that it is for; all SMs when `None`.
     pub fn sm(&self) -> Option<SmId> {
-        let (Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. }) = self;
+        let (Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. }) = self;
         *sm
     }
 
-    /// What the knob is turned to.
+    /// What the knob is turned to; of power states, 0 is gated, 1 paused, 2 active.
     pub fn value(&self) -> u32 {
-        let (Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. }) = self;
-        *limit
+        match self {
+            Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } => *limit,
+            Self::Power { state, .. } => *state as u32,
+        }
     }
 
     /// Which knob it turns.
@@ -43,6 +53,7 @@ impl Decision {
         match self {
             Self::CtaLimit { .. } => Knob::CtaLimit,
             Self::WarpLimit { .. } => Knob::WarpLimit,
+            Self::Power { .. } => Knob::Power,
         }
     }
 }

@@ -10,11 +10,13 @@ pub enum Knob {
     CtaLimit,
     /// Most warps that an SM's schedulers consider.
     WarpLimit,
+    /// Whether an SM works, stands still or is turned off.
+    Power,
 }
 
 impl Knob {
     /// All knobs, in the order of their declaration.
-    pub const ALL: [Self; 2] = [Self::CtaLimit, Self::WarpLimit];
+    pub const ALL: [Self; 3] = [Self::CtaLimit, Self::WarpLimit, Self::Power];
 }
 
 impl Knob {
@@ -23,6 +25,7 @@ impl Knob {
         match self {
             Self::CtaLimit => "cta_limit",
             Self::WarpLimit => "warp_limit",
+            Self::Power => "power",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::frontend::{Kernel, Workload};
 use crate::gpu::cta::GridDecision;
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::SmDecision;
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, PowerState};
 use crate::stats::{IntervalRow, TimelineEntry};
 
 use super::Work;
@@ -108,8 +108,7 @@ impl Observer {
     }
 
     fn settings(layout: &GpuLayout, decision: &Decision) -> Vec<(UnitId, GpuDecision)> {
-        let (Decision::CtaLimit { sm, .. } | Decision::WarpLimit { sm, .. }) = decision;
-        let sms = match sm {
+        let sms = match decision.sm() {
             Some(sm) => sm.0..sm.0 + 1,
             None => 0..layout.sms as u16,
         };
@@ -120,6 +119,10 @@ impl Observer {
                     (layout.sm(sm), GpuDecision::Sm(SmDecision::CtaLimit(limit))),
                 ],
                 Decision::WarpLimit { limit, .. } => vec![(layout.sm(sm), GpuDecision::Sm(SmDecision::WarpLimit(limit)))],
+                Decision::Power { state, .. } => vec![
+                    (layout.grid, GpuDecision::Grid(GridDecision::Serve { sm, serve: state == PowerState::Active })),
+                    (layout.sm(sm), GpuDecision::Sm(SmDecision::Power(state))),
+                ],
             })
             .collect()
     }
@@ -192,6 +195,7 @@ impl Director<GpuUnit> for Observer {
             attached.before = now.clone();
             attached.events.clear();
             attached.alarm = attached.controller.alarm();
+            attached.triggers = attached.controller.triggers();
             self.timeline.extend(entries(cut.at, attached.controller.name(), &decided));
             settings.extend(decided.decisions().iter().flat_map(|decision| Self::settings(&self.layout, decision)));
         }

@@ -10,7 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
-use super::wa_sched::PerfSat;
+use super::wa_sched::{CoreGating, PerfSat, Search};
 
 /// A policy that a run can name.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +58,22 @@ pub const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
     },
     Policy {
+        name: CoreGating::ONAC,
+        help: "estimates how many SMs a kernel needs and turns the others off (thesis, Section 4.4)",
+        parameters: CoreGating::PARAMETERS,
+        build: |table| Ok(Box::new(CoreGating::new(Search::Onac, parsed(CoreGating::ONAC, table)?)?)),
+    },
+    Policy {
         name: PerfSat::NAME,
         help: "searches, on each SM by itself, the CTA count beyond which more do not help (thesis, Section 4.3)",
         parameters: PerfSat::PARAMETERS,
         build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
+    },
+    Policy {
+        name: CoreGating::SEQ_DET,
+        help: "takes one SM away after the other while a kernel keeps its IPC, and turns them off (thesis, Section 4.4)",
+        parameters: CoreGating::PARAMETERS,
+        build: |table| Ok(Box::new(CoreGating::new(Search::SeqDet, parsed(CoreGating::SEQ_DET, table)?)?)),
     },
     Policy {
         name: StaticLimit::NAME,
@@ -146,7 +158,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `perf_sat`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `onac`, `perf_sat`, `seq_det`, `static_limit`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

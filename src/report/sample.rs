@@ -108,6 +108,7 @@ pub(super) fn outcome() -> Outcome {
             kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
         ],
         components,
+        dram_read_latencies: Vec::new(),
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
         relaxed: None,

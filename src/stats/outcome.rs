@@ -2,7 +2,7 @@
 
 use crate::base::{KernelIndex, StreamId};
 
-use super::{CounterInfo, Relaxed};
+use super::{CounterInfo, Latencies, Relaxed};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,9 @@ pub struct Outcome {
     pub kernels: Vec<KernelStats>,
     /// Components in the order of the machine.
     pub components: Vec<ComponentStats>,
+    /// Read latencies of the DRAM channels in their order, in DRAM cycles from leaving the slice to the last data; empty for
+    /// channels without a command-level controller.
+    pub dram_read_latencies: Vec<Latencies>,
     /// The applications of the CPU cores that were on, core by core.
     pub cpu_applications: Vec<String>,
     /// Interval series; empty when none was asked for.

@@ -12,6 +12,7 @@ mod output;
 mod reference;
 pub mod relaxed;
 mod traces;
+pub mod wa_sched;
 
 pub use bench::BenchOptions;
 pub use output::{StudyError, StudyOutput};
@@ -30,6 +31,7 @@ pub struct StudyInfo {
 /// All studies.
 pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
+    StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },

@@ -23,6 +23,12 @@ fn small() -> Case {
     Case { name: "gather beside three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
 }
 
+/// The same with GDDR5 behind command-level controllers, refresh on.
+fn small_gddr5() -> Case {
+    let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
+    Case { name: "gather beside three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
+}
+
 const THREE: [&str; 3] = ["mcf", "lbm", "gcc"];
 
 fn options(end: CpuEnd) -> RunOptions {
@@ -41,8 +47,7 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
 
 #[test]
 fn the_way_of_running_changes_nothing() {
-    let case = small();
-    for end in [CpuEnd::Both, CpuEnd::Cpu] {
+    for (case, end) in [(small(), CpuEnd::Both), (small(), CpuEnd::Cpu), (small_gddr5(), CpuEnd::Cpu)] {
         let base = run(&case, options(end));
         for threads in [2, 3, 5] {
             same(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));

@@ -132,12 +132,11 @@ impl Controller for PerfSat {
 
     fn triggers(&self) -> Vec<Trigger> {
         let on = |selector| Trigger::On(selector);
-        vec![
-            Trigger::Start,
-            on(EventSelector::KernelStarted(None)),
-            on(EventSelector::KernelEnded(None)),
-            on(EventSelector::CtaEnded(None)),
-        ]
+        let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
+        // Only the first CTA to end on an SM matters.
+        let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, Stage::Waiting | Stage::First { .. }));
+        triggers.extend(firsts.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
+        triggers
     }
 
     fn alarm(&self) -> Option<Cycle> {
@@ -176,7 +175,7 @@ impl Controller for PerfSat {
                     let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
                     self.cores[usize::from(sm.0)].cta_ended(kernel, event.cycle, seen.cycle, self.period, most);
                 }
-                EventKind::RunEnded | EventKind::CoreWarm(_) | EventKind::CoreMeasured(_) => {}
+                _ => {}
             }
         }
     }
