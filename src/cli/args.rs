@@ -135,11 +135,11 @@ pub struct RunArgs {
     /// Worker threads [default: all cores]. Results do not depend on it.
     #[arg(long, value_name = "N", help_heading = "How")]
     pub threads: Option<NonZeroU32>,
-    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it.
+    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it without --relaxed.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "How")]
     pub epoch: Epoch,
     /// Allow epochs longer than the lookahead, which makes results approximate; they say so.
-    #[arg(long, help_heading = "How")]
+    #[arg(long, requires = "epoch", help_heading = "How")]
     pub relaxed: bool,
     /// Bind each worker thread to a core.
     #[arg(long, help_heading = "How")]
@@ -238,6 +238,8 @@ pub enum StudyName {
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
+    /// What epochs beyond the lookahead cost in truth and bring in speed.
+    Relaxed,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.

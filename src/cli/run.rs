@@ -12,7 +12,7 @@ use crate::engine::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
-use crate::report::{Destination, ResultFile, RunFacts, csv, json, summary};
+use crate::report::{Destination, ResultFile, RunFacts, csv, json, relaxed_words, summary};
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::args::{Epoch, RunArgs, Until};
@@ -65,6 +65,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
     let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
     let folder = destination.write(&files(&facts, &outcome, &host, run_toml))?;
+    if let Some(relaxed) = &outcome.relaxed {
+        output::warn(&format!("warning: {}", relaxed_words(relaxed)));
+    }
     output::print(&summary(&facts, &outcome, &host, output::stdout_style()))?;
     output::print(&format!("\nResults in {}\n", folder.display()))?;
     Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::report::Destination;
 use crate::study::wa_sched::characterise;
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc};
+use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc, relaxed};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -26,6 +26,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         }),
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+        StudyName::Relaxed => relaxed::run(reference, &traces),
         StudyName::Noc => noc::run(reference),
         StudyName::Dram => dram::run(reference),
     };

@@ -9,6 +9,7 @@ pub mod dram;
 pub mod noc;
 mod output;
 mod reference;
+pub mod relaxed;
 mod traces;
 pub mod wa_sched;
 
@@ -32,6 +33,7 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
+    StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];

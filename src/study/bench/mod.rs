@@ -11,9 +11,9 @@ use super::compare::{geometric_mean, median};
 use super::reference::{native_trace, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 use cost::{CostLine, KINDS, Sample};
-use set::{Class, STANDARD_SET};
+use set::Class;
 
-pub(super) use set::Origin;
+pub(super) use set::{Origin, STANDARD_SET};
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ impl fmt::Display for Origin {
 
 /// What bounds a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::study) enum Class {
     /// Issue slots and execution units.
     Compute,
     /// The memory system's bandwidth.
@@ -70,7 +70,7 @@ impl fmt::Display for Class {
 }
 
 /// The standard set, by class.
-pub(super) const STANDARD_SET: &[(&str, Class)] = &[
+pub(in crate::study) const STANDARD_SET: &[(&str, Class)] = &[
     ("gen-ffma_ind8_full", Class::Compute),
     ("gen-dfma_ind8_full", Class::Compute),
     ("gen-smem_conflict1", Class::Compute),
