@@ -5,6 +5,7 @@ mod cta;
 mod memory;
 mod random;
 mod size;
+mod spans;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
