@@ -11,6 +11,7 @@ pub mod noc;
 mod output;
 mod reference;
 mod traces;
+pub mod wa_sched;
 
 pub use bench::BenchOptions;
 pub use output::{StudyError, StudyOutput};
@@ -29,6 +30,7 @@ pub struct StudyInfo {
 /// All studies.
 pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
+    StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },

@@ -7,7 +7,7 @@
 use crate::frontend::{MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::Sm;
-use super::sched;
+use super::sched::{self, Conditions};
 use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
@@ -43,6 +43,9 @@ impl Sm {
     }
 
     fn issue_awake(&mut self) {
+        if self.queues.is_some() {
+            self.update_queues();
+        }
         let schedulers = self.spec.schedulers as usize;
         let cycle = self.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
@@ -56,6 +59,18 @@ impl Sm {
             self.warps.touched &= !self.supervised[scheduler];
             let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
             self.begin_span(scheduler, reason);
+        }
+    }
+
+    /// Moves warps between the queues of two-level schedulers; whoever may issue from now on, or no longer, is touched.
+    fn update_queues(&mut self) {
+        let (Some(queues), warps) = (&mut self.queues, &self.warps) else { return };
+        let length = self.phases.as_ref().map_or(&sched::NO_PHASES, |phases| phases.length());
+        let running = warps.live & !warps.finished;
+        let now = Conditions { running, waiting: warps.hazard_memory | warps.waiting(), age: &warps.age, length };
+        if !queues.is_settled(&now) {
+            queues.update(&now);
+            self.limit_warps();
         }
     }
 
@@ -75,7 +90,8 @@ impl Sm {
         if ready == 0 {
             return false;
         }
-        let warp = sched::pick(self.spec.order, ready, self.last_issued[scheduler], &warps.age);
+        let distance = self.phases.as_ref().map_or(&sched::NO_PHASES, |phases| phases.distance());
+        let warp = sched::pick(self.spec.order, ready, self.last_issued[scheduler], &warps.age, distance);
         self.last_issued[scheduler] = Some(warp as u8);
         let mut before = self.issue_front(scheduler, warp);
         for _ in 1..self.spec.issue_width {
@@ -162,7 +178,11 @@ impl Sm {
     /// Notes what the new front instruction of a warp needs.
     #[inline]
     pub(super) fn look_at_front(&mut self, warp: usize) {
-        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        let (slot, index) = (self.warps.cta[warp], self.warps.front(warp).index);
+        if let Some(phases) = &mut self.phases {
+            phases.look(warp, self.ctas.kernel(slot), index);
+        }
+        let code = &self.ctas.code(slot)[index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);

@@ -16,6 +16,7 @@ mod l1;
 mod lsu;
 mod net;
 mod operands;
+mod power;
 mod refused;
 mod sched;
 mod scoreboard;
@@ -30,8 +31,9 @@ use std::sync::Arc;
 
 use crate::base::{Cycle, LinkId, SmId};
 use crate::config::machine::{Machine, Sm as Spec};
+use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{AddressMap, Outbox, Payload};
+use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
 pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
 pub use net::SmPorts;
@@ -42,6 +44,8 @@ use fetch::Fetch;
 use lsu::Lsu;
 use net::Net;
 use operands::Operands;
+use power::Power;
+use sched::{PhaseView, TwoLevel};
 use scoreboard::Scoreboard;
 use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
@@ -71,6 +75,8 @@ pub enum SmDecision {
     CtaLimit(u32),
     /// Only this many of the oldest warps may issue; at least 1.
     WarpLimit(u32),
+    /// Whether it works, stands still or is turned off.
+    Power(PowerState),
 }
 
 /// A streaming multiprocessor.
@@ -95,6 +101,11 @@ pub struct Sm {
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
+    power: Power,
+    /// The queues of two-level schedulers.
+    queues: Option<Box<TwoLevel>>,
+    /// What phase-aware schedulers know of the front instructions.
+    phases: Option<Box<PhaseView>>,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -121,6 +132,7 @@ impl Sm {
         assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
         assert!((1..=8).contains(&spec.schedulers), "{id}: {} schedulers, 1 to 8 are supported", spec.schedulers);
         assert!((1..=warps::MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
+        let schedulers = spec.schedulers as usize;
         let mut supervised = [0; 8];
         for warp in 0..spec.warps {
             supervised[(warp % spec.schedulers) as usize] |= 1 << warp;
@@ -142,6 +154,9 @@ impl Sm {
             issued_count: 0,
             fence_over: 0,
             warp_limit: None,
+            power: Power::new(),
+            queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
+            phases: None,
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -158,6 +173,12 @@ impl Sm {
             workload,
             spec,
         }
+    }
+
+    /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
+    #[must_use]
+    pub fn with_phases(self, kernels: Arc<[Phases]>) -> Self {
+        Self { phases: Some(Box::new(PhaseView::new(kernels))), ..self }
     }
 
     /// Which SM this is.
@@ -184,6 +205,7 @@ impl Sm {
             Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
             Payload::Launch(launch) if link == self.ports.from_grid => {
                 let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.woken(at);
                 self.ctas.bind(at, launch, program);
             }
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
@@ -219,6 +241,9 @@ impl Sm {
         self.issue();
         self.fetch(out);
         self.start_cta(out);
+        if self.power.is_asked() {
+            self.tell_quiet(out);
+        }
     }
 
     /// Lets every stage look at everything in the present cycle.
@@ -236,7 +261,8 @@ impl Sm {
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
         let now = self.now;
-        if self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending() {
+        let busy = self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
+        if busy || self.power.is_asked() {
             return now;
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
@@ -253,6 +279,7 @@ impl Sm {
         self.close_spans();
         self.count_blocked(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
+        self.power.count(at, &mut self.counters.sm);
     }
 
     /// What a controller sees.
@@ -280,6 +307,7 @@ impl Sm {
                 self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
                 self.limit_warps();
             }
+            SmDecision::Power(state) => self.set_power(at, state),
         }
     }
 

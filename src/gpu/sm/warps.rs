@@ -263,6 +263,12 @@ impl Warps {
         &self.streams[warp]
     }
 
+    /// Whether nothing of a warp is in flight but what the scoreboard knows: all that is between decode and the end of its
+    /// pipeline waits in its buffer.
+    pub(super) fn is_quiet(&self, warp: usize) -> bool {
+        self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
+    }
+
     /// The `limit` oldest resident warps.
     pub(super) fn oldest(&self, limit: u32) -> u64 {
         let mut left = self.live & !self.finished;
