@@ -28,7 +28,7 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
         let addr = Addr(at).sector();
         let stop = end.min(addr.0 + SECTOR_BYTES);
         let bytes = byte_mask(at - addr.0, stop - at);
-        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: (stop - at >> width.trailing_zeros()) as u8 });
+        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) >> width.trailing_zeros()) as u8 });
         at = stop;
     }
     true
