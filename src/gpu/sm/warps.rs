@@ -221,10 +221,13 @@ impl Warps {
     #[inline]
     pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
         let bit = 1u64 << warp;
-        let (all, by_memory) =
-            (self.hazard & !bit | u64::from(hazard) << warp, self.hazard_memory & !bit | u64::from(hazard && memory) << warp);
-        self.touched |= (self.hazard ^ all) | (self.hazard_memory ^ by_memory);
-        (self.hazard, self.hazard_memory) = (all, by_memory);
+        let before = (self.hazard & bit != 0, self.hazard_memory & bit != 0);
+        // Most instructions meet none, as did the one before.
+        if before != (hazard, hazard && memory) {
+            self.touched |= bit;
+            self.hazard = self.hazard & !bit | u64::from(hazard) << warp;
+            self.hazard_memory = self.hazard_memory & !bit | u64::from(hazard && memory) << warp;
+        }
     }
 
     /// The barrier of `warps` opens.
