@@ -98,8 +98,9 @@ pub struct RunArgs {
     /// them and their parameters.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "What")]
     pub policy: Vec<String>,
-    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces.
-    #[arg(long, value_name = "NAME,NAME,..", value_delimiter = ',', help_heading = "What")]
+    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces;
+    /// or @MIX, a built-in mix or a .toml file that names an application for every core.
+    #[arg(long, value_name = "NAME,NAME,..|@MIX", value_delimiter = ',', help_heading = "What")]
     pub cpu: Vec<String>,
     /// Instructions that each CPU core retires before it is measured; kernels wait for the slowest core.
     #[arg(long, value_name = "N", default_value_t = 500_000, requires = "cpu", help_heading = "What")]
@@ -395,6 +396,8 @@ pub enum ListWhat {
     Policies,
     /// Built-in profiles of CPU applications.
     Profiles,
+    /// Built-in mixes of CPU applications.
+    Mixes,
     /// Comparisons with published or measured figures.
     Studies,
     /// Counters of the results, with units and meanings.

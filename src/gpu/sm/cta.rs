@@ -248,6 +248,7 @@ impl Sm {
             self.warps.at_barrier |= 1 << warp;
         }
         self.open_barrier(all, running);
+        self.limit_warps();
     }
 
     #[inline]
@@ -285,12 +286,12 @@ impl Sm {
         out.send(self.ports.to_grid, self.now, Payload::CtaDone(notice));
     }
 
-    /// Lets only the oldest warps issue, where a limit is set.
+    /// Lets only the oldest warps issue, where a limit is set. Called whenever a warp starts, ends, or begins or ends to wait.
+    #[inline]
     pub(super) fn limit_warps(&mut self) {
-        self.warps.allowed = match self.warp_limit {
-            Some(limit) => self.warps.oldest(limit),
-            None => u64::MAX,
-        };
+        if let Some(limit) = self.warp_limit {
+            self.warps.allowed = self.warps.oldest(limit);
+        }
     }
 
     /// Lines of the standstill report about warps.

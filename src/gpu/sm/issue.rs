@@ -125,10 +125,12 @@ impl Sm {
                 if self.scoreboard.is_clear(warp) {
                     self.fence_over |= 1 << warp;
                 }
+                self.limit_warps();
             }
             OpClass::Load | OpClass::Store if is_atomic(&code) && inst.mask.0 != 0 => {
                 self.warps.atomics[warp] += inst.mask.count() as u16;
                 self.warps.at_atomic |= 1 << warp;
+                self.limit_warps();
             }
             _ => {}
         }
@@ -159,6 +161,7 @@ impl Sm {
             self.warps.at_fence &= !(1 << warp);
         }
         self.fence_over = 0;
+        self.limit_warps();
         if self.spec.l1.flush_at_kernel {
             self.invalidate_l1();
         }

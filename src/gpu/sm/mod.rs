@@ -263,6 +263,7 @@ impl Sm {
             SmDecision::CtaLimit(limit) => self.ctas.set_limit(limit),
             SmDecision::WarpLimit(limit) => {
                 self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
+                self.warps.allowed = u64::MAX;
                 self.limit_warps();
             }
         }

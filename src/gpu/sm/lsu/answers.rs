@@ -103,6 +103,7 @@ impl Sm {
             self.warps.atomics[warp] -= u16::from(lanes);
             if self.warps.atomics[warp] == 0 {
                 self.warps.at_atomic &= !(1 << warp);
+                self.limit_warps();
             }
         }
     }
