@@ -175,7 +175,7 @@ pub struct CheckArgs {
 #[derive(Args, Debug)]
 pub struct TraceSetArgs {
     /// A built-in machine, or a file that describes one.
-    #[arg(long, value_name = "NAME|FILE", default_value = "v100")]
+    #[arg(long, value_name = "NAME|FILE", default_value = Self::MACHINE)]
     pub machine: String,
     /// Change a value of the machine; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
@@ -191,6 +191,11 @@ pub struct TraceSetArgs {
     pub out: Option<PathBuf>,
 }
 
+impl TraceSetArgs {
+    /// The machine when none is named.
+    pub const MACHINE: &'static str = "v100";
+}
+
 /// Options of `study`.
 #[derive(Args, Debug)]
 pub struct StudyArgs {
@@ -199,6 +204,15 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
+    /// hetero-directions: instructions of each CPU core before it is measured; light applications take six times as many.
+    #[arg(long, value_name = "N")]
+    pub cpu_warm: Option<NonZeroU64>,
+    /// hetero-directions: measured instructions of each CPU core; light applications take six times as many.
+    #[arg(long, value_name = "N")]
+    pub cpu_measure: Option<NonZeroU64>,
+    /// hetero-directions: core cycles of runs without CPU cores.
+    #[arg(long, value_name = "N")]
+    pub gpu_cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -213,6 +227,8 @@ pub enum StudyName {
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
+    /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
+    HeteroDirections,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
