@@ -210,6 +210,9 @@ pub struct StudyArgs {
     /// hetero-directions: measured instructions of each CPU core; light applications take six times as many.
     #[arg(long, value_name = "N")]
     pub cpu_measure: Option<NonZeroU64>,
+    /// hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.
+    #[arg(long, value_name = "N")]
+    pub longest: Option<NonZeroU64>,
     /// hetero-directions: core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,

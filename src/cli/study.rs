@@ -38,6 +38,7 @@ fn hetero_options(args: &StudyArgs) -> HeteroOptions {
         cpu_warm: or(args.cpu_warm, default.cpu_warm),
         cpu_measure: or(args.cpu_measure, default.cpu_measure),
         gpu_cycles: or(args.gpu_cycles, default.gpu_cycles),
+        longest: or(args.longest, default.longest),
     }
 }
 

@@ -14,7 +14,7 @@ pub struct CpuSpec {
     /// Instructions in the window, from fetch to in-order commit.
     pub window: u32,
     /// Whether a memory instruction is the last of its fetch group, as in Ramulator; otherwise other instructions follow it
-    /// in the same cycle, and the next memory instruction waits for the next.
+    /// in the same cycle, and memory instructions beyond [`CpuSpec::memory_per_cycle`] wait for the next.
     pub memory_ends_group: bool,
     /// Whether writebacks in a trace count as instructions, as in Ramulator.
     pub count_writebacks: bool,

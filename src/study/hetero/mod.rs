@@ -38,12 +38,21 @@ pub struct HeteroOptions {
     pub cpu_measure: u64,
     /// Core cycles of runs without CPU cores.
     pub gpu_cycles: u64,
+    /// Core cycles after which a run is cut, whether or not its slowest CPU core is through.
+    pub longest: u64,
 }
 
 impl HeteroOptions {
     /// The chip of Table I, with runs that take a few minutes in all.
     pub fn new() -> Self {
-        Self { machine: "hetero".to_owned(), overrides: Vec::new(), cpu_warm: 6000, cpu_measure: 6000, gpu_cycles: 100_000 }
+        Self {
+            machine: "hetero".to_owned(),
+            overrides: Vec::new(),
+            cpu_warm: 5000,
+            cpu_measure: 5000,
+            gpu_cycles: 100_000,
+            longest: 300_000,
+        }
     }
 }
 

@@ -36,7 +36,7 @@ impl Finding {
 pub(super) struct Results(BTreeMap<Setup, Measured>);
 
 /// Columns of the table of runs.
-pub(super) const RUN_COLUMNS: [&str; 17] = [
+pub(super) const RUN_COLUMNS: [&str; 18] = [
     "kernel",
     "cpus",
     "warp limit",
@@ -53,6 +53,7 @@ pub(super) const RUN_COLUMNS: [&str; 17] = [
     "DRAM bus busy",
     "mean CPU IPC",
     "CPU read latency",
+    "CPU cores cut short",
     "CPU IPC by core",
 ];
 
@@ -135,6 +136,7 @@ impl Results {
                 format!("{:.4}", measured.bandwidth),
                 format!("{:.4}", self.cpu_ipc(setup)),
                 format!("{:.0}", measured.read_latency),
+                measured.cut.to_string(),
                 measured.cores.iter().map(|(name, ipc)| format!("{name} {ipc:.4}")).collect::<Vec<_>>().join("; "),
             ]
         };

@@ -79,6 +79,7 @@ fn figures(setup: &Setup, broken: Break) -> Measured {
     };
     Measured {
         cores: names.into_iter().map(|name| (name, cpu)).collect(),
+        cut: 0,
         gpu_ipc: if kernel.is_some() { gpu } else { 0.0 },
         stall_mc: 6.0 * pressure,
         stall_net: if kernel == Some(DIVERGENT) { 4.0 * pressure } else { 0.0 },
