@@ -204,10 +204,10 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
-    /// hetero-directions: instructions of each CPU core before it is measured; light applications take six times as many.
+    /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_warm: Option<NonZeroU64>,
-    /// hetero-directions: measured instructions of each CPU core; light applications take six times as many.
+    /// hetero-directions: measured instructions of each CPU core, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_measure: Option<NonZeroU64>,
     /// hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.

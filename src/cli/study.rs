@@ -33,12 +33,13 @@ fn hetero_options(args: &StudyArgs) -> HeteroOptions {
     let default = HeteroOptions::new();
     let or = |given: Option<std::num::NonZeroU64>, otherwise: u64| given.map_or(otherwise, std::num::NonZeroU64::get);
     HeteroOptions {
-        machine: if args.traces.machine == TraceSetArgs::MACHINE { default.machine } else { args.traces.machine.clone() },
+        machine: if args.traces.machine == TraceSetArgs::MACHINE { default.machine.clone() } else { args.traces.machine.clone() },
         overrides: args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect(),
         cpu_warm: or(args.cpu_warm, default.cpu_warm),
         cpu_measure: or(args.cpu_measure, default.cpu_measure),
         gpu_cycles: or(args.gpu_cycles, default.gpu_cycles),
         longest: or(args.longest, default.longest),
+        ..default
     }
 }
 

@@ -32,14 +32,21 @@ pub struct HeteroOptions {
     pub machine: String,
     /// Changes to it.
     pub overrides: Vec<Override>,
-    /// Instructions that CPU cores with memory-heavy applications retire before they are measured; others retire six times as many.
+    /// Instructions that CPU cores with memory-heavy applications retire before they are measured.
     pub cpu_warm: u64,
-    /// Instructions of such cores that are measured; of others, six times as many.
+    /// Instructions of such cores that are measured.
     pub cpu_measure: u64,
     /// Core cycles of runs without CPU cores.
     pub gpu_cycles: u64,
     /// Core cycles after which a run is cut, whether or not its slowest CPU core is through.
     pub longest: u64,
+    /// Instructions that cores with light applications retire before kernels start: the near lines of a profile, 384, are gone
+    /// through once in 192 thousand instructions at two hits of the L2 per thousand.
+    pub light_warm: u64,
+    /// Core cycles between which cores with light applications are measured: from here.
+    pub light_from: u64,
+    /// To here.
+    pub light_until: u64,
 }
 
 impl HeteroOptions {
@@ -52,6 +59,9 @@ impl HeteroOptions {
             cpu_measure: 5000,
             gpu_cycles: 100_000,
             longest: 300_000,
+            light_warm: 200_000,
+            light_from: 160_000,
+            light_until: 220_000,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Statements against made-up runs: a chip that does all that the paper says, and ones that break it in one point each.
 
-use super::measure::Measured;
+use super::measure::{Measured, measure};
 use super::published::statements;
 use super::results::Results;
-use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, LIGHT, Setup, all_setups};
-use super::{findings, report};
+use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY, LIGHT, STREAM, Setup, all_setups};
+use super::{HeteroOptions, findings, report};
 
 /// How a made-up chip differs from the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,13 +48,7 @@ fn figures(setup: &Setup, broken: Break) -> Measured {
         cpu *= 1.2 - 0.05 * f64::from(split.vcs);
     }
     let mut gpu = match kernel {
-        Some(DIVERGENT) => {
-            if warps == 8 {
-                1.5
-            } else {
-                1.0
-            }
-        }
+        Some(DIVERGENT) if warps == 8 => 1.5,
         _ => 1.0,
     };
     if warps == 4 && kernel != Some(GATHER) {
@@ -100,7 +94,8 @@ fn every_statement_is_judged_once_and_numbers_are_not_judged() {
     let verdicts = verdicts(Break::Nothing);
     let mut found: Vec<&str> = verdicts.iter().map(|(id, _)| *id).collect();
     let mut stated: Vec<&str> = statements().iter().map(|statement| statement.id.as_str()).collect();
-    (found.sort_unstable(), stated.sort_unstable());
+    found.sort_unstable();
+    stated.sort_unstable();
     assert_eq!(found, stated);
     for (id, agrees) in verdicts {
         let kind = &super::published::statement(id).kind;
@@ -142,4 +137,17 @@ fn the_report_has_a_row_per_statement_a_table_of_runs_and_plots() {
     }
     let runs = files.iter().find(|file| file.name == "runs.csv").unwrap();
     assert_eq!(String::from_utf8(runs.contents.clone()).unwrap().lines().count(), 1 + all_setups().len());
+}
+
+#[test]
+fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
+    let options = HeteroOptions { light_warm: 2000, light_from: 24_000, light_until: 28_000, longest: 12_000, ..HeteroOptions::new() };
+    let heavy = measure(&Setup::together(STREAM, HEAVY), &options).unwrap();
+    assert!(heavy.cut > 0 && heavy.stall_mc > 0.0 && heavy.gpu_ipc > 0.0 && heavy.cores.len() == 14, "{heavy:?}");
+    let light = Setup { warps: 4, ..Setup::together(STREAM, LIGHT) };
+    let measured = measure(&light, &options).unwrap();
+    assert!(measured.cores.iter().all(|(_, ipc)| (0.01..=3.0).contains(ipc)), "{measured:?}");
+    assert_eq!((measured.cut, measured.clone()), (0, measure(&light, &options).unwrap()));
+    let early = HeteroOptions { light_from: 3000, ..options };
+    assert!(measure(&light, &early).unwrap_err().contains("had not settled by cycle 3000"));
 }
