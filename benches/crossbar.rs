@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
-use warpshard::config::machine::{Arbiter, Noc};
+use warpshard::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
@@ -44,7 +44,15 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
 
 /// Sends all of `traffic` through a new subnet, whose receivers give their credits back at the end of each epoch.
 fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
-    let spec = Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
+    let spec = Noc {
+        input_queue: 512,
+        output_queue: 512,
+        link_latency: 1,
+        arbiter: Arbiter::Islip,
+        crossbar: Crossbar::Fifo,
+        vc: VcCrossbar::NONE,
+        mesh: None,
+    };
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };
     let mut subnet = Subnet::new(direction, &spec, inputs as usize, outputs as usize, PORTS);
     let clock = ClockDomain { period: 1 };

@@ -1,12 +1,13 @@
-//! How fast trace text is decoded on one thread, per kind of line.
+//! How fast traces are decoded on one thread, per kind of line: text, and the native format with and without compression.
 //!
-//! The measure is [`check`], which reads, decodes and walks all streams of an uncompressed file in the page cache.
+//! The measure is [`check`], which reads, decodes and walks all streams of a file in the page cache. Bytes are those of the
+//! text, so that rates compare; `decode-ns` counts instructions instead, as loading a trace decodes them.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpshard::frontend::sass::{TraceOptions, check};
+use warpshard::frontend::sass::{TraceOptions, check, load, to_native};
 
 const CTAS: u64 = 256;
 const WARPS: u64 = 8;
@@ -65,18 +66,35 @@ fn lists(warp: u64, out: &mut String) -> u64 {
 }
 
 fn decode(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("decode");
-    group.sample_size(10);
+    let options = TraceOptions::default();
     for (name, text) in [("arithmetic", trace(arithmetic)), ("strided", trace(strided)), ("lists", trace(lists))] {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kernel-1.traceg");
-        std::fs::write(&path, &text).unwrap();
-        group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(check(&path, &TraceOptions::default()).unwrap().warp_instructions()));
-        });
+        let of_text = folder.path().join("kernel-1.traceg");
+        std::fs::write(&of_text, &text).unwrap();
+        let mut files = vec![("text", of_text.clone())];
+        for (form, compress) in [("native", false), ("native+zstd", true)] {
+            let path = folder.path().join(form).with_extension("wst");
+            to_native(&of_text, &mut std::fs::File::create(&path).unwrap(), compress, &options, &mut |_| true).unwrap();
+            files.push((form, path));
+        }
+        let instructions = check(&of_text, &options).unwrap().warp_instructions();
+        let mut group = criterion.benchmark_group("decode");
+        group.sample_size(10).throughput(Throughput::Bytes(text.len() as u64));
+        for (form, path) in &files {
+            group.bench_function(format!("{name}/{form}"), |bencher| {
+                bencher.iter(|| black_box(check(path, &options).unwrap().warp_instructions()));
+            });
+        }
+        group.finish();
+        let mut group = criterion.benchmark_group("decode-ns");
+        group.sample_size(10).throughput(Throughput::Elements(instructions));
+        for (form, path) in &files {
+            group.bench_function(format!("{name}/{form}"), |bencher| {
+                bencher.iter(|| black_box(load(path, &options).unwrap().kernels.len()))
+            });
+        }
+        group.finish();
     }
-    group.finish();
 }
 
 criterion_group! {

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod cpu;
+pub mod device;
 pub mod engine;
 pub mod frontend;
 pub mod gpu;

@@ -162,6 +162,92 @@ fn a_model_written_as_a_trace_is_a_valid_trace_with_the_same_ctas() {
 }
 
 #[test]
+fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (text, native, back) = (at("t"), at("t.wst"), at("back"));
+    assert_eq!(code(&warpshard(&["trace", "vecadd", "--set", "workload.n=4096", "--out", &text])), 0);
+    let done = warpshard(&["convert", &text, &native]);
+    assert_eq!((code(&done), stderr(&done).as_str()), (0, ""));
+    assert!(stdout(&done).contains("per warp instruction"), "{}", stdout(&done));
+    for arguments in [&["check", &native][..], &["trace", &native], &["trace", &text]] {
+        let output = warpshard(arguments);
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", stderr(&output));
+        assert!(stdout(&output).contains("1 kernel"), "{arguments:?}: {}", stdout(&output));
+    }
+    let mut stats = Vec::new();
+    for (trace, out) in [(&text, at("of-text")), (&native, at("of-native"))] {
+        let run = warpshard(&["run", "--machine", "tiny", "--trace", trace, "--out", &out]);
+        assert_eq!(code(&run), 0, "{}", stderr(&run));
+        stats.push(read(Path::new(&out), "stats.json"));
+    }
+    assert!(stats[0] == stats[1]);
+    assert_eq!(code(&warpshard(&["convert", &native, &back])), 0);
+    for file in ["kernelslist.g", "kernel-1.traceg"] {
+        assert!(read(Path::new(&back), file) == read(Path::new(&text), file), "{file}");
+    }
+    // A model becomes the same file at once.
+    let direct = at("x/t.wst");
+    assert_eq!(code(&warpshard(&["trace", "vecadd", "--set", "workload.n=4096", "--native", "--out", &direct])), 0);
+    assert!(std::fs::read(&direct).unwrap() == std::fs::read(&native).unwrap());
+    // Nothing is overwritten unasked, contradictions are refused, and what fails leaves nothing behind.
+    let cut = at("cut.wst");
+    std::fs::write(&cut, &std::fs::read(&native).unwrap()[..300]).unwrap();
+    let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+    let before = entries();
+    for (arguments, expected, says) in [
+        (&["convert", &text, &native][..], 6, "--force"),
+        (&["convert", &native, &back], 6, "--force"),
+        (&["convert", &native, "new", "--to", "native"], 2, "is native already"),
+        (&["convert", &text, "new", "--to", "text"], 2, "is no native trace"),
+        (&["convert", &native, "new", "--compress", "zstd"], 2, "--compress zstd"),
+        (&["convert", &cut, &at("new")], 4, "the file is cut off"),
+        (&["convert", &at("nowhere"), &at("new")], 4, "no such file"),
+        (&["run", "--trace", &cut], 4, "the file is cut off"),
+        (&["trace", &text, "--out", &at("new")], 2, "warpshard convert"),
+        (&["trace", "vecadd"], 2, "--out"),
+    ] {
+        let output = warpshard(arguments);
+        assert_eq!(code(&output), expected, "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(entries(), before);
+    for arguments in [["convert", &text, &native, "--force"], ["convert", &native, &back, "--force"]] {
+        assert_eq!(code(&warpshard(&arguments)), 0);
+    }
+    assert_eq!(entries(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_conversion_leaves_nothing_behind() {
+    use std::io::Write as _;
+    let folder = scratch();
+    let trace = folder.path().join("kernel-1.traceg");
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&trace).unwrap());
+    write!(file, "-grid dim = (60000,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n").unwrap();
+    writeln!(file, "-accelsim tracer version = 4\n").unwrap();
+    let lines: String = (0..60).map(|i| format!("{:04x} ffffffff 1 R1 IMAD 2 R1 R2 0 \n", 16 * i)).collect();
+    for cta in 0..60_000 {
+        write!(file, "#BEGIN_TB\n\nthread block = {cta},0,0\n\nwarp = 0\ninsts = 60\n{lines}\n#END_TB\n\n").unwrap();
+    }
+    file.flush().unwrap();
+    let out = folder.path().join("out.wst");
+    let mut child = command(&["convert", trace.to_str().unwrap(), out.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
+    // The temporary file is there before the first byte is read.
+    while std::fs::read_dir(folder.path()).unwrap().count() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it was faster than this test");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 130, "{}", stderr(&output));
+    assert!(stderr(&output).contains("was not written"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn check_goes_on_after_a_bad_file_and_ends_with_its_code() {
     let folder = scratch();
     let bad = folder.path().join("bad.toml");

@@ -4,6 +4,8 @@
 mod any;
 #[path = "config/bad.rs"]
 mod bad;
+#[path = "config/dram.rs"]
+mod dram;
 #[path = "config/layers.rs"]
 mod layers;
 #[path = "config/qv100.rs"]

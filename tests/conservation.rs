@@ -12,7 +12,7 @@ mod rules;
 #[path = "conservation/tampered.rs"]
 mod tampered;
 
-use common::{Case, built_in, cases, machine};
+use common::{Case, QUEUED, VC, built_in, cases, machine};
 use record::Record;
 use rules::{End, answers, credits, ctas, delivery, passage};
 use warpshard::config::machine::WritePolicy;
@@ -33,6 +33,17 @@ fn crowded() -> Case {
     Case { name: "gather on tiny with short queues".into(), machine: machine("tiny", &short), workload: gather, policy: None }
 }
 
+/// The same with crossbars of the other kinds.
+fn crowded_crossbars() -> [Case; 2] {
+    [QUEUED, VC].map(|kind| {
+        let crossbar = machine("tiny", kind).noc;
+        let mut case = crowded();
+        case.name = format!("{}, {:?}", case.name, crossbar.crossbar);
+        (case.machine.noc.crossbar, case.machine.noc.vc) = (crossbar.crossbar, crossbar.vc);
+        case
+    })
+}
+
 fn observed(case: &Case, options: RunOptions) -> RunResult {
     let options = RunOptions { log: true, controllers: case.controllers(), ..options };
     simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name))
@@ -48,7 +59,7 @@ fn recorded(case: &Case, result: &RunResult) -> Record {
 
 #[test]
 fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
-    for case in cases().into_iter().chain([crowded()]) {
+    for case in cases().into_iter().chain([crowded()]).chain(crowded_crossbars()) {
         let result = observed(&case, RunOptions::default());
         let end = end_of(&result);
         assert!(end.completed, "{}", case.name);
@@ -67,16 +78,18 @@ fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
 
 #[test]
 fn senders_use_every_credit_and_none_that_they_do_not_have() {
-    let case = crowded();
-    let result = observed(&case, RunOptions::default());
-    assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "some queue is full at some time");
+    for case in crowded_crossbars().into_iter().chain([crowded()]) {
+        let result = observed(&case, RunOptions::default());
+        assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "{}: some queue is full at some time", case.name);
+    }
 }
 
 #[test]
 fn machines_of_any_kind_lose_nothing() {
-    let (mut runs, mut written_back) = (0, 0);
+    let (mut runs, mut written_back, mut driven) = (0, 0, 0);
     for case in (0..100).filter_map(any::case) {
         runs += 1;
+        driven += u32::from(case.machine.mem.dram.control.is_some());
         let result = observed(&case, RunOptions::default());
         assert_eq!(result.outcome.ended_by, EndedBy::Completed, "{}", case.name);
         // Nobody waits for a line that an L1 writes back, the end of the run included.
@@ -96,7 +109,7 @@ fn machines_of_any_kind_lose_nothing() {
             counts::traffic(&case.name, &case.machine, &result, &record);
         }
     }
-    assert!(runs >= 40 && written_back >= 15, "{runs} machines, {written_back} of them with write-backs");
+    assert!(runs >= 40 && written_back >= 15 && driven >= 10, "{runs} machines, {written_back} with write-backs, {driven} with commands");
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn machine() -> Machine {
         style: CoreStyle::SubCores,
         schedulers: 4,
         order: WarpOrder::Lrr,
+        ready_queue: 6,
         issue_width: 1,
         dual_issue_distinct: true,
         fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },
@@ -52,6 +53,7 @@ fn machine() -> Machine {
         shared: SharedMemory { banks: 32, latency: 20 },
         lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
         l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
+        wake_latency: 0,
     };
     let llc = Cache {
         sets: 32,
@@ -79,6 +81,7 @@ fn machine() -> Machine {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing,
     };
     let map = AddressMap {
@@ -98,7 +101,15 @@ fn machine() -> Machine {
         clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
         gpu: Gpu { sms: SMS as u32, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
         cpu: None,
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
+        noc: Noc {
+            input_queue: 512,
+            output_queue: 512,
+            link_latency: 1,
+            arbiter: Arbiter::Islip,
+            crossbar: Crossbar::Fifo,
+            vc: VcCrossbar::NONE,
+            mesh: None,
+        },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
     }

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::mem::dram::standard::{STANDARDS, Standard};
-use crate::noc::mesh::{Pipeline, Topology};
-use crate::rig::cpu::CpuMemory;
-use crate::rig::{PATTERNS, Pattern};
-
 use super::exit;
+
+mod rig;
+
+pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +43,14 @@ pub enum Command {
     List(ListArgs),
     /// Show a machine or a kernel model with all its values.
     Show(ShowArgs),
-    /// Write a kernel model as an Accel-Sim trace.
+    /// Convert a trace between text and the native format, losslessly.
+    Convert(ConvertArgs),
+    /// Show what the controllers of a run decided, and draw it.
+    Timeline(TimelineArgs),
+    /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
+    /// Show the phases of kernels, as phase-aware warp schedulers see them.
+    Phases(PhasesArgs),
     /// Translate a pair of Accel-Sim's configuration files into a machine.
     Import(ImportArgs),
     /// Run an experiment and compare it with a reference.
@@ -81,7 +86,7 @@ pub struct RunArgs {
     /// A built-in machine, or a file that describes one.
     #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "What")]
     pub machine: String,
-    /// A recorded trace: its kernelslist.g, whose paths are relative to it.
+    /// A recorded trace: its kernelslist.g, whose paths are relative to it, or a native file.
     #[arg(long, value_name = "KERNELSLIST", conflicts_with = "workload", help_heading = "What")]
     pub trace: Option<PathBuf>,
     /// A built-in kernel model, or a file that describes one [default: gemm_tiled].
@@ -160,10 +165,20 @@ pub enum Until {
     Cpu,
 }
 
+/// Options of `timeline`.
+#[derive(Args, Debug)]
+pub struct TimelineArgs {
+    /// The result folder of a run with controllers.
+    pub run: PathBuf,
+    /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
+    #[arg(long, value_name = "N")]
+    pub sm: Option<u16>,
+}
+
 /// Options of `check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// Machines and kernel models (.toml), traces (kernelslist.g).
+    /// Machines and kernel models (.toml), traces (kernelslist.g or native).
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Accept what `run --lenient` accepts.
@@ -204,6 +219,15 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
+    /// `characterise`: short runs, the default.
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// `characterise`: runs five times as long.
+    #[arg(long)]
+    pub full: bool,
+    /// `characterise`: only kernels whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
     /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_warm: Option<NonZeroU64>,
@@ -226,6 +250,8 @@ pub struct StudyArgs {
 pub enum StudyName {
     /// Net cycles of recorded and generated traces beside Accel-Sim's.
     AccelSim,
+    /// Kernels of the thesis on workload-aware scheduling, each alone, beside its tables.
+    Characterise,
     /// IPC of a CPU core on recorded traces beside Ramulator 1's.
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
@@ -236,61 +262,6 @@ pub enum StudyName {
     Noc,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
     Dram,
-}
-
-const CPU_HELP: &str = "\
-Traces were filtered by caches, so that the core has none, and works as Ramulator's: 4-wide, 128 entries. Profiles go
-through private caches of 32 KB and 256 KB on a core that is 3-wide with 128 entries.
-
-Examples:
-  warpshard cpu --trace traces/403.gcc.gz --memory ddr4-2400r
-  warpshard cpu --profile mcf --memory fixed:200 --instructions 10000000 --json";
-
-/// Options of `cpu`.
-#[derive(Args, Debug)]
-#[command(after_help = CPU_HELP)]
-pub struct CpuArgs {
-    /// A memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
-    #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
-    pub trace: Option<PathBuf>,
-    /// A built-in profile, or a .toml file; `warpshard list profiles` names them.
-    #[arg(long, value_name = "NAME|FILE")]
-    pub profile: Option<String>,
-    /// What the core runs on: "ideal", "fixed:N" (a latency in cycles), or a DRAM standard, with the ratio of the core's
-    /// clock to the DRAM's where another is wanted: "ddr4-2400r@8:3".
-    #[arg(long, value_name = "MEMORY", value_parser = CpuMemory::parse)]
-    pub memory: CpuMemory,
-    /// Instructions fetched, executed and retired per cycle [default: 4 for traces, 3 for profiles].
-    #[arg(long, value_name = "N")]
-    pub width: Option<u32>,
-    /// Instructions in the window [default: 128].
-    #[arg(long, value_name = "N")]
-    pub window: Option<u32>,
-    /// Instructions in all [default: one pass of a trace, 5 million of a profile after the warm-up].
-    #[arg(long, value_name = "N")]
-    pub instructions: Option<NonZeroU64>,
-    /// Instructions before the measurement.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub warm: u64,
-    /// Let each load of the trace wait for the one before it, as in a pointer chase.
-    #[arg(long, requires = "trace")]
-    pub dependent: bool,
-    /// Put the private caches in front of a trace, for one that was not filtered.
-    #[arg(long, requires = "trace")]
-    pub unfiltered: bool,
-    /// Seed of a profile's random choices.
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl CpuArgs {
-    /// Whether the core has its private caches.
-    pub fn caches(&self) -> bool {
-        self.profile.is_some() || self.unfiltered
-    }
 }
 
 /// Options of `bench`.
@@ -305,96 +276,12 @@ pub struct BenchArgs {
     /// Only traces whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Simulate native files, converted into the cache first, instead of text.
+    #[arg(long)]
+    pub native: bool,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
-}
-
-const DRAM_HELP: &str = "\
-Requests arrive at a fixed rate and wait in an unbounded queue when the controller is full; the first eleventh warms up.
-
-Examples:
-  warpshard dram --standard gddr6-14g --pattern random --load 0.2
-  warpshard dram --standard hbm2-2000 --pattern seq_bg --writes 0.5 --load 0.8 --refresh on --json
-  warpshard dram --standard gddr5-6g --pattern random --sweep --out results/gddr5";
-
-/// Options of `dram`.
-#[derive(Args, Debug)]
-#[command(after_help = DRAM_HELP)]
-pub struct DramArgs {
-    /// The device; a wrong name lists all.
-    #[arg(long, value_name = "NAME", default_value = "gddr6-14g", value_parser = standard)]
-    pub standard: &'static Standard,
-    /// The stream of requests; a wrong name lists all.
-    #[arg(long, value_name = "NAME", default_value = "seq_bg", value_parser = pattern)]
-    pub pattern: Pattern,
-    /// Fraction of the requests that write.
-    #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = fraction)]
-    pub writes: f64,
-    /// Requests that arrive, as a fraction of what the data bus can move; above 1 saturates.
-    #[arg(long, value_name = "F", default_value_t = 0.5, value_parser = load)]
-    pub load: f64,
-    /// Whether banks are refreshed.
-    #[arg(long, value_name = "on|off", default_value = "off")]
-    pub refresh: OnOff,
-    /// Requests, with those that warm up.
-    #[arg(long, value_name = "N", default_value_t = 220_000, value_parser = clap::value_parser!(u64).range(11..=u64::from(u32::MAX)))]
-    pub requests: u64,
-    /// The controller's policy.
-    #[arg(long, value_name = "NAME", default_value = "ramulator2")]
-    pub controller: ControllerName,
-    /// Close a row with the last request that wants it.
-    #[arg(long)]
-    pub closed_page: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Run loads from 0.05 to 1.2 and write a table and a latency-load plot.
-    #[arg(long, conflicts_with_all = ["load", "json"])]
-    pub sweep: bool,
-    /// The sweep's result folder [default: results/dram-STANDARD-PATTERN, replaced].
-    #[arg(long, value_name = "DIR", requires = "sweep")]
-    pub out: Option<PathBuf>,
-}
-
-/// A switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
-
-/// A controller's policy by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ControllerName {
-    /// Ramulator 2.1: FR-FCFS that protects row hits, queues of 64.
-    Ramulator2,
-    /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
-    Ramulator1,
-    /// What of DRAMsim3 is a policy: queues of 32, writes posted and drained in batches, refresh bank by bank.
-    Dramsim3,
-    /// First come, first served, otherwise as ramulator2.
-    Fcfs,
-}
-
-fn standard(text: &str) -> Result<&'static Standard, String> {
-    let known: Vec<&str> = STANDARDS.iter().map(|standard| standard.name).collect();
-    Standard::named(text).ok_or_else(|| format!("known standards: {}", known.join(", ")))
-}
-
-fn pattern(text: &str) -> Result<Pattern, String> {
-    let known: Vec<&str> = PATTERNS.iter().map(|(name, _)| *name).collect();
-    Pattern::named(text).ok_or_else(|| format!("known patterns: {}", known.join(", ")))
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a number from 0 to 1".to_owned())
-}
-
-fn load(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value| (1e-6..=16.0).contains(value)).ok_or_else(|| "a number from 0.000001 to 16".to_owned())
 }
 
 /// Options of `list`.
@@ -445,15 +332,68 @@ pub enum ShowWhat {
     Workload,
 }
 
+const CONVERT_HELP: &str = "\
+A native file holds a whole trace, kernel list included, with every byte of its text: converted back, kernel files and list
+are what they were. It is a tenth of the text or less, decodes several times faster, and is accepted wherever a trace is.
+
+Examples:
+  warpshard convert traces/bfs bfs.wst                 a folder with kernelslist.g, or the list itself
+  warpshard run --trace bfs.wst
+  warpshard convert bfs.wst bfs-text                   a folder, its kernels compressed as they were
+  warpshard convert bfs.wst bfs-text --compress none";
+
+/// Options of `convert`.
+#[derive(Args, Debug)]
+#[command(after_help = CONVERT_HELP)]
+pub struct ConvertArgs {
+    /// A text trace (a kernelslist.g, its folder or a .traceg file), which becomes native, or a native file, which becomes text.
+    pub input: PathBuf,
+    /// The native file (.wst by convention), the folder of the text, or for a native file of one kernel without a list its .traceg.
+    pub output: PathBuf,
+    /// What to write; the other format than the input's is meant anyway.
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<TraceFormat>,
+    /// How: native blocks with zstd or none [default: zstd]; text as its names say, or none.
+    #[arg(long, value_name = "HOW")]
+    pub compress: Option<Compression>,
+    /// Replace the output; in a folder, files of the same names.
+    #[arg(long)]
+    pub force: bool,
+    /// Accept text that `run --lenient` accepts.
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+/// A format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceFormat {
+    /// warpshard's own.
+    Native,
+    /// Accel-Sim's.
+    Text,
+}
+
+/// A compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compression {
+    /// Zstandard.
+    Zstd,
+    /// None.
+    None,
+}
+
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// A built-in kernel model, or a file that describes one.
+    /// A built-in kernel model, or a file that describes one; without --out, a recorded trace whose sizes are shown.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
-    /// The folder for kernelslist.g and the kernels' traces; must not exist yet, or be empty.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    /// The folder for kernelslist.g and the kernels' traces, which must not exist yet or be empty, or with --native the file.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub out: Option<PathBuf>,
+    /// Write one file in the native format.
+    #[arg(long, requires = "out")]
+    pub native: bool,
     /// Seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
@@ -462,64 +402,45 @@ pub struct TraceArgs {
     pub set: Vec<(String, String)>,
 }
 
-const NOC_HELP: &str = "\
-Loads are in flits per source and cycle. A load is stable when its mean packet latency stays within 1000 cycles.
+const PHASES_HELP: &str = "\
+A phase is a run of instructions in which none reads a register that a load, store, branch or barrier of the same run
+wrote; each basic block starts one. Its length is the sum of its instructions' latencies.
 
 Examples:
-  warpshard noc                                             6x6 mesh, 3 stages, 4 VCs of 4 flits, uniform traffic
-  warpshard noc --topology mesh8x4 --router 2 --load 0.3    another mesh, speculative routers
-  warpshard noc --topology xbar36 --flits 5 --load 0.4      a crossbar with virtual channels, 5-flit packets
-  warpshard noc --pattern sm28tomc8 --sweep --out results/m loads up to saturation: CSV and plots";
+  warpshard phases gemm_tiled
+  warpshard phases traces/bfs/kernelslist.g --kernels 1 --machine m2090";
 
-/// Options of `noc`.
+/// Options of `phases`.
 #[derive(Args, Debug)]
-#[command(after_help = NOC_HELP)]
-pub struct NocArgs {
-    /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
-    #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::noc::topology)]
-    pub topology: Topology,
-    /// Stages of a router: 2 (speculative), 3 or 4 (route computation in a stage of its own).
-    #[arg(long, value_name = "N", default_value = "3", value_parser = super::noc::pipeline)]
-    pub router: Pipeline,
-    /// Virtual channels of a port.
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub vcs: u8,
-    /// Flits that the buffer of a virtual channel holds.
-    #[arg(long, value_name = "N", default_value = "4")]
-    pub buffers: u16,
-    /// Rounds of allocation and switching in a cycle.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub speedup: u8,
-    /// Cycles between a credit's arrival at a router and its use.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub credit_delay: u8,
-    /// Who sends to whom.
-    #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = super::noc::pattern())]
-    pub pattern: String,
-    /// Flits of a packet.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub flits: u16,
-    /// Flits that a source makes per cycle.
-    #[arg(long, value_name = "F", default_value = "0.1", conflicts_with = "sweep")]
-    pub load: f64,
-    /// Cycles before the measurement.
-    #[arg(long, value_name = "N", default_value = "9000")]
-    pub warm_up: u64,
-    /// Cycles whose packets are measured.
-    #[arg(long, value_name = "N", default_value = "30000")]
-    pub measured: u64,
-    /// Seed of all random choices.
+#[command(after_help = PHASES_HELP)]
+pub struct PhasesArgs {
+    /// A built-in kernel model, a .toml file that describes one, or a trace's kernelslist.g.
+    #[arg(value_name = "NAME|FILE|KERNELSLIST")]
+    pub workload: String,
+    /// Take the latencies of this machine's units [default: those of GPGPU-Sim's Fermi by operation, as the thesis did].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
+    /// Count accesses of global and local memory alone as long.
+    #[arg(long)]
+    pub device_memory: bool,
+    /// Only these kernels: their numbers ("1-4,7", "3-") or a regular expression on their names.
+    #[arg(long, value_name = "RANGE|REGEX")]
+    pub kernels: Option<String>,
+    /// Leave the listings of instructions out.
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of all random choices of a kernel model.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Print one JSON object.
-    #[arg(long, conflicts_with = "sweep")]
-    pub json: bool,
-    /// Measure rising loads until the network is saturated, and write CSV and plots into --out.
+    /// Change a value of the machine, or with workload.KEY a parameter of the model; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Guess where a trace is slightly broken instead of refusing it.
     #[arg(long)]
-    pub sweep: bool,
-    /// The folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
-    #[arg(long, value_name = "DIR", requires = "sweep")]
-    pub out: Option<PathBuf>,
+    pub lenient: bool,
 }
 
 const IMPORT_HELP: &str = "\

@@ -22,7 +22,7 @@ pub enum Exit {
     Output = 6,
     /// The program is at fault.
     Internal = 70,
-    /// The user interrupted a run, whose results are complete up to that cycle.
+    /// The user interrupted a run, whose results are complete up to that cycle, or a conversion, which wrote nothing.
     Interrupted = 130,
     /// The user interrupted a second time; there are no results.
     Aborted = 131,
@@ -37,7 +37,10 @@ pub const TABLE: [(Exit, &str); 9] = [
     (Exit::Deadlock, "deadlock in the simulated machine; the report on stderr says who waits for what"),
     (Exit::Output, "results or the report cannot be written (permission, full disk, folder in use); no half result is left"),
     (Exit::Internal, "internal error, please report it with the message on stderr"),
-    (Exit::Interrupted, "interrupted by Ctrl-C; the results are complete up to the cycle at which the run stopped"),
+    (
+        Exit::Interrupted,
+        "interrupted by Ctrl-C; the results are complete up to the cycle at which the run stopped, a conversion wrote nothing",
+    ),
     (Exit::Aborted, "interrupted a second time; no results were written"),
 ];
 

@@ -79,12 +79,22 @@ pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<Deco
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
-/// Loads a kernel model by its built-in name, or from a path when `name` contains a `/` or ends in `.toml`.
+/// Whether `name` means a recorded trace, not a kernel model: neither a built-in name nor a .toml file.
+pub(super) fn is_trace(name: &str) -> bool {
+    !name.ends_with(".toml") && (name.contains('/') || name.ends_with(".g")) && !is_builtin(name)
+}
+
+/// Names of built-in models may contain a `/`, as paths do.
+fn is_builtin(name: &str) -> bool {
+    model::builtin_names().any(|(known, _)| known == name)
+}
+
+/// Loads a kernel model by its built-in name, or else from a path when `name` contains a `/` or ends in `.toml`.
 ///
 /// # Errors
 /// Everything that is wrong with it or with the parameters set.
 pub(super) fn model(name: &str, seed: u64, parameters: &[(String, String)]) -> Result<Model, Failure> {
-    let loaded = if name.contains('/') || name.ends_with(".toml") {
+    let loaded = if !is_builtin(name) && (name.contains('/') || name.ends_with(".toml")) {
         Model::load(Path::new(name), seed, parameters)
     } else {
         model::builtin_model(name, seed, parameters)

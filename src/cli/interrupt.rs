@@ -22,6 +22,13 @@ pub(super) fn install(ask: impl Fn() -> bool + Send + 'static) {
     }
 }
 
+/// Connects Ctrl-C with `ask`, for work that looks often and tidies up by itself; asking again changes nothing.
+pub(super) fn install_patient(ask: impl Fn() + Send + 'static) {
+    if let Err(error) = ctrlc::set_handler(ask) {
+        output::warn(&format!("warning: Ctrl-C will end the program without tidying up ({error})"));
+    }
+}
+
 /// Ends the process. A result folder that is being written stays under its temporary name.
 #[expect(clippy::exit, reason = "the second interrupt must not wait for worker threads")]
 fn abort() -> ! {

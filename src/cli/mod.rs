@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+mod convert;
 mod cpu;
 mod dram;
 pub mod exit;
@@ -14,6 +15,7 @@ mod interrupt;
 mod list;
 mod noc;
 mod output;
+mod phases;
 mod policies;
 mod progress;
 mod run;
@@ -21,7 +23,9 @@ mod runfile;
 mod select;
 mod show;
 mod study;
+mod timeline;
 mod trace;
+mod trace_sizes;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,9 +69,12 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::check(&args),
+        Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Timeline(args) => timeline::timeline(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
         Command::Cpu(args) => cpu::cpu(&args),

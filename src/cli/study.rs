@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Override;
 use crate::report::Destination;
+use crate::study::wa_sched::characterise;
 use crate::study::{self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
@@ -19,6 +20,11 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let reference = &args.traces.reference;
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
+        StudyName::Characterise => characterise::run(&characterise::Options {
+            cycles: if args.full { characterise::Options::FULL } else { characterise::Options::QUICK },
+            only: args.only.clone(),
+            cache: Some(args.traces.cache.join("characterise")),
+        }),
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
@@ -52,6 +58,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         threads: args.threads.iter().map(|threads| threads.get() as usize).collect(),
         runs: args.runs.get() as usize,
         only: args.only.clone(),
+        native: args.native,
     };
     show(study::bench::run(&args.traces.reference, &traces(&args.traces), &options), "", args.traces.out.as_deref())
 }

@@ -1,4 +1,5 @@
-//! `warpshard trace`: writes a kernel model as an Accel-Sim trace that this and other simulators read.
+//! `warpshard trace`: writes a kernel model as an Accel-Sim trace that this and other simulators read, or as a native one;
+//! shows the sizes of a recorded trace.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -8,29 +9,68 @@ use std::path::Path;
 use crate::base::CtaIndex;
 use crate::frontend::Command;
 use crate::frontend::model::ModelKernel;
-use crate::frontend::sass::write_kernel;
+use crate::frontend::sass::{TraceOptions, write_kernel};
 use crate::report::text::counted;
 
 use super::args::TraceArgs;
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Settings};
-use super::output;
+use super::{convert, output, trace_sizes};
 
 /// Models use the instructions of Volta, whose binary version is its compute capability.
 const BINARY_VERSION: u32 = 70;
 
-/// Writes the trace. It appears when it is complete and not before.
+/// Writes the trace, or shows a recorded one. It appears when it is complete and not before.
 ///
 /// # Errors
-/// When the model is wrong, or the folder holds something or cannot be written.
+/// When the model or trace is wrong, or the folder holds something or cannot be written.
 pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
+    let recorded = Path::new(&args.workload);
+    let recorded = recorded.exists() && recorded.extension().is_none_or(|suffix| suffix != "toml");
+    match &args.out {
+        None if recorded => trace_sizes::show(Path::new(&args.workload)),
+        None => Err(Failure::new(Exit::Usage, "--out DIR: where the trace of a kernel model is written")),
+        Some(_) if recorded => {
+            let what = format!("--out: {} is a trace already; `warpshard convert` changes its format", args.workload);
+            Err(Failure::new(Exit::Usage, what))
+        }
+        Some(out) if args.native => native(args, out),
+        Some(out) => {
+            text(args, out)?;
+            let (list, report) = (out.join("kernelslist.g"), trace_sizes::of(out)?);
+            let kernels = counted(report.kernels.len() as u64, "kernel");
+            let sizes = trace_sizes::line(&report);
+            output::print(&format!("{kernels} written; warpshard run --trace {}\n{sizes}", list.display())).map(|()| Exit::Ok)
+        }
+    }
+}
+
+/// Writes the text beside the native file, converts it and removes it.
+fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
+    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(failure)?;
+    let scratch = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(failure)?;
+    // The trace is called like the folder of its text.
+    let stem = out.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());
+    let folder = scratch.path().join(stem);
+    text(args, &folder)?;
+    convert::native_file(&folder, out, true, false, &TraceOptions::default(), &mut |_| true)?;
+    let report = trace_sizes::of(out)?;
+    let kernels = counted(report.kernels.len() as u64, "kernel");
+    let sizes = trace_sizes::line(&report);
+    output::print(&format!("{kernels} written; warpshard run --trace {}\n{sizes}", out.display())).map(|()| Exit::Ok)
+}
+
+/// Writes the folder of text.
+fn text(args: &TraceArgs, out: &Path) -> Result<(), Failure> {
     let model = inputs::model(&args.workload, args.seed, &Settings::of(&args.set).model)?;
-    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write the trace to {}: {error}", args.out.display()));
-    let parent = args.out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write the trace to {}: {error}", out.display()));
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
     // Renaming replaces an empty folder and fails on any other, but only after all the work.
-    if fs::read_dir(&args.out).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", args.out.display())));
+    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", out.display())));
     }
     let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(failure)?;
     let permissions = fs::metadata(parent).map_err(failure)?.permissions();
@@ -39,11 +79,9 @@ pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
         write(&folder.path().join(file_name(index)), kernel).map_err(failure)?;
     }
     fs::write(folder.path().join("kernelslist.g"), list(&model.commands)).map_err(failure)?;
-    fs::rename(folder.path(), &args.out).map_err(failure)?;
+    fs::rename(folder.path(), out).map_err(failure)?;
     let _renamed = folder.keep();
-    let list = args.out.join("kernelslist.g");
-    output::print(&format!("{} written; warpshard run --trace {}\n", counted(model.kernels.len() as u64, "kernel"), list.display()))
-        .map(|()| Exit::Ok)
+    Ok(())
 }
 
 fn file_name(index: usize) -> String {

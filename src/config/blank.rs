@@ -1,8 +1,9 @@
 //! A machine before its first key is read. Every field is overwritten by a required key or a default.
 
 use super::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
-    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
+    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
+    WritePolicy,
 };
 use crate::base::Frequency;
 use crate::protocol::{AddressMap, PartitionHash};
@@ -13,7 +14,15 @@ pub(super) fn blank() -> Machine {
         name: String::new(),
         clocks: Clocks { core: Frequency(0), noc: Frequency(0), llc: Frequency(0), dram: Frequency(0) },
         gpu: Gpu { sms: 0, sm: sm(), dispatch: Dispatch { latency: 0, ahead: 0, launch_latency: 0, max_kernels: 0, share_sm: false } },
-        noc: Noc { input_queue: 0, output_queue: 0, link_latency: 0, arbiter: Arbiter::RoundRobin, mesh: None },
+        noc: Noc {
+            input_queue: 0,
+            output_queue: 0,
+            link_latency: 0,
+            crossbar: Crossbar::Fifo,
+            arbiter: Arbiter::RoundRobin,
+            vc: VcCrossbar::NONE,
+            mesh: None,
+        },
         cpu: None,
         mem: mem(),
         decision_latency: 0,
@@ -32,6 +41,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 0,
         order: WarpOrder::Lrr,
+        ready_queue: 0,
         issue_width: 0,
         dual_issue_distinct: false,
         fetch: Fetch { buffer: 0, warps_per_cycle: 0, icache: None, ccache: None },
@@ -42,6 +52,7 @@ fn sm() -> Sm {
         shared: SharedMemory { banks: 0, latency: 0 },
         lsu: Lsu { sector_requests: false, response_queue: 0, ejection_queue: 0 },
         l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
+        wake_latency: 0,
     }
 }
 
@@ -85,6 +96,7 @@ fn mem() -> Mem {
             queue: 0,
             return_queue: 0,
             timing: DramTiming::default(),
+            control: None,
         },
         memcpy_warms: MemcpyWarms::Off,
     }

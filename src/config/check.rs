@@ -2,6 +2,7 @@
 
 mod caches;
 mod cpu;
+mod dram;
 mod memory;
 mod network;
 mod sm;
@@ -29,6 +30,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     cpu::check(machine, &mut checker);
     network::check(machine, &mut checker);
     memory::check(&machine.mem, &mut checker);
+    dram::check(machine, &mut checker);
 }
 
 impl Checker<'_> {

@@ -4,6 +4,7 @@ use crate::base::Frequency;
 use crate::protocol::AddressMap;
 
 use super::cpu::CpuSpec;
+use super::dram::DramControl;
 use super::placement::Seat;
 
 /// A whole chip.
@@ -98,6 +99,8 @@ pub struct Sm {
     pub schedulers: u32,
     /// The order in which a scheduler considers its warps.
     pub order: WarpOrder,
+    /// Warps in the ready queue of a scheduler with a two-level order.
+    pub ready_queue: u32,
     /// Instructions that a scheduler may issue in a cycle, from one warp.
     pub issue_width: u32,
     /// Whether two instructions issued in one cycle must go to different kinds of unit.
@@ -118,6 +121,8 @@ pub struct Sm {
     pub lsu: Lsu,
     /// L1 data cache.
     pub l1: L1,
+    /// Core cycles from the end of power gating until CTAs may start.
+    pub wake_latency: u32,
 }
 
 /// Who owns the execution units.
@@ -136,6 +141,23 @@ pub enum WarpOrder {
     Lrr,
     /// Greedy, then oldest.
     Gto,
+    /// Oldest first, without greed.
+    Oldest,
+    /// The warp nearest to the end of its phase first ("Workload-aware scheduling techniques", 3.4).
+    Phase,
+    /// Two levels; the active queue in the order of arrival.
+    TwoLevelLrr,
+    /// Two levels; the active queue sorted by launch.
+    TwoLevelOldest,
+    /// Two levels; the active queue sorted by the length of the next phase.
+    TwoLevelPhase,
+}
+
+impl WarpOrder {
+    /// Whether the schedulers need to know the phases of kernels.
+    pub fn needs_phases(self) -> bool {
+        matches!(self, Self::Phase | Self::TwoLevelPhase)
+    }
 }
 
 /// Fetch and instruction buffers.
@@ -331,8 +353,12 @@ pub struct Noc {
     pub output_queue: u32,
     /// Latency in noc cycles of each link into and out of a subnet.
     pub link_latency: u64,
-    /// How outputs of a crossbar choose among inputs.
+    /// What kind of crossbar a crossbar is.
+    pub crossbar: Crossbar,
+    /// How outputs of a `fifo` crossbar choose among inputs.
     pub arbiter: Arbiter,
+    /// The router that a `vc` crossbar is; all 0 for the others.
+    pub vc: VcCrossbar,
     /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
     pub mesh: Option<Mesh>,
 }
@@ -344,6 +370,37 @@ pub enum Topology {
     Crossbar,
     /// One 2-D mesh of virtual-channel routers per subnet.
     Mesh,
+}
+
+/// Kinds of crossbars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossbar {
+    /// Input queues with head-of-line blocking, one packet per output and cycle.
+    Fifo,
+    /// One queue per output for all inputs, in the order of arrival.
+    OutputQueued,
+    /// One router with virtual channels, which passes packets flit by flit.
+    Vc,
+}
+
+/// A crossbar with virtual channels: one router with a port for each sender and receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VcCrossbar {
+    /// Stages of the router's pipeline: 2 (speculative), 3, or 4 (route computation in a cycle of its own).
+    pub stages: u32,
+    /// Virtual channels of a port.
+    pub vcs: u32,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffers: u32,
+    /// Bytes of a channel, and so of a flit.
+    pub channel_bytes: u32,
+    /// Bytes of a packet beside its data.
+    pub header_bytes: u32,
+}
+
+impl VcCrossbar {
+    /// Nothing: what crossbars without virtual channels have.
+    pub const NONE: Self = Self { stages: 0, vcs: 0, buffers: 0, channel_bytes: 0, header_bytes: 0 };
 }
 
 /// A 2-D mesh of virtual-channel routers with XY routing; one per subnet.
@@ -448,6 +505,26 @@ pub struct Dram {
     pub return_queue: u32,
     /// Timing in cycles of the DRAM command clock.
     pub timing: DramTiming,
+    /// The command-level controller that takes the place of GPGPU-Sim's; `None` keeps that.
+    pub control: Option<DramControl>,
+}
+
+impl Dram {
+    /// Whether widths, banks and timing are the machine's own, and not those of a device that it names.
+    pub fn has_own_device(&self) -> bool {
+        self.control.as_ref().is_none_or(|control| control.standard.is_none())
+    }
+
+    /// Bytes of a burst, and bursts that a channel's data buses move in a command clock.
+    pub fn burst(&self) -> (u64, f64) {
+        match self.control.as_ref().and_then(|control| control.standard) {
+            Some(standard) => (u64::from(standard.organisation.burst_bytes), standard.peak_per_clock()),
+            None => {
+                let bytes = u64::from(self.bus_bytes) * u64::from(self.burst);
+                (bytes, f64::from(self.beats_per_clock) / f64::from(self.burst))
+            }
+        }
+    }
 }
 
 /// The order in which a DRAM channel serves requests.

@@ -7,6 +7,7 @@
 mod blank;
 pub mod check;
 pub mod cpu;
+pub mod dram;
 pub mod error;
 pub mod import;
 pub mod keys;

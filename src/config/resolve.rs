@@ -54,7 +54,10 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
     let mut missing: Vec<&'static Key> = Vec::new();
     let mut wrong: Vec<Problem> = Vec::new();
     for key in keys::all() {
-        if key.when.is_some_and(|(flag, wanted)| !flag_is(&settings, flag, wanted)) {
+        if key.conditions().any(|(flag, wanted)| !flag_is(&settings, flag, wanted)) {
+            if let Some(entry) = given.get(key.path) {
+                wrong.extend(meaningless(key, entry, &settings));
+            }
             continue;
         }
         let (value, origin, layer) = match (given.get(key.path), key.default) {
@@ -88,7 +91,35 @@ fn read_default(key: &Key, default: &str) -> Value {
 }
 
 fn flag_is(settings: &[Setting], flag: &str, wanted: bool) -> bool {
-    settings.iter().any(|setting| setting.key.path == flag && setting.value.is_set() == wanted)
+    settings.iter().any(|setting| setting.key.path == flag && setting.value.is_set()) == wanted
+}
+
+/// The problem with a value whose key is not read. What a lower layer gives is passed over: a machine that extends another
+/// and makes other choices need not take back all of its values.
+fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option<Problem> {
+    let refused = key.refused?;
+    // The choices that leave the key out, and those that they hang on in turn.
+    let mut names: Vec<&str> = key.conditions().map(|(flag, _)| flag).collect();
+    let mut choices: Vec<&Setting> = Vec::new();
+    while let Some(name) = names.pop() {
+        let seen = choices.iter().any(|choice| choice.key.path == name);
+        choices.extend(settings.iter().find(|setting| setting.key.path == name && !seen));
+        names.extend(keys::find(name).into_iter().flat_map(Key::conditions).map(|(flag, _)| flag));
+    }
+    let decided = choices.iter().map(|choice| choice.layer).max().unwrap_or(0);
+    let layer = 1_usize.saturating_add(entry.layer);
+    if layer < decided || layer == decided && refused.beside {
+        return None;
+    }
+    let mut problem = Problem::at(&entry.place, format!("`{}` means nothing to this machine", key.path)).help(refused.help);
+    for choice in choices {
+        let origin = match &choice.origin {
+            Origin::Given(place) => format!("comes from {place}"),
+            Origin::Default => "is the default".to_owned(),
+        };
+        problem.notes.push(format!("`{}` = {} {origin}", choice.key.path, choice.key.kind.write(&choice.value)));
+    }
+    Some(problem)
 }
 
 /// One problem per table, so that an almost empty file does not fill the screen.

@@ -2,14 +2,17 @@
 
 use thiserror::Error;
 
+use crate::base::Cycle;
+
 use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
 
 /// A policy at work: it sees an [`Observation`] whenever one of its triggers is due and answers with decisions.
 ///
 /// # Contract
-/// *When it is called.* [`Controller::triggers`] and [`Controller::knobs`] are asked once, before the run, and never change.
+/// *When it is called.* [`Controller::knobs`] is asked once, before the run; [`Controller::triggers`] then and after every
+/// observation, so that a controller hears only of what it waits for.
 /// [`Controller::observe`] is called at cuts only, on one thread at a time, once per cut however many of its
-/// triggers are due there, and the controllers of a run in their configured order.
+/// triggers are due there (its [`Controller::alarm`] too), and the controllers of a run in their configured order.
 ///
 /// *What is true then.* Every unit has simulated all cycles before the cut and none from it on, and has settled its
 /// counters. The cut's cycle follows from the simulated machine alone: not from threads, epochs or the host's speed.
@@ -26,6 +29,12 @@ pub trait Controller: Send {
 
     /// When it wants to be asked.
     fn triggers(&self) -> Vec<Trigger>;
+
+    /// The cycle at which it wants to be asked besides its triggers, as the end of a sample; asked after every observation.
+    /// A cycle that has passed counts as none.
+    fn alarm(&self) -> Option<Cycle> {
+        None
+    }
 
     /// The knobs that it turns. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;

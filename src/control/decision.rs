@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::base::SmId;
+use crate::protocol::PowerState;
 
 use super::{Knob, KnobSet};
 
@@ -24,50 +25,94 @@ pub enum Decision {
         /// Warps.
         limit: u32,
     },
+    /// Whether an SM works, stands still or is turned off. One that is turned off first finishes its CTAs.
+    Power {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
+        /// What it is to be.
+        state: PowerState,
+    },
 }
 
 impl Decision {
+    /// The SM that it is for; all SMs when `None`.
+    pub fn sm(&self) -> Option<SmId> {
+        let (Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. }) = self;
+        *sm
+    }
+
+    /// What the knob is turned to; of power states, 0 is gated, 1 paused, 2 active.
+    pub fn value(&self) -> u32 {
+        match self {
+            Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } => *limit,
+            Self::Power { state, .. } => *state as u32,
+        }
+    }
+
     /// Which knob it turns.
     pub fn knob(&self) -> Knob {
         match self {
             Self::CtaLimit { .. } => Knob::CtaLimit,
             Self::WarpLimit { .. } => Knob::WarpLimit,
+            Self::Power { .. } => Knob::Power,
         }
     }
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::CtaLimit { sm, limit } | Self::WarpLimit { sm, limit }) = self;
-        write!(f, "{} {limit} on ", self.knob())?;
-        match sm {
+        write!(f, "{} {} on ", self.knob(), self.value())?;
+        match self.sm() {
             Some(sm) => write!(f, "{sm}"),
             None => f.write_str("every SM"),
         }
     }
 }
 
+/// A number that a controller computed, for the timeline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signal {
+    /// The SM that it is of; of the whole machine when `None`.
+    pub sm: Option<SmId>,
+    /// What it is called.
+    pub name: &'static str,
+    /// The number.
+    pub value: f64,
+}
+
 /// What one controller decides at one cut, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DecisionSet {
     allowed: KnobSet,
     decisions: Vec<Decision>,
+    /// Why, by decision; empty where the common reason is meant.
+    reasons: Vec<String>,
+    signals: Vec<Signal>,
     reason: String,
 }
 
 impl DecisionSet {
     /// An empty set for a controller that may turn the knobs `allowed`.
     pub fn new(allowed: KnobSet) -> Self {
-        Self { allowed, decisions: Vec::new(), reason: String::new() }
+        Self { allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
     }
 
-    /// Adds a decision. Later ones on the same knob and SM win.
+    /// Adds a decision, taken for the common reason. Later ones on the same knob and SM win.
     ///
     /// # Panics
     /// When the controller did not name the knob among its own.
     pub fn decide(&mut self, decision: Decision) {
+        self.decide_because(decision, String::new());
+    }
+
+    /// Adds a decision that has a reason of its own: a lower-case clause without a full stop.
+    ///
+    /// # Panics
+    /// When the controller did not name the knob among its own.
+    pub fn decide_because(&mut self, decision: Decision, reason: impl Into<String>) {
         assert!(self.allowed.has(decision.knob()), "a controller turns {} without having named it", decision.knob());
         self.decisions.push(decision);
+        self.reasons.push(reason.into());
     }
 
     /// Says why, for the timeline: a lower-case clause without a full stop. A cut with a reason and no decision is recorded too.
@@ -75,27 +120,49 @@ impl DecisionSet {
         self.reason = reason.into();
     }
 
+    /// Records a number that the decisions rest on.
+    pub fn signal(&mut self, sm: Option<SmId>, name: &'static str, value: f64) {
+        self.signals.push(Signal { sm, name, value });
+    }
+
     /// The decisions in their order.
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
     }
 
-    /// Whether there is nothing to do and nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        self.decisions.is_empty() && self.reason.is_empty()
+    /// The decisions in their order, each with its reason.
+    pub fn reasoned(&self) -> impl Iterator<Item = (&Decision, &str)> {
+        let reasons = self.reasons.iter().map(|own| if own.is_empty() { self.reason.as_str() } else { own });
+        self.decisions.iter().zip(reasons)
+    }
+
+    /// The numbers recorded, in their order.
+    pub fn signals(&self) -> &[Signal] {
+        &self.signals
+    }
+
+    /// The common reason; empty when none was given.
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 }
 
-/// The text of the timeline: the decisions, and why.
+/// What and why on one line: decisions with reasons of their own first, then those with the common reason.
 impl fmt::Display for DecisionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, decision) in self.decisions.iter().enumerate() {
-            write!(f, "{}{decision}", if i > 0 { ", " } else { "" })?;
+        let mut parts: Vec<String> = Vec::new();
+        for (decision, own) in self.decisions.iter().zip(&self.reasons).filter(|(_, own)| !own.is_empty()) {
+            parts.push(format!("{decision}: {own}"));
         }
-        match (self.decisions.is_empty(), self.reason.is_empty()) {
-            (false, false) => write!(f, ": {}", self.reason),
-            _ => f.write_str(&self.reason),
+        let common = self.decisions.iter().zip(&self.reasons).filter(|(_, own)| own.is_empty());
+        let common = common.map(|(decision, _)| decision.to_string()).collect::<Vec<_>>().join(", ");
+        match (common.is_empty(), self.reason.is_empty()) {
+            (false, false) => parts.push(format!("{common}: {}", self.reason)),
+            (false, true) => parts.push(common),
+            (true, false) => parts.push(self.reason.clone()),
+            (true, true) => {}
         }
+        f.write_str(&parts.join("; "))
     }
 }
 
@@ -106,11 +173,14 @@ mod tests {
     #[test]
     fn the_timeline_reads_what_and_why() {
         let mut set = DecisionSet::new(KnobSet::of(&Knob::ALL));
-        assert!(set.is_empty());
         set.decide(Decision::CtaLimit { sm: None, limit: 4 });
         set.decide(Decision::WarpLimit { sm: Some(SmId(2)), limit: 8 });
         set.because("kernel 1 ended");
         assert_eq!(set.to_string(), "cta_limit 4 on every SM, warp_limit 8 on sm2: kernel 1 ended");
+        set.decide_because(Decision::WarpLimit { sm: Some(SmId(3)), limit: 6 }, "stalled");
+        assert_eq!(set.to_string(), "warp_limit 6 on sm3: stalled; cta_limit 4 on every SM, warp_limit 8 on sm2: kernel 1 ended");
+        let reasons: Vec<&str> = set.reasoned().map(|(_, why)| why).collect();
+        assert_eq!(reasons, ["kernel 1 ended", "kernel 1 ended", "stalled"]);
     }
 
     #[test]

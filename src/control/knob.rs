@@ -10,19 +10,29 @@ pub enum Knob {
     CtaLimit,
     /// Most warps that an SM's schedulers consider.
     WarpLimit,
+    /// Whether an SM works, stands still or is turned off.
+    Power,
 }
 
 impl Knob {
     /// All knobs, in the order of their declaration.
-    pub const ALL: [Self; 2] = [Self::CtaLimit, Self::WarpLimit];
+    pub const ALL: [Self; 3] = [Self::CtaLimit, Self::WarpLimit, Self::Power];
+}
+
+impl Knob {
+    /// Its word in timelines and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CtaLimit => "cta_limit",
+            Self::WarpLimit => "warp_limit",
+            Self::Power => "power",
+        }
+    }
 }
 
 impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CtaLimit => "cta_limit",
-            Self::WarpLimit => "warp_limit",
-        })
+        f.write_str(self.name())
     }
 }
 

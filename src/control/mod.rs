@@ -5,14 +5,16 @@
 
 mod controller;
 mod decision;
+mod facts;
 mod knob;
 mod observation;
 mod trigger;
 
 pub use controller::{ControlError, Controller, check};
-pub use decision::{Decision, DecisionSet};
+pub use decision::{Decision, DecisionSet, Signal};
+pub use facts::{Facts, KernelFacts};
 pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
 
-pub use crate::protocol::EventKind;
+pub use crate::protocol::{EventKind, PowerState};

@@ -4,6 +4,8 @@ use crate::base::Cycle;
 use crate::protocol::EventKind;
 use crate::stats::CounterInfo;
 
+use super::Facts;
+
 /// Numbers of several components of one kind: a row per component, a column per counter.
 ///
 /// A counter's number is what was counted since the same controller's last observation; a level's number ("CTAs resident")
@@ -61,6 +63,8 @@ pub struct Observation<'a> {
     pub cycle: Cycle,
     /// Core cycles since this controller's last observation, or since the start of the run.
     pub interval: u64,
+    /// What was known before the run.
+    pub facts: &'a Facts,
     /// One row per SM.
     pub sms: Table<'a>,
     /// One row per memory partition.

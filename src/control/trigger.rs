@@ -10,8 +10,12 @@ pub enum EventSelector {
     KernelStarted(Option<KernelIndex>),
     /// The last CTA of a kernel ended; of any kernel when `None`.
     KernelEnded(Option<KernelIndex>),
+    /// The last CTA of a kernel was bound to an SM; of any kernel when `None`.
+    KernelDispatched(Option<KernelIndex>),
     /// A CTA ended on an SM; on any SM when `None`.
     CtaEnded(Option<SmId>),
+    /// A paused SM has nothing in flight any more.
+    SmQuiet,
 }
 
 impl EventSelector {
@@ -20,8 +24,10 @@ impl EventSelector {
         match (self, event) {
             (Self::KernelStarted(wanted), EventKind::KernelStarted(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::KernelEnded(wanted), EventKind::KernelEnded(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
+            (Self::KernelDispatched(wanted), EventKind::KernelDispatched(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::CtaEnded(wanted), EventKind::CtaEnded(sm, _)) => wanted.is_none_or(|wanted| wanted == sm),
-            (Self::KernelStarted(_) | Self::KernelEnded(_) | Self::CtaEnded(_), _) => false,
+            (Self::SmQuiet, EventKind::SmQuiet(_)) => true,
+            (_, _) => false,
         }
     }
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
-use crate::config::machine::{Cpu, MemcpyWarms};
+use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::frontend::Workload;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::gpu::cta::{Grid, GridPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
 use crate::mem::{Partition, PartitionPorts, arrival_capacity};
 use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
-use crate::noc::{Direction, Subnet, SubnetPorts};
+use crate::noc::{Direction, OutputQueued, Subnet, SubnetPorts};
 
 use super::cpu::CpuLoad;
 use super::gpu::GpuUnit;
@@ -147,6 +148,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     let mut shard = 0;
 
     let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
+    let phases: Option<Arc<[Phases]>> = machine.gpu.sm.order.needs_phases().then(|| phases_of(workload));
     for sm in 0..layout.sms {
         let ports = SmPorts {
             to_request_net: nth(wiring.port_to_request, sm),
@@ -156,7 +158,9 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
             request_credit: nth(wiring.request_credit_to_port, sm),
             from_grid: nth(wiring.grid_to_sm, sm),
         };
-        let unit = GpuUnit::Sm(Box::new(Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports)));
+        let sm_unit = Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports);
+        let sm_unit = if let Some(phases) = &phases { sm_unit.with_phases(Arc::clone(phases)) } else { sm_unit };
+        let unit = GpuUnit::Sm(Box::new(sm_unit));
         let (name, shard) = (format!("sm{sm}"), shard + sm / cut.sms);
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
     }
@@ -222,7 +226,12 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
             Direction::Request => (cores, slices),
             Direction::Reply => (slices, cores),
         };
-        return Ok(GpuUnit::Subnet(Box::new(Subnet::new(direction, &machine.noc, inputs, outputs, ports))));
+        let noc = &machine.noc;
+        return Ok(match noc.crossbar {
+            Crossbar::Fifo => GpuUnit::Subnet(Box::new(Subnet::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::OutputQueued => GpuUnit::Queued(Box::new(OutputQueued::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::Vc => GpuUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
+        });
     };
     let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
     let of_cores: Vec<u16> = gpu.into_iter().chain(cpu.into_iter().take(layout.cpus as usize)).collect();
@@ -232,22 +241,18 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         Direction::Reply => (of_slices, of_cores),
     };
     let topology = Topology::Mesh { columns: mesh.columns as u16, rows: mesh.rows as u16 };
-    let pipeline = match mesh.stages {
-        2 => Pipeline::Speculative,
-        3 => Pipeline::Three,
-        _ => Pipeline::Four,
-    };
-    let shared = NetworkSpec { pipeline, buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
+    let shared = NetworkSpec { pipeline: pipeline(mesh.stages), buffers: mesh.buffers as u16, ..NetworkSpec::new(topology) };
     let (own, all) = (mesh.cpu_vcs as u8, mesh.vcs as u8);
     let network = if own > 0 { shared.partitioned(&[all - own, own]) } else { shared.with_vcs(all) };
     network.check()?;
-    let (own_bytes, bytes) = (mesh.cpu_channel_bytes as u16, mesh.channel_bytes as u16);
+    let (own_bytes, bytes) = (mesh.cpu_channel_bytes, mesh.channel_bytes);
     let spec = SubnetSpec {
         flit_bytes: match (own, own_bytes) {
-            (0, _) => vec![bytes],
-            (_, 0) => vec![bytes, bytes],
-            _ => vec![bytes - own_bytes, own_bytes],
+            (0, _) => vec![width(bytes)],
+            (_, 0) => vec![width(bytes), width(bytes)],
+            _ => vec![width(bytes - own_bytes), width(own_bytes)],
         },
+        apart: own > 0 && own_bytes > 0,
         class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= layout.sms as usize)).collect(),
         network,
         senders,
@@ -256,6 +261,38 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         input_queue: machine.noc.input_queue,
     };
     Ok(GpuUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+}
+
+/// The bytes of a flit. A channel that is wider than any packet is as good as the widest that can be told.
+fn width(bytes: u32) -> u16 {
+    bytes.min(u32::from(u16::MAX)) as u16
+}
+
+fn pipeline(stages: u32) -> Pipeline {
+    match stages {
+        2 => Pipeline::Speculative,
+        3 => Pipeline::Three,
+        _ => Pipeline::Four,
+    }
+}
+
+/// One router with a terminal for each sender and each receiver; sender i and receiver i share one.
+fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result<SubnetSpec, String> {
+    let topology = Topology::Crossbar { ports: inputs.max(outputs) as u16 };
+    let vc = noc.vc;
+    let network =
+        NetworkSpec { pipeline: pipeline(vc.stages), buffers: vc.buffers as u16, ..NetworkSpec::new(topology).with_vcs(vc.vcs as u8) };
+    network.check()?;
+    Ok(SubnetSpec {
+        network,
+        senders: (0..inputs as u16).collect(),
+        receivers: (0..outputs as u16).collect(),
+        class_of_core: vec![0; cores],
+        flit_bytes: vec![width(vc.channel_bytes)],
+        apart: false,
+        header_bytes: vc.header_bytes as u16,
+        input_queue: noc.input_queue,
+    })
 }
 
 /// The CPU cores that are on, behind the SMs at the networks' ports.
@@ -350,4 +387,9 @@ pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, S
             .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
     };
     workload.kernels.iter().map(one).collect()
+}
+
+/// The phases of all kernels as a compiler would write them into the code, for schedulers that go by them.
+fn phases_of(workload: &Workload) -> Arc<[Phases]> {
+    workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All)).collect()
 }

@@ -5,10 +5,11 @@ use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
 use crate::gpu::sm::{KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
 use crate::mem::dram::DramCounters;
+use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
-use crate::noc::{Direction, NetCounters, Subnet};
+use crate::noc::{Direction, NetCounters, OutputQueued, Subnet};
 use crate::protocol::{Outbox, Payload};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
@@ -21,9 +22,11 @@ pub enum GpuUnit {
     Sm(Box<Sm>),
     /// A memory partition.
     Partition(Box<Partition>),
-    /// The request or the reply network, as a crossbar.
+    /// The request or the reply network, as a `fifo` crossbar.
     Subnet(Box<Subnet>),
-    /// The request or the reply network, as a mesh.
+    /// The request or the reply network, as an `output_queued` crossbar.
+    Queued(Box<OutputQueued>),
+    /// The request or the reply network, as a mesh or a `vc` crossbar.
     Mesh(Box<MeshNet>),
     /// A CPU core.
     Cpu(Box<CpuCore>),
@@ -46,6 +49,7 @@ macro_rules! each {
             GpuUnit::Sm($unit) => $body,
             GpuUnit::Partition($unit) => $body,
             GpuUnit::Subnet($unit) => $body,
+            GpuUnit::Queued($unit) => $body,
             GpuUnit::Mesh($unit) => $body,
             GpuUnit::Cpu($unit) => $body,
             GpuUnit::Grid($unit) => $body,
@@ -64,12 +68,15 @@ impl GpuUnit {
                 let slices =
                     slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
                 let id = u32::from(partition.id().0);
-                slices
-                    .chain(one("dram", id, counted(partition.channel().counters())))
-                    .chain(one("stall", id, counted(partition.stalls())))
-                    .collect()
+                let mut channel = Vec::new();
+                partition.channel().visit_counters(&mut |info, value| channel.push(Counted { info, value }));
+                let counters = partition.channel().bank_counters();
+                let first = id * counters.len() as u32;
+                let banks = (first..).zip(counters).map(|(id, bank)| ComponentStats { kind: "dram_bank", id, counters: counted(bank) });
+                slices.chain(one("dram", id, channel)).chain(banks).chain(one("stall", id, counted(partition.stalls()))).collect()
             }
             Self::Subnet(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
+            Self::Queued(subnet) => one(net_kind(subnet.direction()), 0, counted(subnet.counters())),
             Self::Mesh(net) => one(net_kind(net.direction()), 0, counted(net.counters())),
             Self::Cpu(core) => one("cpu", u32::from(core.id().0), core.component()),
             Self::Grid(grid) => one("grid", 0, counted(grid.counters())),
@@ -95,6 +102,8 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
         ("stall, each memory partition", StallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),
+        ("dram, each channel with a command-level controller", ControlCounters::INFO.iter().collect()),
+        ("dram_bank, each bank of such a channel", BankCounters::INFO.iter().collect()),
         ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
     ]
 }
@@ -143,7 +152,7 @@ impl Unit for GpuUnit {
         match self {
             Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },
             Self::Grid(grid) => Work { instructions: 0, tasks: grid.counters().ctas_done },
-            Self::Partition(_) | Self::Subnet(_) | Self::Mesh(_) | Self::Cpu(_) => Work::default(),
+            Self::Partition(_) | Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) => Work::default(),
         }
     }
 

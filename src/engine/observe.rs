@@ -6,11 +6,12 @@ use crossbeam_channel::Sender;
 
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
-use crate::control::{Controller, Decision, DecisionSet, Observation, Seen, Table, Trigger, check};
-use crate::frontend::Workload;
+use crate::control::{Controller, Decision, DecisionSet, Facts, KernelFacts, Observation, Seen, Table, Trigger, check};
+use crate::frontend::{Kernel, Workload};
 use crate::gpu::cta::GridDecision;
+use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::SmDecision;
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, PowerState};
 use crate::stats::{ComponentStats, Counted, CounterInfo, IntervalRow, TimelineEntry};
 
 use super::Work;
@@ -97,6 +98,7 @@ impl Snapshot {
 struct Attached {
     controller: Box<dyn Controller>,
     triggers: Vec<Trigger>,
+    alarm: Option<Cycle>,
     before: Snapshot,
     events: Vec<Seen>,
 }
@@ -104,6 +106,7 @@ struct Attached {
 /// The director of a GPU run: keeps the interval series, asks the controllers, tells the host how far the run is.
 pub struct Observer {
     workload: Arc<Workload>,
+    facts: Facts,
     layout: GpuLayout,
     interval: Option<u64>,
     before: Snapshot,
@@ -139,11 +142,13 @@ impl Observer {
         }
         let attach = |controller: Box<dyn Controller>| Attached {
             triggers: controller.triggers(),
+            alarm: controller.alarm(),
             controller,
             before: Snapshot::default(),
             events: Vec::new(),
         };
         Ok(Self {
+            facts: facts(machine, &workload),
             workload,
             layout,
             interval,
@@ -181,8 +186,7 @@ impl Observer {
     }
 
     fn settings(layout: &GpuLayout, decision: &Decision) -> Vec<(UnitId, GpuDecision)> {
-        let (Decision::CtaLimit { sm, .. } | Decision::WarpLimit { sm, .. }) = decision;
-        let sms = match sm {
+        let sms = match decision.sm() {
             Some(sm) => sm.0..sm.0 + 1,
             None => 0..layout.sms as u16,
         };
@@ -193,6 +197,10 @@ impl Observer {
                     (layout.sm(sm), GpuDecision::Sm(SmDecision::CtaLimit(limit))),
                 ],
                 Decision::WarpLimit { limit, .. } => vec![(layout.sm(sm), GpuDecision::Sm(SmDecision::WarpLimit(limit)))],
+                Decision::Power { state, .. } => vec![
+                    (layout.grid, GpuDecision::Grid(GridDecision::Serve { sm, serve: state == PowerState::Active })),
+                    (layout.sm(sm), GpuDecision::Sm(SmDecision::Power(state))),
+                ],
             })
             .collect()
     }
@@ -202,7 +210,8 @@ impl Director<GpuUnit> for Observer {
     fn next_cut(&self, now: Cycle) -> Option<Cycle> {
         let interval = self.interval.map(|cycles| Trigger::Every(cycles).next_after(now));
         let controllers = self.controllers.iter().flat_map(|attached| &attached.triggers).map(|trigger| trigger.next_after(now));
-        controllers.chain(interval).min().filter(|cycle| *cycle != Cycle::NEVER)
+        let alarms = self.controllers.iter().filter_map(|attached| attached.alarm).filter(|alarm| *alarm > now);
+        controllers.chain(interval).chain(alarms).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
     fn wants_start(&self) -> bool {
@@ -235,15 +244,17 @@ impl Director<GpuUnit> for Observer {
         }
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
-            attached.events.extend(seen.map(|event| Seen { cycle: cut.at, kind: event.kind }));
+            attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: event.kind }));
             let kinds = || cut.events.iter().map(|event| event.kind);
-            if cut.last || !attached.triggers.iter().any(|trigger| trigger.is_due(cut.at, kinds())) {
+            let due = attached.alarm == Some(cut.at) || attached.triggers.iter().any(|trigger| trigger.is_due(cut.at, kinds()));
+            if cut.last || !due {
                 continue;
             }
             let part = now.since(&attached.before);
             let observation = Observation {
                 cycle: cut.at,
                 interval: cut.at.0 - attached.before.at.0,
+                facts: &self.facts,
                 sms: part.sms.table(),
                 partitions: part.partitions.table(),
                 grid: part.grid.table(),
@@ -254,17 +265,17 @@ impl Director<GpuUnit> for Observer {
             attached.controller.observe(&observation, &mut decided);
             attached.before = now.clone();
             attached.events.clear();
-            if !decided.is_empty() {
-                let controller = attached.controller.name().to_owned();
-                self.timeline.push(TimelineEntry { cycle: cut.at.0, controller, text: decided.to_string() });
-            }
+            attached.alarm = attached.controller.alarm();
+            attached.triggers = attached.controller.triggers();
+            self.timeline.extend(entries(cut.at, attached.controller.name(), &decided));
             settings.extend(decided.decisions().iter().flat_map(|decision| Self::settings(&self.layout, decision)));
         }
         settings
     }
 
     fn may_wake(&self) -> bool {
-        self.controllers.iter().flat_map(|attached| &attached.triggers).any(|trigger| matches!(trigger, Trigger::Every(_)))
+        let regular = |attached: &Attached| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
+        self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some())
     }
 
     fn failure(&self) -> Option<String> {
@@ -277,6 +288,41 @@ impl Director<GpuUnit> for Observer {
             // A reader that is too slow misses news; the run does not wait for it.
             let _ = progress.try_send(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
         }
+    }
+}
+
+/// What a controller decided and computed at a cut, as it is recorded.
+fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEntry> {
+    let entry = |sm: Option<SmId>, name, value, reason: &str| TimelineEntry {
+        cycle: at.0,
+        controller: controller.to_owned(),
+        sm: sm.map(|sm| sm.0),
+        name,
+        value,
+        reason: reason.to_owned(),
+    };
+    let signals = decided.signals().iter().map(|signal| entry(signal.sm, signal.name, Some(signal.value), ""));
+    let decisions =
+        decided.reasoned().map(|(decision, why)| entry(decision.sm(), decision.knob().name(), Some(f64::from(decision.value())), why));
+    let mut entries: Vec<_> = signals.chain(decisions).collect();
+    if decided.decisions().is_empty() && !decided.reason().is_empty() {
+        entries.push(entry(None, "", None, decided.reason()));
+    }
+    entries
+}
+
+/// What controllers are told of the machine and its workload. A kernel that does not fit has been refused before.
+fn facts(machine: &Machine, workload: &Workload) -> Facts {
+    let kernel = |kernel: &Kernel| KernelFacts {
+        name: kernel.info.name.clone(),
+        ctas: kernel.info.ctas(),
+        warps_per_cta: kernel.info.warps_per_cta(),
+        ctas_per_sm: resident_ctas(&machine.gpu.sm, &kernel.info).unwrap_or(1),
+    };
+    Facts {
+        warps_per_sm: machine.gpu.sm.warps,
+        schedulers_per_sm: machine.gpu.sm.schedulers,
+        kernels: workload.kernels.iter().map(kernel).collect(),
     }
 }
 

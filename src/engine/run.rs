@@ -8,6 +8,7 @@ use warpshard_sync::StopFlag;
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::frontend::Workload;
+use crate::mem::dram::control::Issued;
 use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
@@ -106,6 +107,8 @@ pub struct RunResult {
     pub host: HostFacts,
     /// Every message, at both ends of its link; the links as names.
     pub log: super::MessageLog<crate::protocol::Payload>,
+    /// Every command of every DRAM channel with a command-level controller, where a log was asked for.
+    pub dram_commands: Vec<Vec<Issued>>,
     /// "sm3 -> request network", by link.
     pub link_names: Vec<String>,
 }
@@ -116,10 +119,15 @@ pub struct RunResult {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
-    let Built { plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
+    let Built { mut plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
+    for planned in plan.units.iter_mut().filter(|_| options.log) {
+        if let GpuUnit::Partition(partition) = &mut planned.unit {
+            partition.record_commands();
+        }
+    }
     let settings = Settings {
         threads: options.threads,
         epoch: options.epoch,
@@ -142,10 +150,15 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
-    let Finished { units, at, reason, director, log, late, .. } = finished;
+    let Finished { mut units, at, reason, director, log, late, .. } = finished;
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
+    let dram_commands = units.iter_mut().filter_map(|unit| match unit {
+        GpuUnit::Partition(partition) => Some(partition.take_commands()),
+        _ => None,
+    });
+    let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
     let outcome = outcome(units, at.0, reason, director, late, workload, names);
-    Ok(RunResult { outcome, host, log, link_names })
+    Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
 
 fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &[&str], startup: f64, threads: usize) -> HostFacts {
@@ -187,6 +200,7 @@ fn outcome(
     cpu_applications: Vec<String>,
 ) -> Outcome {
     let mut components = Vec::new();
+    let mut dram_read_latencies = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
     let mut per_kernel = vec![crate::gpu::sm::KernelCounters::default(); workload.kernels.len()];
     let mut end = None;
@@ -198,7 +212,10 @@ fn outcome(
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
+            GpuUnit::Partition(partition) if partition.channel().driven().is_some() => {
+                dram_read_latencies.push(partition.channel().read_latency().clone());
+            }
+            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
     for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {
@@ -217,5 +234,16 @@ fn outcome(
         ));
     }
     let (intervals, timeline) = observer.into_series();
-    Outcome { ended_by, cycles: end.unwrap_or(at), counted_until: at, kernels, components, cpu_applications, intervals, timeline, notes }
+    Outcome {
+        ended_by,
+        cycles: end.unwrap_or(at),
+        counted_until: at,
+        kernels,
+        components,
+        dram_read_latencies,
+        cpu_applications,
+        intervals,
+        timeline,
+        notes,
+    }
 }

@@ -8,6 +8,7 @@ pub mod cpu;
 mod inst;
 pub mod isa;
 pub mod model;
+pub mod phases;
 pub mod sass;
 mod stream;
 mod workload;

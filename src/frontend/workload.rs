@@ -93,6 +93,11 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     fn failure(&self) -> Option<String> {
         None
     }
+    /// The static instructions that start a basic block, by ascending index, when the source knows them for the whole
+    /// kernel; a recorded trace does not.
+    fn blocks(&self) -> Option<&[u32]> {
+        None
+    }
     /// Things accepted though unusual in the CTAs handed out since loading, each with how often it occurred.
     fn notes(&self) -> Vec<(String, u64)> {
         Vec::new()

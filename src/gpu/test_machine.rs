@@ -2,8 +2,9 @@
 
 use crate::base::{Addr, Frequency, StreamId};
 use crate::config::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem, MemcpyWarms,
-    Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
+    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, UnifiedL1, Units, VcCrossbar, WarpOrder, WriteMiss,
+    WritePolicy,
 };
 use crate::frontend::{Dim3, KernelInfo, OpClass};
 use crate::protocol::{AddressMap, PartitionHash};
@@ -31,6 +32,7 @@ fn sm() -> Sm {
     Sm {
         warps: 64,
         max_ctas: 32,
+        wake_latency: 7,
         max_threads: 2048,
         registers: 65536,
         register_granularity: 128,
@@ -39,6 +41,7 @@ fn sm() -> Sm {
         style: CoreStyle::SubCores,
         schedulers: 4,
         order: WarpOrder::Lrr,
+        ready_queue: 6,
         issue_width: 1,
         dual_issue_distinct: true,
         fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },
@@ -110,6 +113,7 @@ fn mem() -> Mem {
             scheduler: DramScheduler::FrFcfs,
             queue: 64,
             return_queue: 192,
+            control: None,
             timing: DramTiming {
                 tCCD: 1,
                 tCCDL: 2,
@@ -141,7 +145,15 @@ pub(crate) fn test_machine() -> Machine {
             dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 5000, max_kernels: 128, share_sm: false },
         },
         cpu: None,
-        noc: Noc { input_queue: 512, output_queue: 512, link_latency: 1, arbiter: Arbiter::Islip, mesh: None },
+        noc: Noc {
+            input_queue: 512,
+            output_queue: 512,
+            link_latency: 1,
+            arbiter: Arbiter::Islip,
+            crossbar: Crossbar::Fifo,
+            vc: VcCrossbar::NONE,
+            mesh: None,
+        },
         mem: mem(),
         decision_latency: 0,
     }

@@ -12,6 +12,7 @@ use crate::protocol::{AddressMap, Credit, Outbox, Payload, Warm};
 use crate::stats::counters;
 
 use super::cache::DownKind;
+use super::dram::control::Issued;
 use super::dram::{Channel, Request, RequestKind};
 use super::llc::{Fetched, Slice};
 use super::warm;
@@ -142,14 +143,10 @@ impl Partition {
         let mem = &machine.mem;
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
-        assert!(
-            1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
-            "{id}: the address mapping tells more banks apart than the {} there are",
-            mem.dram.banks
-        );
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
         let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0 };
-        let limit = mem.dram.queue + mem.dram.return_queue - (count - 1).min(mem.dram.queue);
+        let channel = Channel::new(mem, machine.clocks.dram, id);
+        let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         Self {
             id,
             map: mem.map.of_partition(u32::from(id.0)),
@@ -162,7 +159,7 @@ impl Partition {
             slices: (0..count).map(slice).collect(),
             sides: vec![side; count as usize].into(),
             batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
-            channel: Channel::new(&mem.dram),
+            channel,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
             delayed: VecDeque::with_capacity(64),
@@ -226,6 +223,16 @@ impl Partition {
     /// The DRAM channel.
     pub fn channel(&self) -> &Channel {
         &self.channel
+    }
+
+    /// Keeps every DRAM command from now on, for [`Partition::take_commands`].
+    pub fn record_commands(&mut self) {
+        self.channel.record();
+    }
+
+    /// The DRAM commands since the last call; empty for a channel whose commands cannot be replayed.
+    pub fn take_commands(&mut self) -> Vec<Issued> {
+        self.channel.take_trace()
     }
 
     /// Takes a request or credits for a slice; see `Unit::deliver` of the engine.
@@ -307,17 +314,14 @@ impl Partition {
             self.channel.count_full(past.0 - since.0);
             self.full_since = Some(past);
         }
+        self.channel.settle(past);
     }
 
     /// See `Unit::sample` of the engine.
     pub fn sample(&self) -> PartitionSample {
         let sum = |of: fn(&Slice) -> u64| self.slices.iter().map(of).sum();
-        PartitionSample {
-            llc_accesses: sum(|s| s.counters().accesses),
-            llc_misses: sum(|s| s.counters().misses),
-            dram_reads: self.channel.counters().reads,
-            dram_writes: self.channel.counters().writes,
-        }
+        let (dram_reads, dram_writes) = self.channel.bursts();
+        PartitionSample { llc_accesses: sum(|s| s.counters().accesses), llc_misses: sum(|s| s.counters().misses), dram_reads, dram_writes }
     }
 
     /// See `Unit::apply` of the engine.
@@ -483,7 +487,7 @@ impl Partition {
             self.full_since.get_or_insert(edge);
             return;
         }
-        self.channel.push(*request);
+        self.channel.push(edge, *request);
         self.delayed.pop_front();
         if let Some(since) = self.full_since.take() {
             self.channel.count_full(edge.0 - since.0);

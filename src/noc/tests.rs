@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
-use crate::config::machine::{Arbiter, Noc};
+use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
 use super::*;
@@ -19,7 +19,15 @@ const DATA_OUT: u16 = 200;
 const CREDIT_IN: u16 = 300;
 
 fn subnet(direction: Direction, arbiter: Arbiter, output_capacity: u32, input_queue: u32) -> Subnet {
-    let spec = Noc { input_queue, output_queue: output_capacity, link_latency: 1, arbiter, mesh: None };
+    let spec = Noc {
+        input_queue,
+        output_queue: output_capacity,
+        link_latency: 1,
+        arbiter,
+        crossbar: Crossbar::Fifo,
+        vc: VcCrossbar::NONE,
+        mesh: None,
+    };
     let ports = SubnetPorts {
         data_in: LinkId(DATA_IN),
         credit_out: LinkId(CREDIT_OUT),

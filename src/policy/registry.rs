@@ -8,7 +8,9 @@ use thiserror::Error;
 
 use crate::control::Controller;
 
-use super::common::{Alternate, HalveOnKernelEnd, StaticLimit};
+use super::common::{Alternate, DynCta, HalveOnKernelEnd, StaticLimit};
+use super::hetero::{CmBal, CmCpu};
+use super::wa_sched::{CoreGating, PerfSat, Search};
 
 /// A policy that a run can name.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +34,46 @@ pub const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(Alternate::new(parsed(Alternate::NAME, table)?)?)),
     },
     Policy {
+        name: CmBal::NAME,
+        help: "a warp limit per SM from the memory side's congestion and the SM's own stalls (hetero, Section 4.2)",
+        parameters: CmBal::PARAMETERS,
+        build: |table| Ok(Box::new(CmBal::new(parsed(CmBal::NAME, table)?)?)),
+    },
+    Policy {
+        name: CmCpu::NAME,
+        help: "one warp limit for all SMs from the memory side's congestion (hetero, Section 4.1)",
+        parameters: CmCpu::PARAMETERS,
+        build: |table| Ok(Box::new(CmCpu::new(parsed(CmCpu::NAME, table)?)?)),
+    },
+    Policy {
+        name: DynCta::NAME,
+        help: "a CTA limit per SM from its idle cycles and its waiting for memory (Kayiran et al., PACT 2013)",
+        parameters: DynCta::PARAMETERS,
+        build: |table| Ok(Box::new(DynCta::new(parsed(DynCta::NAME, table)?)?)),
+    },
+    Policy {
         name: HalveOnKernelEnd::NAME,
         help: "halves every SM's CTA limit whenever a kernel ends",
         parameters: HalveOnKernelEnd::PARAMETERS,
         build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
+    },
+    Policy {
+        name: CoreGating::ONAC,
+        help: "estimates how many SMs a kernel needs and turns the others off (thesis, Section 4.4)",
+        parameters: CoreGating::PARAMETERS,
+        build: |table| Ok(Box::new(CoreGating::new(Search::Onac, parsed(CoreGating::ONAC, table)?)?)),
+    },
+    Policy {
+        name: PerfSat::NAME,
+        help: "searches, on each SM by itself, the CTA count beyond which more do not help (thesis, Section 4.3)",
+        parameters: PerfSat::PARAMETERS,
+        build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
+    },
+    Policy {
+        name: CoreGating::SEQ_DET,
+        help: "takes one SM away after the other while a kernel keeps its IPC, and turns them off (thesis, Section 4.4)",
+        parameters: CoreGating::PARAMETERS,
+        build: |table| Ok(Box::new(CoreGating::new(Search::SeqDet, parsed(CoreGating::SEQ_DET, table)?)?)),
     },
     Policy {
         name: StaticLimit::NAME,
@@ -120,7 +158,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `halve_on_kernel_end`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `onac`, `perf_sat`, `seq_det`, `static_limit`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

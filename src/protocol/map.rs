@@ -93,6 +93,13 @@ impl AddressMap {
         rest
     }
 
+    /// The address without the bits that tell partitions apart: what lies side by side in a partition is neighbouring. With
+    /// the partition's number it tells every address from every other one.
+    #[inline]
+    pub fn within_partition(&self, addr: Addr) -> u64 {
+        self.split(addr).rest
+    }
+
     /// The part of a chip's map that SMs use: all partitions but those reserved.
     #[must_use]
     pub fn of_gpu(&self) -> Self {

@@ -107,6 +107,17 @@ pub struct CtaNotice {
     pub sm: SmId,
 }
 
+/// What an SM is told to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PowerState {
+    /// Without power, once the CTAs that it has have ended: no leakage, no state.
+    Gated,
+    /// With power and state, but issuing nothing.
+    Paused,
+    /// At work.
+    Active,
+}
+
 /// Something that ends a run, a phase or a sample. The control step learns of it one lookahead before it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
@@ -116,8 +127,12 @@ pub enum EventKind {
     KernelStarted(KernelIndex),
     /// The last CTA of a kernel ended.
     KernelEnded(KernelIndex),
+    /// The last CTA of a kernel was bound to an SM.
+    KernelDispatched(KernelIndex),
     /// A CTA ended on an SM.
     CtaEnded(SmId, KernelIndex),
+    /// A paused SM has nothing in flight any more.
+    SmQuiet(SmId),
     /// A CPU core retired the instructions of its warm-up.
     CoreWarm(CpuId),
     /// A CPU core retired the instructions that are measured; it keeps running.

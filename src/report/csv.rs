@@ -24,11 +24,13 @@ pub fn intervals(rows: &[IntervalRow]) -> String {
     text
 }
 
-/// The decisions of the controllers.
+/// The decisions of the controllers and the numbers that they rest on: a row each, an empty `sm` for the whole machine.
 pub fn timeline(entries: &[TimelineEntry]) -> String {
-    let mut text = String::from("cycle,controller,decision\n");
+    let mut text = String::from("cycle,controller,sm,name,value,reason\n");
     for entry in entries {
-        let _ = writeln!(text, "{},{},{}", entry.cycle, field(&entry.controller), field(&entry.text));
+        let sm = entry.sm.map_or_else(String::new, |sm| sm.to_string());
+        let value = entry.value.map_or_else(String::new, |value| value.to_string());
+        let _ = writeln!(text, "{},{},{sm},{},{value},{}", entry.cycle, field(&entry.controller), entry.name, field(&entry.reason));
     }
     text
 }
@@ -61,8 +63,19 @@ mod tests {
 
     #[test]
     fn a_decision_with_commas_and_quotes_stays_one_field() {
-        let entry = TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8, \"stalled\"".into() };
-        assert_eq!(timeline(&[entry]), "cycle,controller,decision\n1024,cm-bal,\"limit 8, \"\"stalled\"\"\"\n");
+        let entry = |sm, name, value, reason: &str| TimelineEntry {
+            cycle: 1024,
+            controller: "cm-bal".into(),
+            sm,
+            name,
+            value,
+            reason: reason.into(),
+        };
+        let entries = [entry(None, "warp_limit", Some(8.0), "low, \"stalled\""), entry(Some(3), "diff_up", Some(1.5), "")];
+        assert_eq!(
+            timeline(&entries),
+            "cycle,controller,sm,name,value,reason\n1024,cm-bal,,warp_limit,8,\"low, \"\"stalled\"\"\"\n1024,cm-bal,3,diff_up,1.5,\n"
+        );
     }
 
     #[test]

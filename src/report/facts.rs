@@ -32,8 +32,8 @@ pub struct RunFacts {
 impl RunFacts {
     /// The facts of a run of this very program.
     pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
-        let dram = &machine.mem.dram;
-        let beats_per_second = machine.clocks.dram.0 as f64 * 1000.0 * f64::from(dram.beats_per_clock);
+        let (burst_bytes, bursts_per_clock) = machine.mem.dram.burst();
+        let clocks_per_second = machine.clocks.dram.0 as f64 * 1000.0;
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: env!("WARPSHARD_COMMIT").to_owned(),
@@ -42,8 +42,8 @@ impl RunFacts {
             seed,
             core: machine.clocks.core,
             sms: machine.gpu.sms,
-            dram_burst_bytes: u64::from(dram.bus_bytes) * u64::from(dram.burst),
-            dram_bytes_per_second: f64::from(machine.mem.map.partitions) * f64::from(dram.bus_bytes) * beats_per_second,
+            dram_burst_bytes: burst_bytes,
+            dram_bytes_per_second: f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts_per_clock * clocks_per_second,
         }
     }
 

@@ -26,8 +26,21 @@ impl ResultFile {
 
 /// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
 /// unless forced.
-const OUR_FILES: [&str; 9] =
-    ["stats.json", "host.json", "run.toml", "intervals.csv", "timeline.csv", "summary.txt", "table.csv", "scatter.svg", "scatter.png"];
+const OUR_FILES: [&str; 13] = [
+    "stats.json",
+    "host.json",
+    "run.toml",
+    "intervals.csv",
+    "timeline.csv",
+    "timeline.svg",
+    "timeline.png",
+    "signals.svg",
+    "signals.png",
+    "summary.txt",
+    "table.csv",
+    "scatter.svg",
+    "scatter.png",
+];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
 const STUDY_FILES: [&str; 11] = [

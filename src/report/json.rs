@@ -1,9 +1,10 @@
 //! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
 
+use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::base::StreamId;
-use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Outcome};
+use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome};
 
 use super::facts::{RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
@@ -34,6 +35,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("total".into(), total(outcome));
     root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
+    if !outcome.dram_read_latencies.is_empty() {
+        root.insert("dram_read_latency_cycles".into(), read_latencies(&outcome.dram_read_latencies));
+    }
     if !outcome.cpu_applications.is_empty() {
         root.insert("cpu_cores".into(), metrics::cpu_cores(outcome).iter().map(cpu_core).collect());
     }
@@ -42,6 +46,29 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
     root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
     render(&Value::Object(root))
+}
+
+/// Latencies over the chip, and means and tails of the channels in their order.
+fn read_latencies(channels: &[Latencies]) -> Value {
+    let mut all = Latencies::default();
+    channels.iter().for_each(|channel| all.add(channel));
+    let all = all.histogram();
+    let each: Vec<_> = channels.iter().map(Latencies::histogram).collect();
+    let mean = |histogram: &Histogram<u64>| if histogram.is_empty() { Value::Null } else { histogram.mean().into() };
+    let known = |histogram: &Histogram<u64>, value: u64| if histogram.is_empty() { Value::Null } else { value.into() };
+    let quantile = |histogram: &Histogram<u64>, q| known(histogram, histogram.value_at_quantile(q));
+    json!({
+        "unit": "dram cycles",
+        "reads": all.len(),
+        "mean": mean(&all),
+        "min": known(&all, all.min()),
+        "p50": quantile(&all, 0.5),
+        "p90": quantile(&all, 0.9),
+        "p99": quantile(&all, 0.99),
+        "max": known(&all, all.max()),
+        "channel_means": each.iter().map(mean).collect::<Value>(),
+        "channel_p99s": each.iter().map(|channel| quantile(channel, 0.99)).collect::<Value>(),
+    })
 }
 
 fn cpu_core(core: &metrics::CpuWork) -> Value {

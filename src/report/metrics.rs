@@ -180,7 +180,7 @@ fn dram(totals: &Totals, burst_bytes: u64) -> Option<MemoryLevel> {
         writes: get("writes"),
         hits: get("row_hits")?,
         pending: None,
-        misses: get("row_misses")?,
+        misses: get("row_misses")? + get("row_conflicts").unwrap_or(0),
         bytes: Some(accesses * burst_bytes),
     })
 }

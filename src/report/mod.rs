@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod plot;
 mod summary;
 pub mod text;
+pub mod timeline;
 
 pub use facts::{RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile};

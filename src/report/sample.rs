@@ -108,9 +108,17 @@ pub(super) fn outcome() -> Outcome {
             kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
         ],
         components,
+        dram_read_latencies: Vec::new(),
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
-        timeline: vec![TimelineEntry { cycle: 1024, controller: "cm-bal".into(), text: "limit 8 warps".into() }],
+        timeline: vec![TimelineEntry {
+            cycle: 1024,
+            controller: "cm-bal".into(),
+            sm: None,
+            name: "warp_limit",
+            value: Some(8.0),
+            reason: "memory is stalled".into(),
+        }],
         notes: vec![("instructions of class tensor ran on the INT pipe".into(), 12)],
     }
 }

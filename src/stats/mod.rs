@@ -1,8 +1,10 @@
 //! Counters, interval series and the outcome of a run, as plain data. Nothing here divides or prints.
 
 mod counters;
+mod latency;
 mod outcome;
 
 pub(crate) use counters::counters;
 pub use counters::{CounterInfo, Counters};
+pub use latency::Latencies;
 pub use outcome::{ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts};

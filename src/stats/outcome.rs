@@ -2,7 +2,7 @@
 
 use crate::base::{KernelIndex, StreamId};
 
-use super::CounterInfo;
+use super::{CounterInfo, Latencies};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,15 +73,21 @@ pub struct IntervalRow {
     pub counters: Vec<(&'static str, Counted)>,
 }
 
-/// A decision of a controller, for the timeline.
+/// What a controller decided or computed at a cut: one knob, one number, or a remark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineEntry {
-    /// Core cycle at which it was taken.
+    /// Core cycle of the cut.
     pub cycle: u64,
     /// Which controller.
     pub controller: String,
-    /// What it decided, and why, in its own words.
-    pub text: String,
+    /// The SM that it is for; for the whole machine when `None`.
+    pub sm: Option<u16>,
+    /// The knob, or the number's name; empty for a remark.
+    pub name: &'static str,
+    /// What the knob was turned to, or the number.
+    pub value: Option<f64>,
+    /// Why, in the controller's words; empty for a number.
+    pub reason: String,
 }
 
 /// Everything simulated. Contains no host facts, so that equal inputs give equal outcomes.
@@ -97,6 +103,9 @@ pub struct Outcome {
     pub kernels: Vec<KernelStats>,
     /// Components in the order of the machine.
     pub components: Vec<ComponentStats>,
+    /// Read latencies of the DRAM channels in their order, in DRAM cycles from leaving the slice to the last data; empty for
+    /// channels without a command-level controller.
+    pub dram_read_latencies: Vec<Latencies>,
     /// The applications of the CPU cores that were on, core by core.
     pub cpu_applications: Vec<String>,
     /// Interval series; empty when none was asked for.

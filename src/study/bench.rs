@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::bench_set::{Class, STANDARD_SET};
 use super::compare::{geometric_mean, median};
-use super::reference::trace_folder;
+use super::reference::{native_trace, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 
 /// What to measure.
@@ -16,6 +16,8 @@ pub struct BenchOptions {
     pub runs: usize,
     /// Only traces whose name contains this.
     pub only: Option<String>,
+    /// Simulate native files, which are converted into the cache, instead of text.
+    pub native: bool,
 }
 
 /// The least work that a rate in warp instructions is quoted for.
@@ -27,8 +29,15 @@ const ENOUGH_INSTRUCTIONS: u64 = 40_000;
 /// When no trace could be run.
 pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
     let first = *options.threads.first().ok_or_else(|| StudyError::Input("name at least one number of threads".into()))?;
-    let mut output =
-        StudyOutput::new("bench", format!("host speed on {}, simulate part, medians of {} runs", traces.machine, options.runs));
+    let mut output = StudyOutput::new(
+        "bench",
+        format!(
+            "host speed on {}, simulate part, medians of {} runs{}",
+            traces.machine,
+            options.runs,
+            if options.native { ", native traces" } else { "" }
+        ),
+    );
     output.columns(&[
         "trace",
         "class",
@@ -49,7 +58,9 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
         if options.only.as_ref().is_some_and(|only| !trace.contains(only.as_str())) {
             continue;
         }
-        let measured = trace_folder(reference, &traces.cache, trace).and_then(|folder| measure(&folder, traces, options));
+        let measured = trace_folder(reference, &traces.cache, trace)
+            .and_then(|folder| if options.native { native_trace(&folder, &traces.cache, trace) } else { Ok(folder) })
+            .and_then(|path| measure(&path, traces, options));
         let measured = match measured {
             Ok(measured) => measured,
             Err(why) => {

@@ -12,6 +12,7 @@ pub mod noc;
 mod output;
 mod reference;
 mod traces;
+pub mod wa_sched;
 
 pub use bench::BenchOptions;
 pub use hetero::HeteroOptions;
@@ -31,6 +32,7 @@ pub struct StudyInfo {
 /// All studies.
 pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
+    StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::frontend::sass;
+
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceRow {
@@ -94,6 +96,25 @@ fn move_down(from: &Path, to: &Path) -> std::io::Result<()> {
         std::fs::write(partial.join(entry.file_name()), text.replace("0x00007f00", "0x00000000"))?;
     }
     std::fs::rename(&partial, to)
+}
+
+/// The trace in `folder` as a native file of the cache, converted unless the file is younger than the folder's list.
+///
+/// # Errors
+/// When it cannot be converted; a message for the user.
+pub(super) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+    let path = cache.join("native").join(format!("{trace}.wst"));
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    if changed(&path).is_some_and(|converted| changed(&folder.join("kernelslist.g")).is_some_and(|list| list <= converted)) {
+        return Ok(path);
+    }
+    let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let parent = cache.join("native");
+    std::fs::create_dir_all(&parent).map_err(unwritable)?;
+    let mut partial = tempfile::NamedTempFile::new_in(&parent).map_err(unwritable)?;
+    sass::to_native(folder, &mut partial, true, &sass::TraceOptions::default(), &mut |_| true).map_err(|error| error.to_string())?;
+    partial.persist(&path).map_err(|error| unwritable(error.error))?;
+    Ok(path)
 }
 
 /// The folder of a trace, written by the generator first where it is a generated one.

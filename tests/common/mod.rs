@@ -51,7 +51,14 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
     Arc::new(sass::load(folder, &sass::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Two recorded traces, three models and three machines, with and without a controller that acts on events.
+/// What makes the test machine's crossbar one of the other kinds.
+pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
+/// A `vc` crossbar that carries a sector and its header in two flits.
+pub(crate) const VC: &[(&str, &str)] =
+    &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
+
+/// Two recorded traces, three models and three machines, with and without a controller that acts on events; the machine
+/// `tiny` with crossbars of every kind.
 pub(crate) fn cases() -> Vec<Case> {
     let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
         name: format!("{name} on {}", machine.name),
@@ -64,11 +71,21 @@ pub(crate) fn cases() -> Vec<Case> {
     let gemm = built_in("gemm_tiled", &[("n", "256"), ("k", "32")]);
     let gather = built_in("gather", &[("cta_count", "48"), ("table", "65536"), ("rounds", "3")]);
     let reduce = built_in("reduce", &[("cta_count", "64")]);
+    let commands = [("mem.dram.controller", "standard"), ("gpu.dispatch.launch_latency", "3000")];
+    let hbm2 = machine("v100", &commands);
+    let random = built_in("gather", &[("cta_count", "160"), ("table", "4194304"), ("rounds", "2")]);
     let mut all = vec![
         case("gemm_tiled", &tiny, &gemm, None),
         case("gather", &m2090, &gather, None),
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
+        case("gather over commands and refreshes", &hbm2, &random, None),
+        Case { name: "gather through queues per output".into(), ..case("gather", &machine("tiny", QUEUED), &gather, None) },
+        Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
+        case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
+        case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
+        case("phases", &machine("m2090", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
+        case("gated", &tiny, &built_in("reduce", &[("cta_count", "400")]), Some(("onac", "waves = 1"))),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

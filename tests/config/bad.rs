@@ -314,7 +314,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, rtx2060, rtx3070, p100, k20x, gtx480, m2090, tiny, hetero, hetero-2, hetero-6, hetero-small; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, rtx2060, rtx3070, p100, k20x, gtx480, m2090, k20x-l1, fermi32, tiny, hetero, hetero-2, hetero-6, hetero-small; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 
@@ -488,7 +488,7 @@ burst = 4
        |         ^
        = help: a burst is `mem.dram.bus_bytes` times `mem.dram.burst`: 16 x 4
        = note: `mem.map.layout` = "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS" comes from v100 (built in):142
-       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):168
+       = note: `mem.dram.bus_bytes` = "16 B" comes from v100 (built in):170
     "#);
 }
 
@@ -504,8 +504,8 @@ tRAS = 30
        | tRAS = 30
        |        ^^
        = help: a bank is open for tRAS and closes for tRP before it opens again
-       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):183
-       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):182
+       = note: `mem.dram.timing.tRC` = 40 comes from v100 (built in):185
+       = note: `mem.dram.timing.tRP` = 12 comes from v100 (built in):184
     "#);
 }
 
@@ -581,7 +581,7 @@ nocc = "1 MHz"
       --> the command line
        | --set noc.arbiter=fair
        |                   ^^^^
-       = help: `arbiter`: How outputs choose among inputs.
+       = help: `arbiter`: How outputs of a `fifo` crossbar choose among inputs.
     "#);
 }
 

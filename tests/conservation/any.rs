@@ -40,11 +40,13 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         // Schedulers have equally many warps.
         set(key, if key == "gpu.sm.warps" { 2 * value } else { value }.to_string());
     }
+    let virtual_channels = [("noc.vc.vcs", 1, 5), ("noc.vc.buffers", 1, 6), ("noc.vc.channel_bytes", 8, 40), ("noc.vc.stages", 2, 4)];
     for (key, choices) in [
         ("clocks.noc", &["1000 MHz", "700 MHz", "1500 MHz"][..]),
         ("clocks.llc", &["800 MHz", "1000 MHz", "1300 MHz"]),
         ("clocks.dram", &["500 MHz", "1000 MHz", "1750 MHz"]),
         ("noc.arbiter", &["islip", "round-robin"]),
+        ("noc.crossbar", &["fifo", "fifo", "output_queued", "vc"]),
         ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write"]),
         ("mem.dram.scheduler", &["fr-fcfs", "fcfs"]),
         ("gpu.sm.lsu.sector_requests", &["true", "false"]),
@@ -56,7 +58,13 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         ("gpu.sm.order", &["lrr", "gto"]),
         ("gpu.sm.style", &["sub-cores", "shared"]),
     ] {
-        set(key, choices[rng.below(choices.len() as u64) as usize].to_owned());
+        let choice = choices[rng.below(choices.len() as u64) as usize];
+        if choice == "vc" {
+            for (key, least, most) in virtual_channels {
+                set(key, (least + rng.below(most - least + 1)).to_string());
+            }
+        }
+        set(key, choice.to_owned());
     }
     let workload = match rng.below(6) {
         0 => built_in("gather", &[("cta_count", "12"), ("table", "16384"), ("rounds", "3")]),
@@ -66,6 +74,28 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         4 => built_in("divergent", &[("cta_count", "8")]),
         _ => built_in("reduce", &[("cta_count", "12")]),
     };
+    // A stream of its own, so that the machines are otherwise those that the seed gives without this choice.
+    let mut rng = Rng::keyed(seed, &[1]);
+    if rng.below(3) == 0 {
+        overrides.retain(|setting| setting.key() != "mem.dram.queue");
+        for (key, choices) in [
+            ("mem.dram.controller", &["standard"][..]),
+            ("mem.dram.standard", &["machine", "machine", "hbm2-2000"]),
+            ("mem.dram.page", &["open", "closed"]),
+            ("mem.dram.read_queue", &["4", "9", "64"]),
+            ("mem.dram.write_queue", &["4", "7", "64"]),
+            ("mem.dram.drain_high", &["80 %", "50 %"]),
+            ("mem.dram.row_hit_cap", &["0", "4"]),
+            ("mem.dram.age_cap", &["0", "50", "400"]),
+            ("mem.dram.refresh", &["true", "false"]),
+            ("mem.dram.timing.tREFI", &["900"]),
+            ("mem.dram.timing.tRFC", &["80"]),
+        ] {
+            overrides.push(Override::new(key, choices[rng.below(choices.len() as u64) as usize]));
+        }
+        let named = overrides.iter().any(|setting| format!("{setting:?}").contains("hbm2"));
+        overrides.retain(|setting| !(named && setting.key().contains(".timing.t")));
+    }
     let machine = Machine::load("tiny", &overrides).ok()?.machine;
     Some(Case { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
 }

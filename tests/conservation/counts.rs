@@ -112,17 +112,22 @@ fn slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
 
 fn channels(name: &str, machine: &Machine, outcome: &Outcome) {
     let (spec, queues, per_partition) = (&machine.mem.dram, &machine.mem.queues, machine.mem.map.slices_per_partition as u16);
-    let bursts = SECTOR_BYTES.div_ceil(u64::from(spec.bus_bytes * spec.burst));
+    let (burst_bytes, _) = spec.burst();
+    let bursts = SECTOR_BYTES.div_ceil(burst_bytes);
+    // A command-level controller answers reads from writes that wait, and merges writes to one place.
+    let at_entry = |channel: u16, name| if spec.control.is_some() { of(outcome, "dram", channel, name) } else { 0 };
+    let waiting = spec.control.as_ref().map_or(spec.queue + spec.banks, |control| control.write_queue + 4);
     for channel in 0..machine.mem.map.partitions as u16 {
         let of_slices = |name| (0..per_partition).map(|i| of(outcome, "llc", channel * per_partition + i, name)).sum::<u64>();
         let (reads, writes) = (of(outcome, "dram", channel, "reads"), of(outcome, "dram", channel, "writes"));
-        assert_eq!(reads, of_slices("fetches") * bursts, "{name}: bursts read by channel {channel}");
+        assert_eq!(reads + at_entry(channel, "forwarded"), of_slices("fetches") * bursts, "{name}: bursts read by channel {channel}");
         let written_back = of_slices("write_backs");
+        let writes = writes + at_entry(channel, "coalesced");
         assert!(writes <= written_back * bursts, "{name}: {writes} bursts written by channel {channel} for {written_back} sectors");
         // What was not written yet waits between a slice and the data bus; a request may hold a line's sectors.
-        let places = u64::from(per_partition) * u64::from(queues.to_dram) + u64::from(spec.queue + spec.return_queue + spec.banks + 1);
+        let places = u64::from(per_partition) * u64::from(queues.to_dram) + u64::from(waiting + spec.return_queue + 1);
         let sectors = SECTOR_BYTES * written_back.saturating_sub(4 * places);
-        let least = sectors.div_ceil(u64::from(spec.bus_bytes * spec.burst).max(SECTOR_BYTES));
+        let least = sectors.div_ceil(burst_bytes.max(SECTOR_BYTES));
         assert!(writes >= least, "{name}: {writes} bursts written by channel {channel} for {written_back} sectors");
         let busy = reads + writes > 0;
         assert_eq!(busy, of(outcome, "dram", channel, "activates") > 0, "{name}: rows opened by channel {channel}");

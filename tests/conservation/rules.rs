@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use warpshard::base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard::config::Machine;
+use warpshard::config::machine::Crossbar;
 use warpshard::engine::{Logged, MessageLog};
 use warpshard::frontend::Workload;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
@@ -60,8 +61,9 @@ fn by_link(messages: &[Logged<Payload>], links: usize) -> Vec<Vec<Logged<Payload
     sorted
 }
 
-/// What enters a network leaves it once, unchanged, towards its goal, in order among packets of the same two ends, and not
-/// before it came. What is still inside at the end of a run that did not complete is not missed.
+/// What enters a network leaves it once, unchanged, towards its goal, and not before it came; unless it took different
+/// virtual channels, in order among packets of the same two ends. What is still inside at the end of a run that did not
+/// complete is not missed.
 pub(crate) fn passage(machine: &Machine, record: &Record, completed: bool) -> Verdict {
     for hop in record.hops(Way::SmToNet).chain(record.hops(Way::NetToSlice)) {
         for (at, packet) in &hop.packets {
@@ -69,11 +71,12 @@ pub(crate) fn passage(machine: &Machine, record: &Record, completed: bool) -> Ve
             demand!(packet.slice == owner, "a request for {owner} goes to another slice at {at}: {packet:?}");
         }
     }
-    through(record, Way::SmToNet, Way::NetToSlice, completed)?;
-    through(record, Way::SliceToNet, Way::NetToSm, completed)
+    let ordered = machine.noc.mesh.is_none() && machine.noc.crossbar != Crossbar::Vc;
+    through(record, Way::SmToNet, Way::NetToSlice, completed, ordered)?;
+    through(record, Way::SliceToNet, Way::NetToSm, completed, ordered)
 }
 
-fn through(record: &Record, entry: Way, exit: Way, completed: bool) -> Verdict {
+fn through(record: &Record, entry: Way, exit: Way, completed: bool, ordered: bool) -> Verdict {
     let flows = |way: Way| {
         let mut flows: HashMap<(u16, u16), Vec<(u64, MemPacket)>> = HashMap::new();
         for hop in record.hops(way) {
@@ -88,7 +91,16 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool) -> Verdict {
     pairs.sort_unstable();
     pairs.dedup();
     for (sm, slice) in pairs {
-        let (came, left) = (came.remove(&(sm, slice)).unwrap_or_default(), left.remove(&(sm, slice)).unwrap_or_default());
+        let (mut came, left) = (came.remove(&(sm, slice)).unwrap_or_default(), left.remove(&(sm, slice)).unwrap_or_default());
+        if !ordered {
+            // Each that left stands opposite the first like it that came and did not leave yet.
+            for (nth, (_, packet)) in left.iter().enumerate() {
+                let same = came.iter().skip(nth).position(|(_, other)| other == packet);
+                if let Some(same) = same {
+                    came[nth..=nth + same].rotate_right(1);
+                }
+            }
+        }
         for (nth, (before, after)) in came.iter().zip(&left).enumerate() {
             demand!(before.1 == after.1, "sm{sm} and slice{slice}: packet {nth} became another: {:?}, {:?}", before.1, after.1);
             demand!(before.0 < after.0, "sm{sm} and slice{slice}: packet {nth} left before it came: {:?}", before.1);

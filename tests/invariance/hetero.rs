@@ -23,6 +23,12 @@ fn small() -> Case {
     Case { name: "gather beside three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
 }
 
+/// The same with GDDR5 behind command-level controllers, refresh on.
+fn small_gddr5() -> Case {
+    let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
+    Case { name: "gather beside three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
+}
+
 const THREE: [&str; 3] = ["mcf", "lbm", "gcc"];
 
 fn options(end: CpuEnd) -> RunOptions {
@@ -41,8 +47,7 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
 
 #[test]
 fn the_way_of_running_changes_nothing() {
-    let case = small();
-    for end in [CpuEnd::Both, CpuEnd::Cpu] {
+    for (case, end) in [(small(), CpuEnd::Both), (small(), CpuEnd::Cpu), (small_gddr5(), CpuEnd::Cpu)] {
         let base = run(&case, options(end));
         for threads in [2, 3, 5] {
             same(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
@@ -51,6 +56,21 @@ fn the_way_of_running_changes_nothing() {
         same(&base, &run(&case, RunOptions { skip: false, ..options(end) }), "every cycle stepped");
         let unseen = run(&case, RunOptions { interval: None, ..options(end) });
         assert_eq!(unseen.stats, base.stats, "without intervals");
+    }
+}
+
+#[test]
+fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_running() {
+    for policy in [("cm_cpu", "high = 0.02\nlow = 0.01\ninterval = 256"), ("cm_bal", "high = 0.02\nlow = 0.01\ninterval = 256")] {
+        let case = Case { policy: Some(policy), ..small() };
+        let with = |options| RunOptions { controllers: case.controllers(), ..options };
+        let base = run(&case, with(options(CpuEnd::Both)));
+        assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);
+        for (threads, epoch, skip) in [(2, None, true), (3, Some(7), true), (2, None, false)] {
+            let other = run(&case, with(RunOptions { threads, epoch, skip, ..options(CpuEnd::Both) }));
+            same(&base, &other, &format!("{}, {threads} threads", policy.0));
+            assert_eq!(other.timeline, base.timeline, "timeline.csv of {}", policy.0);
+        }
     }
 }
 

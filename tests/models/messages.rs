@@ -295,7 +295,7 @@ fn a_shared_array_may_not_have_the_name_of_a_buffer() {
     let shared = [("block = 256", "block = 256\nshared = { a = { elements = 4 } }")];
     insta::assert_snapshot!(complaint(&shared, &[]), @r#"
     bad.toml:10: `a`: a buffer has the same name
-      help: choose another name for the shared array
+      help: choose another name for the array
     "#);
 }
 

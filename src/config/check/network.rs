@@ -1,6 +1,6 @@
 //! Checks of the network: a credit loop that is too small for its round trip runs below full rate.
 
-use super::super::machine::{Machine, Mesh};
+use super::super::machine::{Crossbar, Machine, Mesh};
 use super::super::placement::Placement;
 use super::Checker;
 
@@ -9,6 +9,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         routers(machine, mesh, checker);
         return;
     }
+    crossbar(machine, checker);
     let link = machine.noc.link_latency;
     // The pipe before the slices lies on the link from the network, and so inside that link's credit loop.
     let rop = machine.mem.rop_latency.saturating_mul(machine.clocks.noc.0).div_ceil(machine.clocks.llc.0.max(1));
@@ -18,6 +19,30 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         machine.noc.output_queue,
         (2 * link).saturating_add(rop),
         checker,
+    );
+}
+
+/// A `vc` crossbar has virtual channels of some width and at most 128 ports; the others have none.
+fn crossbar(machine: &Machine, checker: &mut Checker<'_>) {
+    let (kind, vc) = (machine.noc.crossbar, machine.noc.vc);
+    let is_vc = kind == Crossbar::Vc;
+    let help = || "`noc.crossbar = \"vc\"` takes at least one virtual channel of one flit and 1 B, the others take none".to_owned();
+    for (key, unit, value) in [
+        ("noc.vc.vcs", "virtual channels", vc.vcs),
+        ("noc.vc.buffers", "flits", vc.buffers),
+        ("noc.vc.channel_bytes", "bytes", vc.channel_bytes),
+    ] {
+        let expected = if is_vc { "at least 1" } else { "0, as the crossbar is not `vc`" };
+        let complaint = || format!("`{key}` is {value} {unit}, expected {expected}");
+        checker.require(is_vc == (value > 0), &[key, "noc.crossbar"], complaint, help);
+    }
+    let cores = machine.gpu.sms.saturating_add(machine.cpu.as_ref().map_or(0, |cpu| cpu.count));
+    let ports = cores.max(machine.mem.map.partitions.saturating_mul(machine.mem.map.slices_per_partition));
+    checker.require(
+        !is_vc || ports <= 128,
+        &["noc.crossbar", "gpu.sms"],
+        || format!("a `vc` crossbar has at most 128 ports, and this machine needs {ports}"),
+        || "take fewer cores or slices, or another crossbar".to_owned(),
     );
 }
 

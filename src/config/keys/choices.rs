@@ -1,7 +1,8 @@
 //! The words for the machine's enumerations.
 
+use super::super::dram::DramPage;
 use super::super::machine::{
-    Allocate, Arbiter, CoreStyle, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::super::value::{Choice, Kind, Value};
 use super::Field;
@@ -38,6 +39,11 @@ words!(CoreStyle {
 words!(WarpOrder {
     Lrr = "lrr": "loose round robin",
     Gto = "gto": "greedy, then oldest",
+    Oldest = "oldest": "oldest first, without greed",
+    Phase = "phase": "the warp nearest to the end of its phase first, of equals the oldest",
+    TwoLevelLrr = "two-level-lrr": "a ready queue of a few warps in turns, filled in the order of arrival",
+    TwoLevelOldest = "two-level-oldest": "a ready queue of a few warps in turns, filled with the oldest first",
+    TwoLevelPhase = "two-level-phase": "a ready queue of a few warps in turns, filled with the shortest next phase first",
 });
 
 words!(WritePolicy {
@@ -68,14 +74,25 @@ words!(Arbiter {
     Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
 });
 
+words!(Crossbar {
+    Fifo = "fifo": "input queues with head-of-line blocking, one packet per output and cycle, whatever its size",
+    OutputQueued = "output_queued": "a queue per output, in the order of arrival, one packet per output and cycle",
+    Vc = "vc": "one router with virtual channels; packets are flits",
+});
+
 words!(Topology {
-    Crossbar = "crossbar": "a crossbar that passes whole packets",
+    Crossbar = "crossbar": "a crossbar, see `crossbar`",
     Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
 });
 
 words!(DramScheduler {
     Fcfs = "fcfs": "first come, first served",
     FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+});
+
+words!(DramPage {
+    Open = "open": "it stays open until another row of its bank is wanted",
+    Closed = "closed": "the last queued request for it closes it with its own command",
 });
 
 words!(MemcpyWarms {

@@ -1,6 +1,6 @@
-//! Keys of the LLC slices and the DRAM channels.
+//! Keys of the memory partitions, the address map and the LLC slices.
 
-use super::super::machine::{DramScheduler, MemcpyWarms};
+use super::super::machine::MemcpyWarms;
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
 use super::choices::Words;
@@ -61,55 +61,3 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 cache_keys!(LLC_KEYS, "mem.llc.", "-gpgpu_cache:dl2, ", |m| m.mem.llc);
-
-pub(super) const DRAM_KEYS: &[Key] = &[
-    key!("mem.dram.banks", Kind::Count(1, 64), "Banks of a channel.", |m| m.mem.dram.banks).option("-gpgpu_dram_timing_opt, nbk"),
-    key!("mem.dram.bank_groups", Kind::Count(1, 16), "Bank groups; 1 where the device has none.", |m| m.mem.dram.bank_groups)
-        .option("-gpgpu_dram_timing_opt, nbkgrp"),
-    key!("mem.dram.group_low_bits", Kind::Flag, "Whether neighbouring bank numbers lie in different groups.", |m| m
-        .mem
-        .dram
-        .group_low_bits)
-    .option("-dram_bnkgrp_indexing_policy"),
-    key!("mem.dram.bus_bytes", Kind::Bytes(1), "Width of a channel's data bus.", |m| m.mem.dram.bus_bytes)
-        .option("-gpgpu_dram_buswidth x -gpgpu_n_mem_per_ctrlr"),
-    key!("mem.dram.burst", Kind::Count(1, 64), "Beats of a burst.", |m| m.mem.dram.burst).option("-gpgpu_dram_burst_length"),
-    key!("mem.dram.beats_per_clock", Kind::Count(1, 16), "Data beats per command clock: 2 for DDR, 4 for GDDR5.", |m| m
-        .mem
-        .dram
-        .beats_per_clock)
-    .option("-dram_data_command_freq_ratio"),
-    key!("mem.dram.dual_command_bus", Kind::Flag, "Whether row and column commands have buses of their own (HBM).", |m| m
-        .mem
-        .dram
-        .dual_command_bus)
-    .option("-dram_dual_bus_interface"),
-    key!("mem.dram.scheduler", DramScheduler::KIND, "The order in which requests are served.", |m| m.mem.dram.scheduler)
-        .option("-gpgpu_dram_scheduler"),
-    key!("mem.dram.queue", Kind::Count(1, 65535), "Requests that the scheduler sees.", |m| m.mem.dram.queue)
-        .option("-gpgpu_frfcfs_dram_sched_queue_size"),
-    key!("mem.dram.return_queue", Kind::Count(1, 65535), "Answers that wait to leave.", |m| m.mem.dram.return_queue)
-        .option("-gpgpu_dram_return_queue_size"),
-    key!("mem.dram.timing.tCCD", Kind::Cycles("dram", 0), "Column to column, other bank group.", |m| m.mem.dram.timing.tCCD)
-        .option("-gpgpu_dram_timing_opt, CCD"),
-    key!("mem.dram.timing.tCCDL", Kind::Cycles("dram", 0), "Column to column, same bank group.", |m| m.mem.dram.timing.tCCDL)
-        .option("-gpgpu_dram_timing_opt, CCDL"),
-    key!("mem.dram.timing.tRRD", Kind::Cycles("dram", 0), "Activate to activate, other bank.", |m| m.mem.dram.timing.tRRD)
-        .option("-gpgpu_dram_timing_opt, RRD"),
-    key!("mem.dram.timing.tRCD", Kind::Cycles("dram", 0), "Activate to column.", |m| m.mem.dram.timing.tRCD)
-        .option("-gpgpu_dram_timing_opt, RCD"),
-    key!("mem.dram.timing.tRAS", Kind::Cycles("dram", 0), "Activate to precharge.", |m| m.mem.dram.timing.tRAS)
-        .option("-gpgpu_dram_timing_opt, RAS"),
-    key!("mem.dram.timing.tRP", Kind::Cycles("dram", 0), "Precharge to activate.", |m| m.mem.dram.timing.tRP)
-        .option("-gpgpu_dram_timing_opt, RP"),
-    key!("mem.dram.timing.tRC", Kind::Cycles("dram", 0), "Activate to activate, same bank.", |m| m.mem.dram.timing.tRC)
-        .option("-gpgpu_dram_timing_opt, RC"),
-    key!("mem.dram.timing.tCL", Kind::Cycles("dram", 0), "Read to data.", |m| m.mem.dram.timing.tCL).option("-gpgpu_dram_timing_opt, CL"),
-    key!("mem.dram.timing.tWL", Kind::Cycles("dram", 0), "Write to data.", |m| m.mem.dram.timing.tWL).option("-gpgpu_dram_timing_opt, WL"),
-    key!("mem.dram.timing.tCDLR", Kind::Cycles("dram", 0), "Last write data to read.", |m| m.mem.dram.timing.tCDLR)
-        .option("-gpgpu_dram_timing_opt, CDLR"),
-    key!("mem.dram.timing.tWR", Kind::Cycles("dram", 0), "Last write data to precharge.", |m| m.mem.dram.timing.tWR)
-        .option("-gpgpu_dram_timing_opt, WR"),
-    key!("mem.dram.timing.tRTPL", Kind::Cycles("dram", 0), "Read to precharge, same bank.", |m| m.mem.dram.timing.tRTPL)
-        .option("-gpgpu_dram_timing_opt, RTPL"),
-];

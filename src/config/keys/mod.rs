@@ -6,6 +6,7 @@
 mod cache;
 mod choices;
 mod cpu;
+mod dram;
 mod gpu;
 mod l1;
 mod memory;
@@ -31,15 +32,29 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// The corresponding option of Accel-Sim, where there is one.
     pub option: Option<&'static str>,
-    /// The key is read only when this flag, choice or count is set ([`Value::is_set`]), or is not.
+    /// The key is read only when this flag, choice or count is set ([`Value::is_set`]), or is not; one that is not read itself
+    /// counts as not set.
     pub when: Option<(&'static str, bool)>,
+    /// A second condition of the same kind.
+    pub and: Option<(&'static str, bool)>,
+    /// What to do about a value that is given where the key is not read; `None` passes over it.
+    pub refused: Option<Refused>,
     /// Sets the field.
     pub set: fn(&mut Machine, &Value),
 }
 
+/// What to do about a value that is given where its key is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What to do instead.
+    pub help: &'static str,
+    /// Whether the value may stand beside the choice that makes it meaningless, and only what is given on top is refused.
+    pub beside: bool,
+}
+
 impl Key {
     const fn new(path: &'static str, kind: Kind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
-        Self { path, kind, doc, default: None, option: None, when: None, set }
+        Self { path, kind, doc, default: None, option: None, when: None, and: None, refused: None, set }
     }
 
     const fn default(mut self, toml: &'static str) -> Self {
@@ -57,6 +72,26 @@ impl Key {
         self
     }
 
+    const fn and(mut self, flag: &'static str, value: bool) -> Self {
+        self.and = Some((flag, value));
+        self
+    }
+
+    const fn refused(mut self, help: &'static str) -> Self {
+        self.refused = Some(Refused { help, beside: false });
+        self
+    }
+
+    const fn refused_above(mut self, help: &'static str) -> Self {
+        self.refused = Some(Refused { help, beside: true });
+        self
+    }
+
+    /// The choices that decide whether the key is read, each with what it must be.
+    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        self.when.into_iter().chain(self.and)
+    }
+
     /// The table that the key stands in.
     pub fn table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
@@ -72,7 +107,7 @@ impl Key {
 pub fn all() -> impl Iterator<Item = &'static Key> {
     let sm = sm::KEYS.iter().chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
-    let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(memory::DRAM_KEYS);
+    let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
     gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory)
 }
 
@@ -159,7 +194,7 @@ mod tests {
                 assert!(!tables.contains(&key.table()), "{} stands apart from its table", key.path);
                 tables.push(key.table());
             }
-            if let Some((flag, _)) = key.when {
+            for (flag, _) in key.conditions() {
                 assert!(seen.contains(&flag), "{} comes before its flag {flag}", key.path);
                 assert!(matches!(find(flag).unwrap().kind, Kind::Flag | Kind::Choice(_) | Kind::Count(0, _)));
             }

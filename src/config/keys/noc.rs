@@ -1,6 +1,6 @@
 //! Keys of the network.
 
-use super::super::machine::{Arbiter, Machine, Mesh, Topology};
+use super::super::machine::{Arbiter, Crossbar, Machine, Mesh, Topology};
 use super::super::placement::Seat;
 use super::super::value::{Kind, Value};
 use super::choices::Words;
@@ -51,9 +51,27 @@ pub(super) const KEYS: &[Key] = &[
         .option("-icnt_out_buffer_limit"),
     key!("noc.link_latency", Kind::Cycles("noc", 1), "Latency of each link between a core or partition and its subnet; what lies in a loop of links bounds the lookahead.", |m| m.noc.link_latency)
         .default("1"),
-    key!("noc.arbiter", Arbiter::KIND, "How outputs choose among inputs.", |m| m.noc.arbiter)
+    key!("noc.crossbar", Crossbar::KIND, "What kind of crossbar it is.", |m| m.noc.crossbar)
+        .when("noc.topology", false)
+        .default("\"fifo\""),
+    key!("noc.arbiter", Arbiter::KIND, "How outputs of a `fifo` crossbar choose among inputs.", |m| m.noc.arbiter)
         .when("noc.topology", false)
         .option("-icnt_arbiter_algo"),
+    key!("noc.vc.stages", Kind::Count(2, 4), "Stages of the router that a `vc` crossbar is: 2 (speculative), 3, or 4 (route computation in a cycle of its own).", |m| m.noc.vc.stages)
+        .when("noc.crossbar", true)
+        .default("3"),
+    key!("noc.vc.vcs", Kind::Count(0, 16), "Virtual channels of a port of a `vc` crossbar; no other has any.", |m| m.noc.vc.vcs)
+        .when("noc.topology", false)
+        .default("0"),
+    key!("noc.vc.buffers", Kind::Count(0, 1024), "Flits that the buffer of a virtual channel holds; 0 unless the crossbar is `vc`.", |m| m.noc.vc.buffers)
+        .when("noc.topology", false)
+        .default("0"),
+    key!("noc.vc.channel_bytes", Kind::Bytes(0), "Width of a channel, and so the size of a flit; 0 B unless the crossbar is `vc`.", |m| m.noc.vc.channel_bytes)
+        .when("noc.topology", false)
+        .default("\"0 B\""),
+    key!("noc.vc.header_bytes", Kind::Bytes(1), "What a packet carries beside its data.", |m| m.noc.vc.header_bytes)
+        .when("noc.crossbar", true)
+        .default("\"8 B\""),
     mesh_key!(columns, Kind::Count(1, 64), "Routers of a row; packets go along rows first, then along columns."),
     mesh_key!(rows, Kind::Count(1, 64), "Rows of routers."),
     mesh_key!(stages, Kind::Count(2, 4), "Stages of a router: 2 (speculative), 3, or 4 (route computation in a cycle of its own).")
@@ -66,7 +84,7 @@ pub(super) const KEYS: &[Key] = &[
     mesh_key!(
         cpu_channel_bytes,
         Kind::Bytes(0),
-        "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. It makes their packets longer; a flit still takes a channel for a cycle."
+        "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. Packets of each have more flits then, and a channel carries one flit of each per cycle."
     )
     .default("\"0 B\""),
     mesh_key!(placement, Kind::Nodes, "What sits at each router, row by row."),

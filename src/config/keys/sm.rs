@@ -32,6 +32,18 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_num_sched_per_core"),
     key!("gpu.sm.order", WarpOrder::KIND, "The order in which a scheduler considers its warps.", |m| m.gpu.sm.order)
         .option("-gpgpu_scheduler"),
+    key!("gpu.sm.ready_queue", Kind::Count(1, 64), "Warps in the ready queue of a scheduler with a two-level order.", |m| m
+        .gpu
+        .sm
+        .ready_queue)
+    .default("6"),
+    key!(
+        "gpu.sm.wake_latency",
+        Kind::Cycles("core", 0),
+        "From the end of power gating until CTAs may start; the default is chosen, in the order of published gating of execution units.",
+        |m| m.gpu.sm.wake_latency
+    )
+    .default("32"),
     key!("gpu.sm.issue_width", Kind::Count(1, 2), "Instructions that a scheduler may issue in a cycle, from one warp.", |m| m
         .gpu
         .sm

@@ -74,6 +74,8 @@ pub(super) struct Compiler<'a> {
     pub(super) uniform_slots: u16,
     pub(super) lane_slots: u16,
     pub(super) drafts: Vec<Draft>,
+    /// Static instructions that start a basic block, ascending; the last may lie behind the end.
+    pub(super) blocks: Vec<u32>,
     pub(super) registers: Registers,
     pub(super) stretches: Vec<u32>,
     pub(super) accesses: Vec<Access>,
@@ -103,6 +105,7 @@ pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compil
         uniform_slots: uniform::COUNT,
         lane_slots: lanes::COUNT,
         drafts: Vec::new(),
+        blocks: vec![0],
         registers: Registers::default(),
         stretches: Vec::new(),
         accesses: Vec::new(),
@@ -174,6 +177,7 @@ impl<'a> Compiler<'a> {
             launch: self.launch.launch,
             seed: self.launch.seed,
             code: code.collect(),
+            blocks: self.blocks.into_iter().filter(|&start| (start as usize) < self.drafts.len()).collect(),
             body,
             stretches: self.stretches,
             accesses: self.accesses,
@@ -230,6 +234,14 @@ impl<'a> Compiler<'a> {
 
     fn branch(&mut self, name: &str) -> u32 {
         self.emit(ops::known(name), Operand::None, [Operand::None; 4])
+    }
+
+    /// Lets a basic block start with the next instruction.
+    pub(super) fn start_block(&mut self) {
+        let next = self.drafts.len() as u32;
+        if self.blocks.last() != Some(&next) {
+            self.blocks.push(next);
+        }
     }
 
     fn steps(&mut self, steps: &[Step]) -> Vec<Node> {
@@ -307,6 +319,7 @@ impl<'a> Compiler<'a> {
         self.uniform_slots += 1;
         let open = count.varies.then(|| self.branch("bssy"));
         self.scope.push((counter.to_owned(), Meaning::Uniform(slot)));
+        self.start_block();
         let body = self.steps(body);
         self.scope.pop();
         let register = self.registers.note(&format!("loop {counter}"), 0, 1);
@@ -314,6 +327,7 @@ impl<'a> Compiler<'a> {
         let advance = self.emit(ops::known("iadd"), register, [register, Operand::Zero, none, none]);
         let test = self.emit(ops::known("isetp"), none, [register, none, none, none]);
         let branch = self.branch("bra");
+        self.start_block();
         let bracket = open.map(|open| Bracket { open, close: self.branch("bsync") });
         nodes.push(Node::Loop { counter: slot, count, body, step: [advance, test], branch, bracket });
     }
@@ -322,9 +336,12 @@ impl<'a> Compiler<'a> {
         let Some(condition) = self.bind(condition) else { return };
         let open = condition.varies.then(|| self.branch("bssy"));
         let branch = self.branch("bra");
+        self.start_block();
         let then = self.steps(then);
         let skip = (!otherwise.is_empty()).then(|| self.branch("bra"));
+        self.start_block();
         let otherwise = self.steps(otherwise);
+        self.start_block();
         let bracket = open.map(|open| Bracket { open, close: self.branch("bsync") });
         nodes.push(Node::If { condition, branch, then, skip, otherwise, bracket });
     }

@@ -1,7 +1,7 @@
 //! Formulas: integer arithmetic over names, as models write sizes, indices, trip counts and conditions.
 //!
 //! Precedence, tightest first: unary `-` and `!`; `* / %`; `+ -`; `<< >>`; comparisons; `&`; `^`; `|`. Functions: `min(a, b)`,
-//! `max(a, b)`, `random(n)`, `random_warp(n)`. Division rounds down and `%` is never negative for a positive divisor, so
+//! `max(a, b)`, `hash(a, n)`, `random(n)`, `random_warp(n)`. Division rounds down and `%` is never negative for a positive divisor, so
 //! that `(i - 1) % n` wraps. Comparisons give 1 or 0. Everything is checked: overflow is an error, not a wrapped value.
 
 use std::fmt;
@@ -27,6 +27,7 @@ pub(super) enum Op {
     Ne,
     Min,
     Max,
+    Hash,
 }
 
 impl Op {
@@ -55,6 +56,7 @@ impl Op {
             Self::Ne => i64::from(a != b),
             Self::Min => a.min(b),
             Self::Max => a.max(b),
+            Self::Hash => return u64::try_from(b).ok().filter(|&b| b > 0).map(|b| (scramble(a as u64) % b) as i64),
         })
     }
 
@@ -63,6 +65,7 @@ impl Op {
         match self {
             Self::Div | Self::Rem if b == 0 => format!("{a} is divided by zero"),
             Self::Shl | Self::Shr if !(0..63).contains(&b) => format!("a shift by {b}; shifts go from 0 to 62"),
+            Self::Hash => format!("hash({a}, {b}); the second argument must be at least 1"),
             _ => format!("{a} {self} {b} does not fit 64 bits"),
         }
     }
@@ -87,8 +90,17 @@ impl Op {
             Self::Ne => "!=",
             Self::Min => "min",
             Self::Max => "max",
+            Self::Hash => "hash",
         }
     }
+}
+
+/// Spreads a number over 64 bits: a step of SplitMix64.
+fn scramble(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
 }
 
 impl fmt::Display for Op {
@@ -243,14 +255,14 @@ impl<'a> Parser<'a> {
         let first = self.level(0)?;
         let expr = match word {
             "random" | "random_warp" => Expr::Random { per_warp: word == "random_warp", bound: Box::new(first) },
-            "min" | "max" => {
+            "min" | "max" | "hash" => {
                 if !self.take(",") {
                     return Err(format!("`{word}` takes two arguments"));
                 }
-                let op = if word == "min" { Op::Min } else { Op::Max };
+                let op = [Op::Min, Op::Max, Op::Hash].into_iter().find(|op| op.symbol() == word).unwrap_or(Op::Min);
                 Expr::Binary(op, Box::new((first, self.level(0)?)))
             }
-            _ => return Err(format!("`{word}` is not a function; there are min, max, random and random_warp")),
+            _ => return Err(format!("`{word}` is not a function; there are min, max, hash, random and random_warp")),
         };
         self.close().map(|()| expr)
     }
@@ -297,6 +309,14 @@ mod tests {
     }
 
     #[test]
+    fn a_hash_is_the_same_every_time_and_covers_its_range() {
+        assert_eq!(value("hash(5, 100)"), value("hash(2 + 3, 100)"));
+        let mut seen = [0; 16];
+        (0..1600).for_each(|a| seen[Op::Hash.apply(a, 16).unwrap() as usize] += 1);
+        assert!(seen.iter().all(|&times| (60..140).contains(&times)), "{seen:?}");
+    }
+
+    #[test]
     fn remainders_wrap_for_halos() {
         assert_eq!(value("(0 - 1) % 8"), 7);
         assert_eq!(value("(0 - 1) / 8"), -1);
@@ -308,6 +328,7 @@ mod tests {
         assert_eq!(Op::Div.apply(1, 0), None);
         assert_eq!(Op::Shl.apply(1, 63), None);
         assert_eq!(Op::Rem.complaint(7, 0), "7 is divided by zero");
+        assert_eq!(Op::Hash.apply(3, 0), None);
     }
 
     #[test]
@@ -316,7 +337,7 @@ mod tests {
             ("1 +", "the formula ends where a number or a name is expected"),
             ("(n", "a closing parenthesis is missing at column 3"),
             ("n 2", "`2` at column 3 is not expected after a complete formula"),
-            ("log(n)", "`log` is not a function; there are min, max, random and random_warp"),
+            ("log(n)", "`log` is not a function; there are min, max, hash, random and random_warp"),
             ("min(1)", "`min` takes two arguments"),
             ("99999999999999999999", "`99999999999999999999` is not a number of 64 bits"),
             ("2 * * 3", "`*` at column 5 where a number or a name is expected"),

@@ -54,6 +54,10 @@ impl CtaSource for Generator {
         if self.program.sharing.ctas { Arc::clone(self.alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
     }
 
+    fn blocks(&self) -> Option<&[u32]> {
+        Some(&self.program.blocks)
+    }
+
     fn failure(&self) -> Option<String> {
         self.problem().map(|problem| ModelError::new(&self.program.file, vec![problem.clone()]).to_string())
     }

@@ -19,6 +19,8 @@ const ADDRESS_END: u64 = 1 << 47;
 /// Windows of shared and local memory for generic accesses.
 const SHARED_BASE: u64 = 0x7fe0_0000_0000;
 const LOCAL_BASE: u64 = 0x7fe0_0200_0000;
+/// Most bytes of local memory of a thread.
+const LOCAL_END: u64 = 1 << 14;
 
 /// Names with known values, the later ones hiding none.
 pub(super) type Constants = Vec<(String, i64)>;
@@ -28,9 +30,9 @@ pub(super) type Constants = Vec<(String, i64)>;
 pub(super) struct Buffer {
     /// Its name.
     pub(super) name: String,
-    /// Global or shared.
+    /// Global, shared or local.
     pub(super) space: MemSpace,
-    /// First byte: a device address, or an offset into the CTA's shared memory.
+    /// First byte: a device address, or an offset into the CTA's shared memory or the thread's local memory.
     pub(super) base: u64,
     /// Elements.
     pub(super) elements: i64,
@@ -96,8 +98,11 @@ pub(super) fn place_buffers(buffers: &[BufferText], constants: &Constants) -> Re
 }
 
 fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result<Vec<Buffer>, Vec<Problem>> {
-    let (mut next, align, end) =
-        if space == MemSpace::Shared { (0, SHARED_ALIGN, 1 << 20) } else { (GLOBAL_BASE, GLOBAL_ALIGN, ADDRESS_END) };
+    let (mut next, align, end) = match space {
+        MemSpace::Shared => (0, SHARED_ALIGN, 1 << 20),
+        MemSpace::Local => (0, SHARED_ALIGN, LOCAL_END),
+        _ => (GLOBAL_BASE, GLOBAL_ALIGN, ADDRESS_END),
+    };
     let mut placed = Vec::new();
     let mut problems = Vec::new();
     for text in texts {
@@ -127,7 +132,7 @@ fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result
     if problems.is_empty() { Ok(placed) } else { Err(problems) }
 }
 
-/// What a launch needs, and its shared arrays. `registers` is 0 when the model leaves it to the body.
+/// What a launch needs, and its shared and local arrays. `registers` is 0 when the model leaves it to the body.
 pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result<(KernelInfo, Vec<Buffer>), Vec<Problem>> {
     let shared = place(&text.shared, constants, MemSpace::Shared)?;
     let used = shared.last().map_or(0, |array| array.base + array.bytes());
@@ -152,5 +157,7 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             local_base: Addr(LOCAL_BASE),
         })
     };
-    info().map(|info| (info, shared)).map_err(|problem| vec![problem])
+    let local = place(&text.local, constants, MemSpace::Local)?;
+    let info = info().map_err(|problem| vec![problem])?;
+    Ok((info, shared.into_iter().chain(local).collect()))
 }

@@ -34,6 +34,8 @@ pub struct Model {
     pub name: String,
     /// What it computes, in a sentence.
     pub summary: String,
+    /// The published figures that it was fitted to, as the file names them.
+    pub fitted_to: Vec<String>,
     /// Its parameters with the values that they have, in the order of the file.
     pub parameters: Vec<(String, i64)>,
     /// Copies and launches in program order.
@@ -97,10 +99,13 @@ impl Model {
         let mut kernels = Vec::new();
         let mut problems = Vec::new();
         for text in &model.kernels {
-            let clashes = text.shared.iter().filter(|array| buffers.iter().any(|buffer| buffer.name == array.name));
+            let on_chip = || text.shared.iter().chain(&text.local);
+            let known =
+                |name: &str| buffers.iter().any(|buffer| buffer.name == name) || on_chip().filter(|other| other.name == name).count() > 1;
+            let clashes = on_chip().filter(|array| known(&array.name));
             let clashes = clashes.map(|array| Problem::new(array.line, &array.name, "a buffer has the same name"));
             let before = problems.len();
-            problems.extend(clashes.map(|problem| problem.help("choose another name for the shared array")));
+            problems.extend(clashes.map(|problem| problem.help("choose another name for the array")));
             if problems.len() > before {
                 continue;
             }
@@ -134,7 +139,14 @@ impl Model {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Self { name: model.name.clone(), summary: model.summary.clone(), parameters, commands, kernels })
+        Ok(Self {
+            name: model.name.clone(),
+            summary: model.summary.clone(),
+            fitted_to: model.fitted_to.clone(),
+            parameters,
+            commands,
+            kernels,
+        })
     }
 }
 

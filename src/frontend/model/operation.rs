@@ -54,12 +54,14 @@ impl Compiler<'_> {
             None => None,
         };
         let index = self.emit(step.op, dst, src);
+        if step.op.effect == Effect::Exit || step.op.name == "bra" {
+            self.start_block();
+        }
         match (target, step.op.effect, when) {
             (Some(target), _, when) => {
-                let shared = target.buffer.space == MemSpace::Shared;
                 let access = target.step;
                 self.drafts[index as usize].mnemonic =
-                    ops::memory_mnemonic(target.kind, shared, target.width, access.skip_l1, access.function);
+                    ops::memory_mnemonic(target.kind, target.buffer.space, target.width, access.skip_l1, access.function);
                 if let Some(access) = self.access(&target) {
                     nodes.push(Node::Access { index, access, when });
                 }
@@ -112,6 +114,11 @@ impl Compiler<'_> {
         if kind == MemKind::Reduction && buffer.space == MemSpace::Shared {
             let problem = Problem::new(step.line, "op", "there are no reductions on shared memory").given("\"reduction\"");
             self.problems.push(problem.help("use \"atomic\" with dst = \"rz\""));
+            return None;
+        }
+        if atomic && buffer.space == MemSpace::Local {
+            let problem = Problem::new(step.line, "op", "there are no atomics and reductions on local memory");
+            self.problems.push(problem.help("use a load and a store: nobody else sees the array"));
             return None;
         }
         Some(Target { step, kind, buffer, width: width as u8 })

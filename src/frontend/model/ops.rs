@@ -1,7 +1,7 @@
 //! The operations that models write, and the Volta instructions that they stand for.
 
-use crate::frontend::MemKind;
 use crate::frontend::isa::{Generation, Opcode};
+use crate::frontend::{MemKind, MemSpace};
 
 /// What an operation does beyond occupying a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ pub(super) fn known(name: &str) -> &'static OpInfo {
     find(name).unwrap_or_else(|| panic!("the operation table lacks {name}"))
 }
 
-/// The mnemonic of a memory access of `width` bytes per lane.
-pub(super) fn memory_mnemonic(kind: MemKind, shared: bool, width: u8, skip_l1: bool, function: &str) -> String {
+/// The mnemonic of a memory access of `width` bytes per lane; atomics are on global or shared memory.
+pub(super) fn memory_mnemonic(kind: MemKind, space: MemSpace, width: u8, skip_l1: bool, function: &str) -> String {
     let width = match width {
         1 => ".U8",
         2 => ".U16",
@@ -103,13 +103,15 @@ pub(super) fn memory_mnemonic(kind: MemKind, shared: bool, width: u8, skip_l1: b
     };
     let scope = if skip_l1 { ".STRONG.GPU" } else { ".SYS" };
     let function = function.to_uppercase();
-    match (kind, shared) {
-        (MemKind::Load, false) => format!("LDG.E{width}{scope}"),
-        (MemKind::Load, true) => format!("LDS.U{width}"),
-        (MemKind::Store, false) => format!("STG.E{width}.SYS"),
-        (MemKind::Store, true) => format!("STS{width}"),
-        (MemKind::Atomic, false) => format!("ATOMG.E.{function}{width}.STRONG.GPU"),
-        (MemKind::Atomic, true) => format!("ATOMS.{function}{width}"),
+    match (kind, space) {
+        (MemKind::Load, MemSpace::Shared) => format!("LDS.U{width}"),
+        (MemKind::Store, MemSpace::Shared) => format!("STS{width}"),
+        (MemKind::Atomic, MemSpace::Shared) => format!("ATOMS.{function}{width}"),
+        (MemKind::Load, MemSpace::Local) => format!("LDL{width}"),
+        (MemKind::Store, MemSpace::Local) => format!("STL{width}"),
+        (MemKind::Load, _) => format!("LDG.E{width}{scope}"),
+        (MemKind::Store, _) => format!("STG.E{width}.SYS"),
+        (MemKind::Atomic, _) => format!("ATOMG.E.{function}{width}.STRONG.GPU"),
         (MemKind::Reduction, _) => format!("RED.E.{function}{width}.STRONG.GPU"),
     }
 }
@@ -129,13 +131,17 @@ mod tests {
         for op in OPS {
             match op.effect {
                 Effect::Memory(kind) => {
-                    for (shared, width) in [(false, 1), (false, 4), (true, 8), (true, 16)] {
-                        if shared && kind == MemKind::Reduction {
+                    let [global, shared, local] = [MemSpace::Global, MemSpace::Shared, MemSpace::Local];
+                    for (space, width) in [(global, 1), (global, 4), (shared, 8), (shared, 16), (local, 4), (local, 16)] {
+                        let atomic = matches!(kind, MemKind::Atomic | MemKind::Reduction);
+                        if space == shared && kind == MemKind::Reduction || space == local && atomic {
                             continue;
                         }
-                        let mnemonic = memory_mnemonic(kind, shared, width, false, "add");
+                        let mnemonic = memory_mnemonic(kind, space, width, false, "add");
                         let access = volta(&mnemonic).mem.unwrap().access(&mnemonic);
                         assert_eq!((access.kind, access.width), (kind, width), "{mnemonic}");
+                        // The opcode says so of all but atomics, which are generic by name.
+                        assert!(access.space == space || atomic, "{mnemonic}");
                     }
                 }
                 _ => assert_eq!(volta(op.mnemonic).mem, None, "{}", op.name),

@@ -106,6 +106,8 @@ pub(super) struct Program {
     pub(super) seed: u64,
     /// Static instructions.
     pub(super) code: Arc<[StaticInst]>,
+    /// The static instructions that start a basic block, ascending.
+    pub(super) blocks: Vec<u32>,
     /// The body, ending in the final EXIT.
     pub(super) body: Vec<Node>,
     /// Indices of static instructions, as stretches refer to them.

@@ -6,6 +6,7 @@ use crate::frontend::MemKind;
 
 use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
+use super::keys::{self, CACHES, LEADS, Table};
 use super::ops::{self, Effect, FUNCTIONS, OPS};
 use super::step::{AccessStep, OpStep, RegisterUse, Step, StepKind};
 use super::text::{Formula, Reader, Value};
@@ -33,6 +34,7 @@ pub(super) struct KernelText {
     pub(super) shared_bytes: Option<Formula>,
     pub(super) stream: Formula,
     pub(super) shared: Vec<BufferText>,
+    pub(super) local: Vec<BufferText>,
     pub(super) body: Vec<Step>,
 }
 
@@ -41,23 +43,13 @@ pub(super) struct KernelText {
 pub(super) struct ModelText {
     pub(super) name: String,
     pub(super) summary: String,
+    pub(super) fitted_to: Vec<String>,
     pub(super) parameters: Vec<Formula>,
     pub(super) require: Vec<Formula>,
     pub(super) buffers: Vec<BufferText>,
     pub(super) blocks: Vec<(String, Vec<Step>)>,
     pub(super) kernels: Vec<KernelText>,
 }
-
-const MODEL_KEYS: &[&str] = &["name", "summary", "parameters", "require", "buffers", "blocks", "kernel"];
-const KERNEL_KEYS: &[&str] = &["name", "launches", "grid", "block", "registers", "shared_bytes", "stream", "shared", "body"];
-const BUFFER_KEYS: &[&str] = &["elements", "element_bytes", "address", "copy"];
-const SHARED_KEYS: &[&str] = &["elements", "element_bytes"];
-const LEADS: &[&str] = &["op", "loop", "if", "let", "use"];
-const OP_KEYS: &[&str] = &["op", "dst", "src", "when"];
-const LOAD_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width", "cache"];
-const STORE_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width"];
-const ATOMIC_KEYS: &[&str] = &["op", "dst", "src", "when", "buffer", "index", "width", "function"];
-const CACHES: &[&str] = &["l1", "llc"];
 
 /// Reads the whole file; what is wrong goes to `reader`.
 pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
@@ -73,9 +65,12 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         }
     };
     let table = document.get_ref();
-    reader.check_keys("a model", table, MODEL_KEYS);
+    reader.check_keys(&keys::MODEL, table);
     model.name = reader.require("a model", table, "name", 1).and_then(|v| reader.string("name", v)).unwrap_or_default();
     model.summary = table.get("summary").and_then(|v| reader.string("summary", v)).unwrap_or_default();
+    for value in table.get("fitted_to").and_then(|v| reader.array("fitted_to", v)).unwrap_or_default() {
+        model.fitted_to.extend(reader.string("fitted_to", value));
+    }
     if let Some(parameters) = table.get("parameters").and_then(|v| reader.table("parameters", v)) {
         for (key, value) in parameters {
             if named(reader, "a parameter", key) {
@@ -87,7 +82,7 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         model.require.extend(reader.formula("require", value));
     }
     if let Some(value) = table.get("buffers") {
-        model.buffers = buffers(reader, "buffers", value, BUFFER_KEYS);
+        model.buffers = buffers(reader, "buffers", value, &keys::BUFFER);
     }
     if let Some(blocks) = table.get("blocks").and_then(|v| reader.table("blocks", v)) {
         for (key, value) in blocks {
@@ -114,7 +109,7 @@ fn named(reader: &mut Reader, what: &str, key: &toml::Spanned<toml::de::DeString
 fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
     let line = reader.line_of(value);
     let table = reader.table("kernel", value)?;
-    reader.check_keys("a kernel", table, KERNEL_KEYS);
+    reader.check_keys(&keys::KERNEL, table);
     let name = reader.require("a kernel", table, "name", line).and_then(|v| reader.string("name", v));
     let grid = reader.require("a kernel", table, "grid", line).and_then(|v| extent(reader, "grid", v));
     let block = reader.require("a kernel", table, "block", line).and_then(|v| extent(reader, "block", v));
@@ -125,7 +120,8 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
         registers: reader.formula_at(table, "registers"),
         shared_bytes: reader.formula_at(table, "shared_bytes"),
         stream: reader.formula_at(table, "stream").unwrap_or_else(|| Formula::constant(0, "stream", line)),
-        shared: table.get("shared").map(|v| buffers(reader, "shared", v, SHARED_KEYS)).unwrap_or_default(),
+        shared: table.get("shared").map(|v| buffers(reader, "shared", v, &keys::SHARED)).unwrap_or_default(),
+        local: table.get("local").map(|v| buffers(reader, "local", v, &keys::LOCAL)).unwrap_or_default(),
         name: name?,
         grid: grid?,
         block: block?,
@@ -148,12 +144,12 @@ fn extent(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<[Formula;
     sizes.try_into().ok()
 }
 
-fn buffers(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &[&str]) -> Vec<BufferText> {
+fn buffers(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &Table) -> Vec<BufferText> {
     let mut found = Vec::new();
     for (name, value) in reader.table(key, value).into_iter().flatten() {
         let line = reader.line(name.span().start);
         let Some(table) = reader.table(name.get_ref(), value) else { continue };
-        reader.check_keys(if key == "shared" { "a shared array" } else { "a buffer" }, table, allowed);
+        reader.check_keys(allowed, table);
         let elements = reader.require("a buffer", table, "elements", line).and_then(|v| reader.formula("elements", v));
         let element_bytes = reader.formula_at(table, "element_bytes");
         found.extend(elements.map(|elements| BufferText {
@@ -190,7 +186,7 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
     match lead {
         "op" => operation(reader, table, line),
         "loop" => {
-            reader.check_keys("a loop", table, &["loop", "count", "unroll", "body"]);
+            reader.check_keys(&keys::LOOP, table);
             let counter = reader.string("loop", &table["loop"]);
             let count = reader.require("a loop", table, "count", line).and_then(|v| reader.formula("count", v));
             let unroll = table.get("unroll").and_then(|v| reader.boolean("unroll", v)).unwrap_or(false);
@@ -198,20 +194,20 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
             Some(StepKind::Loop { counter: counter?, count: count?, unroll, body: body? })
         }
         "if" => {
-            reader.check_keys("an if", table, &["if", "then", "else"]);
+            reader.check_keys(&keys::IF, table);
             let condition = reader.formula("if", &table["if"]);
             let then = reader.require("an if", table, "then", line).map(|v| steps(reader, "then", v));
             let otherwise = table.get("else").map(|v| steps(reader, "else", v)).unwrap_or_default();
             Some(StepKind::If { condition: condition?, then: then?, otherwise })
         }
         "let" => {
-            reader.check_keys("a let", table, &["let", "value"]);
+            reader.check_keys(&keys::LET, table);
             let name = reader.string("let", &table["let"]);
             let value = reader.require("a let", table, "value", line).and_then(|v| reader.formula("value", v));
             Some(StepKind::Let { name: name?, value: value? })
         }
         _ => {
-            reader.check_keys("a use", table, &["use"]);
+            reader.check_keys(&keys::USE, table);
             reader.string("use", &table["use"]).map(StepKind::Use)
         }
     }
@@ -225,14 +221,14 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
         reader.complain(Problem::new(line, "op", "not an operation").given(format!("\"{name}\"")).allowed(names).help(help));
         return None;
     };
-    let (what, keys) = match op.effect {
-        Effect::Memory(MemKind::Load) => ("a load", LOAD_KEYS),
-        Effect::Memory(MemKind::Store) => ("a store", STORE_KEYS),
-        Effect::Memory(_) => ("an atomic or reduction", ATOMIC_KEYS),
-        Effect::None | Effect::Exit => ("an operation that accesses no memory", OP_KEYS),
+    let allowed = match op.effect {
+        Effect::Memory(MemKind::Load) => &keys::LOAD,
+        Effect::Memory(MemKind::Store) => &keys::STORE,
+        Effect::Memory(_) => &keys::ATOMIC,
+        Effect::None | Effect::Exit => &keys::PLAIN_OP,
     };
     let memory = matches!(op.effect, Effect::Memory(_));
-    reader.check_keys(what, table, keys);
+    reader.check_keys(allowed, table);
     let dst = table.get("dst").and_then(|v| register(reader, "dst", v));
     if dst.is_some() && op.result == 0 {
         reader.complain(Problem::new(line, "dst", format!("`{name}` writes no register")).help("remove `dst`"));

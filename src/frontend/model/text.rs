@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
+use super::keys::Table;
 
 /// A value with its place.
 pub(super) type Value<'i> = toml::Spanned<DeValue<'i>>;
@@ -155,15 +156,15 @@ impl Reader {
         self.complain(problem.help("docs/models.md describes every key"));
     }
 
-    /// Notes every key of `table` that is not in `allowed`; `what` names the table ("a kernel").
-    pub(super) fn check_keys(&mut self, what: &str, table: &DeTable<'_>, allowed: &[&str]) {
+    /// Notes every key of `table` that `allowed` does not list.
+    pub(super) fn check_keys(&mut self, allowed: &Table, table: &DeTable<'_>) {
         for key in table.keys() {
             let name: &str = key.get_ref();
-            if !allowed.contains(&name) {
+            if !allowed.names().any(|known| known == name) {
                 let line = self.line(key.span().start);
-                let help = suggest(name, allowed.iter().copied(), "remove the key; docs/models.md lists every key");
-                let problem = Problem::new(line, name, format!("not a key of {what}"));
-                self.complain(problem.allowed(allowed.iter().copied()).help(help));
+                let help = suggest(name, allowed.names(), "remove the key; docs/models.md lists every key");
+                let problem = Problem::new(line, name, format!("not a key of {}", allowed.what));
+                self.complain(problem.allowed(allowed.names()).help(help));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! The same programs come out for every number of threads and every size of batch: static instructions are numbered in
 //! the order in which they occur in the file. Besides the text of one batch the decoder holds the static table only.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::frontend::{CtaProgram, StaticInst, WarpStream};
 
 use super::block::{Block, BlockParser, Layout, Parsed};
 use super::error::{Fault, ProblemKind, TraceError, unreadable};
+use super::native::NativeKernel;
 use super::reader::Feed;
 use super::table::{Dialect, StaticTable};
 
@@ -37,6 +39,8 @@ pub(super) struct Setup {
     /// The header's grid, for messages.
     pub(super) grid: String,
     pub(super) chunk: usize,
+    /// The kernel in a native file; without one `file` is text.
+    pub(super) native: Option<Arc<NativeKernel>>,
     /// The threads that decode; none decodes on the caller's.
     pub(super) pool: Option<Arc<ThreadPool>>,
 }
@@ -70,9 +74,9 @@ pub(super) struct Batch {
     pub(super) end: Option<End>,
 }
 
-/// Decodes one file from its start to its end.
+/// Decodes one file of text from its start to its end.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct TextDecoder {
     setup: Arc<Setup>,
     feed: Option<Feed>,
     text: Arc<Vec<u8>>,
@@ -85,9 +89,13 @@ pub(super) struct Decoder {
     table: Arc<StaticTable>,
     code: Arc<[StaticInst]>,
     sharing: Sharing,
+    /// The blocks of the last batch.
+    spans: Vec<Range<usize>>,
+    /// What follows the last CTA, when that is wanted.
+    tail: Option<Vec<u8>>,
 }
 
-impl Decoder {
+impl TextDecoder {
     pub(super) fn new(setup: Arc<Setup>) -> Self {
         Self {
             setup,
@@ -100,6 +108,8 @@ impl Decoder {
             table: Arc::default(),
             code: Arc::default(),
             sharing: Sharing::default(),
+            spans: Vec::new(),
+            tail: None,
         }
     }
 
@@ -111,6 +121,27 @@ impl Decoder {
     /// The static instructions and their notes.
     pub(super) fn table(&self) -> &StaticTable {
         &self.table
+    }
+
+    /// What decoding the file needs to know.
+    pub(super) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Keeps the text behind the last CTA for [`Self::take_tail`].
+    pub(super) fn keep_tail(&mut self) {
+        self.tail = Some(Vec::new());
+    }
+
+    /// The text behind the last CTA, after the end was reached.
+    pub(super) fn take_tail(&mut self) -> Vec<u8> {
+        self.tail.take().unwrap_or_default()
+    }
+
+    /// The text of a CTA of the last batch, from the end of the CTA before it to its closing mark.
+    pub(super) fn text_of(&self, number: usize) -> &[u8] {
+        let span = &self.spans[number];
+        &self.text[span.start..(span.end + CLOSE.len()).min(self.text.len())]
     }
 
     /// Goes back to the start of the file; the static instructions and their numbers stay.
@@ -207,6 +238,9 @@ impl Decoder {
                 };
                 return Ok(Blocks::End(self.failed(ctas - 1, fault)));
             }
+            if let Some(tail) = &mut self.tail {
+                tail.extend_from_slice(&self.text[self.start..]);
+            }
             self.start = self.text.len();
             if !self.fill()? {
                 return Ok(Blocks::End(End::Finished));
@@ -263,6 +297,7 @@ impl Decoder {
             let from = blocks[faulty].cta;
             self.failed(from, fault)
         });
+        self.spans = blocks.iter().map(|block| block.range.clone()).collect();
         self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
         self.produced += faulty as u32;
         parsed.truncate(faulty);
@@ -323,7 +358,7 @@ fn is_comments(text: &[u8]) -> bool {
 
 /// Streams seen before, so that warps that execute the same share one allocation.
 #[derive(Debug, Default)]
-struct Sharing {
+pub(super) struct Sharing {
     seen: FxHashMap<u64, WarpStream>,
     asked: u64,
     found: u64,
@@ -335,7 +370,7 @@ impl Sharing {
     /// Streams after which the search is given up if fewer than one in 16 was known.
     const TRIAL: u64 = 8192;
 
-    fn share(&mut self, stream: WarpStream, print: u64) -> WarpStream {
+    pub(super) fn share(&mut self, stream: WarpStream, print: u64) -> WarpStream {
         if self.asked >= Self::TRIAL && self.found * 16 < self.asked {
             self.seen = FxHashMap::default();
             return stream;

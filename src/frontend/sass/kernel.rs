@@ -1,7 +1,8 @@
 //! Opens a kernel's file: reads its header and prepares the decoder, guessing what leniency may guess.
 
+use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::ThreadPool;
@@ -10,12 +11,49 @@ use crate::frontend::KernelInfo;
 use crate::frontend::isa::{self, Generation};
 
 use super::block::Layout;
-use super::decoder::{Decoder, End, Setup};
+use super::decode::Decoder;
+use super::decoder::{End, Setup};
 use super::error::{Fault, Problem, ProblemKind, TraceError, unreadable};
 use super::header::{self, Header};
+use super::native::{Container, NativeKernel};
 use super::options::TraceOptions;
 use super::reader;
-use super::table::{Dialect, Entry};
+use super::table::{Dialect, Entry, StaticTable};
+
+/// Where a kernel is.
+#[derive(Clone, Debug)]
+pub(super) enum KernelFile {
+    /// A file of text.
+    Text(PathBuf),
+    /// The kernel of that number in a native file.
+    Native(Arc<Container>, usize),
+}
+
+impl PartialEq for KernelFile {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(one), Self::Text(two)) => one == two,
+            (Self::Native(one, number), Self::Native(two, other)) => Arc::ptr_eq(one, two) && number == other,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for KernelFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.label().display().fmt(f)
+    }
+}
+
+impl KernelFile {
+    /// The file as messages name it.
+    fn label(&self) -> PathBuf {
+        match self {
+            Self::Text(file) => file.clone(),
+            Self::Native(container, number) => container.label(*number),
+        }
+    }
+}
 
 /// A kernel whose header is read and whose body is not.
 #[derive(Debug)]
@@ -24,13 +62,27 @@ pub(super) struct Opened {
     pub(super) header: Header,
     pub(super) generation: Generation,
     pub(super) setup: Arc<Setup>,
+    /// Bytes of its file, or in its native file those that simulation reads.
+    pub(super) stored: u64,
     /// Guesses and unknown header lines.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the header of `file`.
-pub(super) fn open(file: &Path, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Result<Opened, TraceError> {
-    let text = head(file).map_err(|error| unreadable(file, &error))?;
+/// Reads the header of `kernel`.
+pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Result<Opened, TraceError> {
+    let label = kernel.label();
+    let file = label.as_path();
+    let (native, text, stored) = match kernel {
+        KernelFile::Text(file) => {
+            let io = |error| unreadable(file, &error);
+            (None, head(file).map_err(io)?, std::fs::metadata(file).map_err(io)?.len())
+        }
+        KernelFile::Native(container, number) => {
+            let native = Arc::new(container.kernel(*number)?);
+            let (head, stored) = (native.head().to_vec(), native.file_bytes().0);
+            (Some(native), head, stored)
+        }
+    };
     if text.iter().all(|&b| b <= b' ') {
         return Err(empty(file).into());
     }
@@ -39,7 +91,7 @@ pub(super) fn open(file: &Path, options: &TraceOptions, pool: Option<&Arc<Thread
     let mut info = header.info.clone();
     let mut generation = header.generation.unwrap_or(Generation::Volta);
     if header.generation.is_none() || header.guess_registers {
-        let survey = Survey::of(setup(file, &header, generation, options, pool))?;
+        let survey = Survey::of(setup(file, native.as_ref(), &header, generation, options, pool))?;
         if header.generation.is_none() {
             generation = survey.generation();
             let (wrong, name) = (header.binary_version, generation.name());
@@ -52,11 +104,18 @@ pub(super) fn open(file: &Path, options: &TraceOptions, pool: Option<&Arc<Thread
             info.registers = guess;
         }
     }
-    let setup = setup(file, &header, generation, options, pool);
-    Ok(Opened { info, header, generation, setup, notes })
+    let setup = setup(file, native.as_ref(), &header, generation, options, pool);
+    Ok(Opened { info, header, generation, setup, stored, notes })
 }
 
-fn setup(file: &Path, header: &Header, generation: Generation, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Arc<Setup> {
+fn setup(
+    file: &Path,
+    native: Option<&Arc<NativeKernel>>,
+    header: &Header,
+    generation: Generation,
+    options: &TraceOptions,
+    pool: Option<&Arc<ThreadPool>>,
+) -> Arc<Setup> {
     let known = header.generation.is_some();
     Arc::new(Setup {
         file: file.to_path_buf(),
@@ -74,6 +133,7 @@ fn setup(file: &Path, header: &Header, generation: Generation, options: &TraceOp
         ctas: header.info.ctas(),
         grid: header.info.grid.to_string(),
         chunk: options.chunk_bytes.max(1),
+        native: native.cloned(),
         pool: pool.cloned(),
     })
 }
@@ -138,8 +198,12 @@ impl Survey {
         }
     }
 
+    fn entries(&self) -> &[Entry] {
+        self.0.table().map_or(&[], StaticTable::entries)
+    }
+
     fn generation(&self) -> Generation {
-        isa::guess(self.0.table().entries().iter().map(|entry| (entry.inst.pc, &*entry.mnemonic)))
+        isa::guess(self.entries().iter().map(|entry| (entry.inst.pc, &*entry.mnemonic)))
     }
 
     fn registers(&self) -> u32 {
@@ -149,7 +213,7 @@ impl Survey {
             let names = std::iter::once(entry.inst.dst).chain(entry.inst.src);
             names.filter(|&register| u64::from(register) < header::MOST_REGISTERS).map(|register| register + wide).max()
         };
-        let highest = self.0.table().entries().iter().filter_map(of).max();
+        let highest = self.entries().iter().filter_map(of).max();
         highest.map_or(1, |register| u32::from(register) + 1).min(header::MOST_REGISTERS as u32)
     }
 }

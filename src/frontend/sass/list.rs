@@ -1,30 +1,47 @@
-//! The kernel list: host-to-device copies and kernel files, in program order.
+//! The kernel list: host-to-device copies and kernel files, in program order; of a native file, the list that it holds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::base::Addr;
 
 use super::error::{Problem, ProblemKind, TraceError, unreadable};
+use super::kernel::KernelFile;
+use super::native::{Container, is_native};
 use super::reader::resolve;
 use super::text::quote;
 
 /// The name of a list in a trace's folder.
-const LIST: &str = "kernelslist.g";
+pub(super) const LIST: &str = "kernelslist.g";
+/// The suffix of native files, by convention.
+const NATIVE_SUFFIX: &str = "wst";
+/// Beside a list, a file with the trace's name where that is not the folder's.
+pub(super) const NAME_FILE: &str = "trace.name";
 
 /// One line of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Line {
     /// Copy `bytes` bytes to `addr`.
     Copy { addr: Addr, bytes: u64 },
-    /// Launch the kernel of this file.
-    Kernel(PathBuf),
+    /// Launch a kernel.
+    Kernel {
+        /// Where it is.
+        file: KernelFile,
+        /// As the list names it.
+        listed: String,
+    },
 }
+
+/// Finds the kernel of a line of a list by the line's number and text.
+type Finder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
 
 /// What a path of the user leads to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
     /// The trace's name: its folder, or the file without suffix.
     pub(super) name: String,
+    /// The list as it was written, when there is one.
+    pub(super) text: Option<Vec<u8>>,
     pub(super) lines: Vec<Line>,
     /// Things accepted though unusual, with how often they occurred.
     pub(super) notes: Vec<(String, u64)>,
@@ -40,39 +57,87 @@ impl List {
             }
             return Self::parse(&list);
         }
+        // A file of that suffix without the format's first bytes is damaged and no kernel list.
+        if is_native(path) || path.extension().is_some_and(|suffix| suffix == NATIVE_SUFFIX) && path.exists() {
+            return Self::of_native(path);
+        }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.contains(".traceg") || name.ends_with(".trace") {
-            let lines = vec![Line::Kernel(resolve(path))];
-            return Ok(Self { name: name.split(".trace").next().unwrap_or(&name).to_string(), lines, notes: Vec::new() });
+            let lines = vec![Line::Kernel { file: KernelFile::Text(resolve(path)), listed: name.clone() }];
+            let name = name.split(".trace").next().unwrap_or(&name).to_string();
+            return Ok(Self { name, lines, ..Self::default() });
         }
         Self::parse(path)
+    }
+
+    /// The list in a native file, or its only kernel.
+    fn of_native(path: &Path) -> Result<Self, TraceError> {
+        let container = Container::open(path)?;
+        let (name, text, launches) = container.contents();
+        let mut list = Self { name: name.into(), ..Self::default() };
+        let kernel = |number: u32| KernelFile::Native(Arc::clone(&container), number as usize);
+        let Some(text) = text else {
+            let line = |&number: &u32| Line::Kernel { file: kernel(number), listed: container.listed(number as usize).into() };
+            list.lines = launches.iter().map(line).collect();
+            return Ok(list);
+        };
+        let mut launches = launches.iter();
+        list.read_lines(path, text, &mut |_, line| {
+            let contradiction = || Problem {
+                kind: ProblemKind::List,
+                file: path.to_path_buf(),
+                line: None,
+                what: "the index launches fewer kernels than the list in it".into(),
+                found: quote(line),
+                expected: "a kernel for each line".into(),
+                help: "convert the trace again from its text".into(),
+            };
+            launches.next().map(|&number| kernel(number)).ok_or_else(|| contradiction().into())
+        })?;
+        Ok(list)
     }
 
     fn parse(path: &Path) -> Result<Self, TraceError> {
         let text = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let name = folder.canonicalize().ok().and_then(|full| full.file_name().map(|n| n.to_string_lossy().into_owned()));
+        let called = std::fs::read_to_string(folder.join(NAME_FILE)).ok().map(|name| name.trim().to_owned());
+        let name = called.filter(|name| !name.is_empty()).or_else(|| {
+            let full = folder.canonicalize().ok()?;
+            full.file_name().map(|name| name.to_string_lossy().into_owned())
+        });
         let mut list = Self { name: name.unwrap_or_else(|| "trace".into()), ..Self::default() };
+        list.read_lines(path, &text, &mut |number, line| {
+            let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
+            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file).into()) }
+        })?;
+        list.text = Some(text);
+        Ok(list)
+    }
+
+    /// Reads the lines of `text`; `find` finds the kernel of a line by its number and text. Kernels that are missing are
+    /// reported together.
+    fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
         let mut missing = Vec::new();
+        let mut kernels = 0;
         for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {
             let line = line.trim_ascii();
             if line.starts_with(b"MemcpyHtoD") {
-                let copy = list.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
-                list.lines.push(copy);
+                let copy = self.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
+                self.lines.push(copy);
             } else if is_kernel(line) {
-                let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
-                if !file.exists() {
-                    missing.push(no_file(path, number, line, &file));
+                kernels += 1;
+                match find(number, line) {
+                    Ok(file) => self.lines.push(Line::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
+                    Err(error) => missing.extend(error.problems),
                 }
-                list.lines.push(Line::Kernel(file));
             } else if !line.is_empty() {
-                list.note("lines of the kernel list that are neither a copy nor a kernel were ignored");
+                self.note("lines of the kernel list that are neither a copy nor a kernel were ignored");
             }
         }
-        if !list.lines.iter().any(|line| matches!(line, Line::Kernel(_))) {
-            return Err(no_kernel(path, &text).into());
+        if kernels == 0 {
+            return Err(no_kernel(path, text).into());
         }
-        if missing.is_empty() { Ok(list) } else { Err(TraceError { problems: missing }) }
+        if missing.is_empty() { Ok(()) } else { Err(TraceError { problems: missing }) }
     }
 
     fn copy(&mut self, line: &[u8]) -> Option<Line> {

@@ -9,7 +9,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::base::KernelIndex;
 use crate::frontend::{Command, CtaSource, Kernel, Workload};
 
-use super::decoder::{Decoder, End};
+use super::decode::Decoder;
+use super::decoder::End;
 use super::error::TraceError;
 use super::kernel::{self, Opened};
 use super::list::{Line, List};
@@ -19,7 +20,7 @@ use super::report::{KernelReport, TraceReport};
 use super::source::{Resident, Streamed, Window};
 
 /// Loads the trace at `path`: a `kernelslist.g`, a folder that holds one, or a single `.traceg` file, each kernel plain or
-/// compressed as `.xz`, `.gz` or `.zst`.
+/// compressed as `.xz`, `.gz` or `.zst`; or a native file.
 ///
 /// Headers of all kernels are checked, and kernels are decoded wholly as long as their text fits
 /// [`TraceOptions::eager_bytes`]; the others are decoded as their CTAs are asked for.
@@ -42,7 +43,7 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
     for line in list.lines {
         match line {
             Line::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),
-            Line::Kernel(file) => {
+            Line::Kernel { file, .. } => {
                 let index =
                     u16::try_from(workload.kernels.len()).map_err(|_| kernel::too_many_kernels(path, workload.kernels.len() + 1))?;
                 workload.commands.push(Command::Launch(KernelIndex(index)));
@@ -98,12 +99,12 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
     let pool = pool(options);
     let mut report = TraceReport { name: list.name, notes: list.notes, ..TraceReport::default() };
     for line in list.lines {
-        let Line::Kernel(file) = line else {
+        let Line::Kernel { file, .. } = line else {
             report.copies += 1;
             continue;
         };
         let opened = kernel::open(&file, options, pool.as_ref())?;
-        let mut kernel = KernelReport::new(&file, &opened);
+        let mut kernel = KernelReport::new(&opened);
         let mut decoder = Decoder::new(Arc::clone(&opened.setup));
         let mut tally = Tally::default();
         loop {
@@ -119,16 +120,16 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
             }
         }
         kernel.text_bytes = decoder.bytes_read();
-        kernel.static_instructions = decoder.table().entries().len() as u64;
+        kernel.static_instructions = decoder.table().map_or(0, |table| table.entries().len()) as u64;
         add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));
-        add(&mut report.notes, tally.described(decoder.table()).into_iter());
+        add(&mut report.notes, decoder.table().map(|table| tally.described(table)).into_iter().flatten());
         report.kernels.push(kernel);
     }
     Ok(report)
 }
 
 /// The decoding threads, when there is more than one.
-fn pool(options: &TraceOptions) -> Option<Arc<ThreadPool>> {
+pub(super) fn pool(options: &TraceOptions) -> Option<Arc<ThreadPool>> {
     if options.threads < 2 {
         return None;
     }

@@ -3,15 +3,18 @@
 //! The way of a kernel: `list` finds its file, `reader` opens and decompresses it, `header` reads its needs, `decoder`
 //! splits the body into CTA blocks, `block` turns a block into one stream per warp with the static instructions of
 //! `table`, and `source` hands the CTAs out. Errors say file, line, what was found, what belongs there and what to do.
-//! What comes out depends on the files and on leniency only, not on threads, window or batch sizes.
+//! A trace in the native format (`native`) takes the same way, but that its blocks come ready cut; `decode` tells the two
+//! apart. What comes out depends on the files and on leniency only, not on threads, window or batch sizes.
 
 mod block;
+mod decode;
 mod decoder;
 mod error;
 mod header;
 mod kernel;
 mod list;
 mod load;
+mod native;
 mod notes;
 mod options;
 mod reader;
@@ -24,6 +27,7 @@ mod write;
 pub(in crate::frontend) use error::unreadable;
 pub use error::{Problem, ProblemKind, TraceError};
 pub use load::{check, load};
+pub use native::{ConvertError, ConvertProgress, Converted, NativeFacts, Watcher, native_facts, to_native, to_text, trace_is_native};
 pub use options::{DecodeClock, TraceOptions};
 pub(in crate::frontend) use reader::open;
 pub use report::{KernelReport, TraceReport};

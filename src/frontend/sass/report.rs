@@ -1,6 +1,6 @@
 //! What is in a trace: the result of a check.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::frontend::{CtaProgram, Cursor, KernelInfo, OpClass};
 
@@ -46,6 +46,8 @@ pub struct KernelReport {
     pub static_instructions: u64,
     /// Bytes of text after decompression.
     pub text_bytes: u64,
+    /// Bytes in its file: of text, as the file is compressed; of a native trace, without what only its text needs.
+    pub stored_bytes: u64,
     /// Bytes of the decoded streams, before equal ones share their memory.
     pub decoded_bytes: u64,
 }
@@ -68,9 +70,10 @@ impl TraceReport {
 }
 
 impl KernelReport {
-    pub(super) fn new(file: &Path, opened: &Opened) -> Self {
+    pub(super) fn new(opened: &Opened) -> Self {
         Self {
-            file: file.to_path_buf(),
+            file: opened.setup.file.clone(),
+            stored_bytes: opened.stored,
             info: opened.info.clone(),
             binary_version: opened.header.binary_version,
             generation: opened.generation.name(),

@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::base::CtaIndex;
 use crate::frontend::{CtaProgram, CtaSource};
 
-use super::decoder::{Decoded, Decoder, End};
+use super::decode::Decoder;
+use super::decoder::{Decoded, End};
 use super::notes::Tally;
 use super::options::DecodeClock;
 
@@ -24,7 +25,7 @@ impl CtaSource for Resident {
 
 /// A kernel that is decoded as its CTAs are asked for; a CTA taken is dropped.
 ///
-/// Asking for a CTA that was taken before decodes the file once more from its start.
+/// Asking for a CTA that was taken before decodes once more: text from its start, a native file from the CTA's block.
 pub(super) struct Streamed {
     window: Mutex<Window>,
     failure: OnceLock<String>,
@@ -72,15 +73,19 @@ impl Window {
     /// All programs and their notes, when none was taken and the file is finished.
     pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
         self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
-        let notes = self.tally.described(self.decoder.table());
+        let notes = self.described();
         (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
+    }
+
+    /// The notes of the CTAs that were taken, in words.
+    fn described(&self) -> Vec<(String, u64)> {
+        self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table))
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
         let taken = index.checked_sub(self.base).is_none_or(|i| self.slots.get(i as usize).is_some_and(Option::is_none));
         if taken {
-            self.decoder.rewind();
-            (self.base, self.bytes, self.end) = (0, 0, None);
+            (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
             self.slots.clear();
             self.tally = Tally::default();
         }
@@ -134,7 +139,7 @@ impl CtaSource for Streamed {
 
     fn notes(&self) -> Vec<(String, u64)> {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.tally.described(window.decoder.table())
+        window.described()
     }
 }
 
@@ -167,7 +172,7 @@ mod tests {
         let file = folder.path().join("kernel-1.traceg");
         std::fs::write(&file, text).unwrap();
         let options = TraceOptions { chunk_bytes, ..TraceOptions::default() };
-        let opened = kernel::open(&file, &options, None).unwrap();
+        let opened = kernel::open(&kernel::KernelFile::Text(file), &options, None).unwrap();
         (Window::new(Decoder::new(opened.setup)), folder)
     }
 

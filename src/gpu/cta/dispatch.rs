@@ -63,6 +63,8 @@ pub(super) struct Room {
     pub(super) started: u32,
     /// Most CTAs that it may start, and so that are bound to it but for those ahead.
     pub(super) limit: u32,
+    /// Whether it gets CTAs.
+    served: bool,
     /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
     /// When it was last heard of.
@@ -77,6 +79,8 @@ pub(super) struct Binding {
     pub(super) cta: CtaIndex,
     /// It waits at the SM until another CTA ends.
     pub(super) ahead: bool,
+    /// It is the last of its kernel.
+    pub(super) last: bool,
 }
 
 /// The assignment of CTAs to SMs.
@@ -93,7 +97,7 @@ pub(super) struct Dispatch {
 
 impl Dispatch {
     pub(super) fn new(sms: usize, ahead: u32, share_sm: bool, capacity: Capacity) -> Self {
-        let room = Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, kernel: None, last_word: Cycle(0) };
+        let room = Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, served: true, kernel: None, last_word: Cycle(0) };
         let candidates = SmSet::new(sms);
         Self { rooms: vec![room; sms].into(), candidates, last_sm: sms - 1, ahead, share_sm, capacity }
     }
@@ -146,6 +150,13 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
+    /// Whether `sm` gets CTAs from now on; CTAs already bound stay.
+    pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
+        self.rooms[sm.index()].served = served;
+        self.candidates.insert(sm.index());
+        self.drop_idle_candidates(streams, now);
+    }
+
     /// Gives each candidate at most one CTA, in rotating order.
     pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
         let first = (self.last_sm + 1) % self.rooms.len();
@@ -165,7 +176,8 @@ impl Dispatch {
     fn give(&mut self, sm: usize, place: usize, streams: &mut Streams) -> Binding {
         let cta = streams.take_cta(place);
         let chosen = *streams.place(place).expect("the chosen place is taken");
-        if chosen.unassigned() == 0 {
+        let last = chosen.unassigned() == 0;
+        if last {
             // SMs that had no room for this kernel's CTAs may have some for the next one's.
             self.candidates.fill();
         }
@@ -177,13 +189,16 @@ impl Dispatch {
         room.bound += 1;
         room.kernel = Some(chosen.kernel);
         self.last_sm = sm;
-        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead }
+        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead, last }
     }
 
     /// The place of the kernel whose CTA the SM would get at `now`.
     #[inline]
     fn choice(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
         let room = &self.rooms[sm];
+        if !room.served {
+            return None;
+        }
         let own = |kernel| streams.place_of(kernel).filter(|&place| streams.place(place).is_some_and(|own| own.unassigned() > 0));
         let place = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(place) => place,

@@ -60,6 +60,13 @@ pub enum GridDecision {
         /// CTAs.
         limit: u32,
     },
+    /// Whether `sm` gets CTAs at all. CTAs already bound stay.
+    Serve {
+        /// The SM.
+        sm: SmId,
+        /// Whether it gets CTAs.
+        serve: bool,
+    },
 }
 
 /// What a controller may see of the grid scheduler.
@@ -201,6 +208,7 @@ impl Grid {
         match *decision {
             GridDecision::Release => (self.held, self.released) = (false, at),
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
+            GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
         }
     }
 
@@ -313,6 +321,9 @@ impl Grid {
             counters.ctas_bound_ahead += u64::from(binding.ahead);
             let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta };
             out.send(LinkId(first.0 + binding.sm.0), now, Payload::Launch(launch));
+            if binding.last {
+                out.event(now, EventKind::KernelDispatched(binding.kernel));
+            }
         });
         self.counters.binding_cycles += u64::from(self.counters.ctas_bound > before);
     }

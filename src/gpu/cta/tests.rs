@@ -222,6 +222,7 @@ fn events_come_one_latency_after_what_they_tell() {
     assert_eq!(
         chip.events,
         [
+            (16, EventKind::KernelDispatched(kernel)),
             (25, EventKind::KernelStarted(kernel)),
             (55, EventKind::CtaEnded(sm, kernel)),
             (85, EventKind::CtaEnded(sm, kernel)),

@@ -35,6 +35,8 @@ counters! {
         cycles: "cycles", "Core cycles.";
         active_cycles: "cycles", "Core cycles with a CTA resident.";
         resident_warp_cycles: "warps x cycles", "Resident warps, summed over the cycles.";
+        paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
+        gated_cycles: "cycles", "Core cycles without power.";
         ctas_started: "CTAs", "CTAs that started.";
         packets_sent: "packets", "Requests sent to the network.";
         packets_received: "packets", "Replies received from the network.";

@@ -64,6 +64,10 @@ pub(super) struct Ctas {
     last_kernel: Option<KernelIndex>,
     /// The first bound CTA was found not to fit, and nothing was freed since.
     blocked: bool,
+    /// No CTA starts: the SM is paused.
+    held: bool,
+    /// No CTA starts before this cycle: the SM is waking.
+    earliest: Cycle,
 }
 
 impl Ctas {
@@ -79,6 +83,8 @@ impl Ctas {
             launched: 0,
             last_kernel: None,
             blocked: false,
+            held: false,
+            earliest: Cycle(0),
         }
     }
 
@@ -98,11 +104,26 @@ impl Ctas {
         self.blocked = false;
     }
 
+    /// Neither resident nor bound.
+    pub(super) fn is_empty(&self) -> bool {
+        self.resident == 0 && self.bound.is_empty()
+    }
+
+    /// Whether no CTA starts for the time being.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// No CTA starts before `cycle`.
+    pub(super) fn not_before(&mut self, cycle: Cycle) {
+        self.earliest = cycle;
+    }
+
     /// The first cycle at or after `now` at whose end a CTA may start.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
         match self.bound.front() {
-            Some(bound) if !self.blocked => bound.at.max(now),
+            Some(bound) if !self.blocked && !self.held => bound.at.max(self.earliest).max(now),
             _ => Cycle::NEVER,
         }
     }
@@ -183,6 +204,7 @@ impl Sm {
             }
         }
         let mask = (u64::MAX >> (64 - needs.warps)) << first_warp;
+        self.count_residency(self.now.after(1));
         let mut running = 0;
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
@@ -248,19 +270,20 @@ impl Sm {
             self.warps.at_barrier |= 1 << warp;
         }
         self.open_barrier(all, running);
-        self.limit_warps();
+        self.wait_changed();
     }
 
     #[inline]
     fn open_barrier(&mut self, all: u64, running: u64) {
-        if self.warps.at_barrier & all == running {
-            self.warps.at_barrier &= !all;
+        if self.warps.at_barrier & all == running && running != 0 {
+            self.warps.leave_barrier(all);
         }
     }
 
     /// Takes a finished warp out of its slot; the CTA ends with its last.
     pub(super) fn release_warp(&mut self, warp: usize, out: &mut Outbox) {
         let slot = self.warps.cta[warp];
+        self.count_residency(self.now.after(1));
         self.warps.remove(warp);
         let cta = self.ctas.get_mut(slot);
         cta.left &= !(1 << warp);
@@ -281,16 +304,30 @@ impl Sm {
         self.counters.kernels[cta.launch.kernel.index()].ctas += 1;
         if self.ctas.resident == 0 {
             self.pause_active();
+            self.drained();
         }
         let notice = CtaNotice { kernel: cta.launch.kernel, cta: cta.launch.cta, sm: self.id };
         out.send(self.ports.to_grid, self.now, Payload::CtaDone(notice));
     }
 
-    /// Lets only the oldest warps issue, where a limit is set. Called whenever a warp starts, ends, or begins or ends to wait.
-    #[inline]
+    /// Lets only those warps issue that the limit of warps and the ready queues of two-level schedulers admit.
     pub(super) fn limit_warps(&mut self) {
-        if let Some(limit) = self.warp_limit {
-            self.warps.allowed = self.warps.oldest(limit);
+        let limited = match self.warp_limit {
+            _ if self.power.is_paused() => 0,
+            Some(limit) => self.warps.oldest(limit),
+            None => u64::MAX,
+        };
+        let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
+        self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
+        self.warps.allowed = allowed;
+    }
+
+    /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the
+    /// limit of warps.
+    #[inline]
+    pub(super) fn wait_changed(&mut self) {
+        if self.warp_limit.is_some() {
+            self.limit_warps();
         }
     }
 

@@ -48,7 +48,14 @@ impl Sm {
     }
 
     /// One cycle of decode and fetch.
+    #[inline]
     pub(super) fn fetch(&mut self, out: &mut Outbox) {
+        if self.fetch_pending() || self.fetch.missing != 0 {
+            self.fetch_cycle(out);
+        }
+    }
+
+    fn fetch_cycle(&mut self, out: &mut Outbox) {
         if self.fetch.missing != 0 {
             let now = self.now;
             let missing = &mut self.fetch.missing;

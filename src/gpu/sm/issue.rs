@@ -7,24 +7,44 @@
 use crate::frontend::{MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::Sm;
-use super::sched;
+use super::sched::{self, Conditions};
 use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
-use super::warps::bits;
 
 impl Sm {
-    /// Whether a warp could issue if its unit's register were free.
+    /// One cycle of the schedulers that have something to look at.
+    ///
+    /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until one of its warps is touched or
+    /// the register that its ready warps need takes something out. So only those schedulers are looked at, and what the
+    /// others do is counted when they wake.
     #[inline]
-    pub(super) fn issue_pending(&self) -> bool {
-        let warps = &self.warps;
-        self.fence_over != 0 || warps.valid & !warps.hazard & !warps.waiting() & warps.allowed != 0
-    }
-
-    /// One cycle of all schedulers.
     pub(super) fn issue(&mut self) {
         if self.fence_over != 0 {
             self.end_fences();
+        }
+        if self.operands.woken != 0 {
+            self.wake_ready();
+        }
+        if self.warps.touched != 0 {
+            self.issue_awake();
+        }
+    }
+
+    /// Wakes the schedulers with warps that only waited for the registers before the collectors.
+    fn wake_ready(&mut self) {
+        let woken = std::mem::take(&mut self.operands.woken);
+        for scheduler in 0..self.spec.schedulers as usize {
+            let waits = self.doing[scheduler].0.waits_for_collectors();
+            if waits && woken >> self.operands.group(scheduler) & 1 != 0 {
+                self.warps.touched |= self.supervised[scheduler];
+            }
+        }
+    }
+
+    fn issue_awake(&mut self) {
+        if self.queues.is_some() {
+            self.update_queues();
         }
         let schedulers = self.spec.schedulers as usize;
         let cycle = self.active_cycle() as usize;
@@ -32,8 +52,25 @@ impl Sm {
         let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
         for step in 0..schedulers {
             let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
+            if self.warps.touched & self.supervised[scheduler] == 0 {
+                continue;
+            }
+            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+            self.warps.touched &= !self.supervised[scheduler];
             let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
-            self.counters.stalls[reason as usize] += 1;
+            self.begin_span(scheduler, reason);
+        }
+    }
+
+    /// Moves warps between the queues of two-level schedulers; whoever may issue from now on, or no longer, is touched.
+    fn update_queues(&mut self) {
+        let (Some(queues), warps) = (&mut self.queues, &self.warps) else { return };
+        let length = self.phases.as_ref().map_or(&sched::NO_PHASES, |phases| phases.length());
+        let running = warps.live & !warps.finished;
+        let now = Conditions { running, waiting: warps.hazard_memory | warps.waiting(), age: &warps.age, length };
+        if !queues.is_settled(&now) {
+            queues.update(&now);
+            self.limit_warps();
         }
     }
 
@@ -53,7 +90,8 @@ impl Sm {
         if ready == 0 {
             return false;
         }
-        let warp = sched::pick(self.spec.order, ready, self.last_issued[scheduler], &warps.age);
+        let distance = self.phases.as_ref().map_or(&sched::NO_PHASES, |phases| phases.distance());
+        let warp = sched::pick(self.spec.order, ready, self.last_issued[scheduler], &warps.age, distance);
         self.last_issued[scheduler] = Some(warp as u8);
         let mut before = self.issue_front(scheduler, warp);
         for _ in 1..self.spec.issue_width {
@@ -92,10 +130,12 @@ impl Sm {
             ..Flight::default()
         };
         self.issued_count = self.issued_count.wrapping_add(1);
-        for (i, source) in code.src.into_iter().enumerate() {
-            // A register that is named twice is read once.
-            if source != NO_REGISTER && !code.src[..i].contains(&source) {
-                flight.banks[usize::from(flight.sources)] = self.operands.bank(source, warp, group);
+        // A register that is named twice is read once.
+        let [a, b, c, d] = code.src;
+        let distinct = [true, b != a, c != a && c != b, d != a && d != b && d != c];
+        for (source, first) in code.src.into_iter().zip(distinct) {
+            if first && source != NO_REGISTER {
+                flight.banks[usize::from(flight.sources & 3)] = self.operands.bank(source, warp, group);
                 flight.sources += 1;
             }
         }
@@ -125,12 +165,12 @@ impl Sm {
                 if self.scoreboard.is_clear(warp) {
                     self.fence_over |= 1 << warp;
                 }
-                self.limit_warps();
+                self.wait_changed();
             }
             OpClass::Load | OpClass::Store if is_atomic(&code) && inst.mask.0 != 0 => {
                 self.warps.atomics[warp] += inst.mask.count() as u16;
                 self.warps.at_atomic |= 1 << warp;
-                self.limit_warps();
+                self.wait_changed();
             }
             _ => {}
         }
@@ -140,7 +180,11 @@ impl Sm {
     /// Notes what the new front instruction of a warp needs.
     #[inline]
     pub(super) fn look_at_front(&mut self, warp: usize) {
-        let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        let (slot, index) = (self.warps.cta[warp], self.warps.front(warp).index);
+        if let Some(phases) = &mut self.phases {
+            phases.look(warp, self.ctas.kernel(slot), index);
+        }
+        let code = &self.ctas.code(slot)[index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
@@ -157,11 +201,8 @@ impl Sm {
     /// Warps whose registers are all written leave their fence; the L1 is invalidated where kernels flush it, so that the
     /// warp sees what others wrote.
     fn end_fences(&mut self) {
-        for warp in bits(self.fence_over) {
-            self.warps.at_fence &= !(1 << warp);
-        }
-        self.fence_over = 0;
-        self.limit_warps();
+        self.warps.leave_fence(std::mem::take(&mut self.fence_over));
+        self.wait_changed();
         if self.spec.l1.flush_at_kernel {
             self.invalidate_l1();
         }

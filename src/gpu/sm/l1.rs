@@ -2,6 +2,7 @@
 //!
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
+//! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
 use crate::config::machine::{Cache, L1 as Spec};
@@ -11,6 +12,7 @@ use crate::protocol::{MemOp, Outbox};
 use super::Sm;
 use super::lsu::{Access, token};
 use super::net::Reply;
+use super::refused::Refused;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,10 @@ pub(super) struct L1 {
     pipes: Box<[Ring<Piped>]>,
     entered: Box<[Option<Cycle>]>,
     in_pipes: u32,
+    /// The first cycle in which an access that was not refused may be at the end of its pipe.
+    first: Cycle,
+    refused: Refused,
+    miss_queue: usize,
     latency: u64,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
@@ -49,6 +55,9 @@ impl L1 {
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             entered: vec![None; banks].into(),
             in_pipes: 0,
+            first: Cycle::NEVER,
+            refused: Refused::new(banks),
+            miss_queue: cache.miss_queue as usize,
             latency,
             partial: Vec::new(),
         }
@@ -59,32 +68,141 @@ impl L1 {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
             + size_of_val(&*self.entered)
+            + self.refused.hot_bytes()
     }
 
     pub(super) fn banks(&self) -> usize {
         self.pipes.len()
     }
 
+    #[inline]
+    fn bank(&self, access: &Access) -> usize {
+        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
+        if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks }
+    }
+
+    /// Whether the pipe of the access's bank has no room.
+    #[inline]
+    pub(super) fn is_full(&self, access: &Access) -> bool {
+        self.pipes[self.bank(access)].is_full()
+    }
+
     /// Puts an access into its bank's pipe; `false` when the bank took one this cycle or is full.
     #[inline]
     pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
-        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
-        let bank = if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks };
+        let bank = self.bank(access);
         if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
             return false;
         }
         self.entered[bank] = Some(now);
         let Access { addr, bytes, sectors, .. } = *access;
         let addr = if sectors.count() > 1 { addr.line() } else { addr };
-        self.pipes[bank].push(Piped { at: now.after(self.latency), addr, bytes, name, sectors, write, local });
+        let at = now.after(self.latency);
+        if self.pipes[bank].is_empty() {
+            self.first = self.first.min(at);
+        }
+        self.pipes[bank].push(Piped { at, addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
     }
 
     /// The next request whose data came.
     #[inline]
-    pub(super) fn next_ready(&mut self) -> Option<u32> {
-        self.cache.next_ready()
+    pub(super) fn next_ready(&mut self, now: Cycle) -> Option<u32> {
+        let name = self.cache.next_ready()?;
+        if self.refused.answered() {
+            self.first = now;
+        }
+        Some(name)
+    }
+
+    /// Whether a request's data came.
+    #[inline]
+    pub(super) fn has_ready(&self) -> bool {
+        self.cache.has_ready()
+    }
+
+    /// When the fill port can take data.
+    #[inline]
+    pub(super) fn fill_port_free_at(&self) -> Cycle {
+        self.cache.fill_port_free_at()
+    }
+
+    /// Requests to the next level that wait to be sent.
+    #[inline]
+    pub(super) fn queued(&self) -> usize {
+        self.cache.queued()
+    }
+
+    /// How many banks try again in a cycle in which the L1 does nothing else.
+    #[inline]
+    pub(super) fn retries(&self) -> u64 {
+        self.refused.count()
+    }
+
+    /// Banks whose first access would be refused again.
+    #[inline]
+    fn still_refused(&self) -> u64 {
+        self.refused.still(self.miss_queue - self.cache.queued())
+    }
+
+    /// The first cycle in which an access may be looked up that is not known to be refused.
+    #[inline]
+    fn look_up_at(&self) -> Cycle {
+        if self.still_refused() == self.refused.banks() { self.first } else { Cycle(0) }
+    }
+
+    /// Lets all refused accesses be looked up again.
+    pub(super) fn admit_all(&mut self) {
+        self.refused.remove(self.refused.banks());
+        self.first = Cycle(0);
+    }
+
+    /// Lets refused accesses be looked up again that the change of a line's tags may help.
+    #[inline]
+    fn tags_changed(&mut self, line: Addr, now: Cycle) {
+        if self.refused.tags_changed(line) {
+            self.first = now;
+        }
+    }
+
+    /// Finds the first access that is not refused, after some were looked up.
+    #[inline]
+    fn find_first(&mut self) {
+        self.first = Cycle::NEVER;
+        for (bank, pipe) in self.pipes.iter().enumerate() {
+            if self.refused.banks() >> bank & 1 == 0
+                && let Some(access) = pipe.front()
+            {
+                self.first = self.first.min(access.at);
+            }
+        }
+    }
+
+    /// Looks up the first access of a bank at cycle `now`.
+    fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
+        let lookup = Lookup {
+            addr: access.addr,
+            set_addr: access.addr.0,
+            sectors: access.sectors,
+            bytes: access.bytes,
+            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
+            local: access.local,
+            token: access.name,
+        };
+        let outcome = self.cache.access(&lookup, now);
+        if let Status::Fail(reason) = outcome.status {
+            self.refused.add(bank, reason, access.write, access.addr.line());
+            return None;
+        }
+        self.refused.remove(1 << bank);
+        self.pipes[bank].pop();
+        self.in_pipes -= 1;
+        if let Some(next) = self.pipes[bank].front_mut() {
+            next.at = next.at.max(now.after(1));
+        }
+        self.tags_changed(access.addr.line(), now);
+        Some((outcome.status, outcome.answer))
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
@@ -92,6 +210,7 @@ impl L1 {
         if !self.cache.fill_port_free(now) {
             return false;
         }
+        self.tags_changed(reply.addr.line(), now);
         if self.line_cache {
             let line = reply.addr.line();
             let at = self.partial.iter().position(|(addr, _)| *addr == line);
@@ -113,17 +232,14 @@ impl L1 {
         true
     }
 
-    /// The first cycle at or after `now` in which something happens.
+    /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
+    /// whether the network takes a request.
     #[inline]
-    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if self.cache.has_ready() || self.cache.queued() > 0 {
+    pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
+        if self.cache.has_ready() || can_send && self.cache.queued() > 0 {
             return now;
         }
-        if self.in_pipes == 0 {
-            return Cycle::NEVER;
-        }
-        let first = self.pipes.iter().filter_map(|pipe| pipe.front().map(|access| access.at)).min();
-        first.unwrap_or(Cycle::NEVER).max(now)
+        self.look_up_at().max(now)
     }
 
     /// What waits, for reports of a standstill.
@@ -157,40 +273,34 @@ impl Sm {
             }
         }
         let Some(l1) = &self.lsu.l1 else { return };
-        if l1.in_pipes == 0 {
+        if l1.look_up_at() > self.now {
+            self.counters.sm.l1_retries += l1.retries();
             return;
         }
         for bank in 0..l1.pipes.len() {
             self.look_up(bank);
         }
+        if let Some(l1) = &mut self.lsu.l1 {
+            l1.find_first();
+        }
     }
 
     /// Looks up the access at the end of a bank's pipe.
+    #[inline]
     fn look_up(&mut self, bank: usize) {
         let Some(l1) = &mut self.lsu.l1 else { return };
         let Some(&access) = l1.pipes[bank].front().filter(|access| access.at <= self.now) else { return };
-        let lookup = Lookup {
-            addr: access.addr,
-            set_addr: access.addr.0,
-            sectors: access.sectors,
-            bytes: access.bytes,
-            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
-            local: access.local,
-            token: access.name,
-        };
-        let outcome = l1.cache.access(&lookup, self.now);
-        if matches!(outcome.status, Status::Fail(_)) {
+        if l1.still_refused() >> bank & 1 != 0 {
             self.counters.sm.l1_retries += 1;
             return;
         }
-        l1.pipes[bank].pop();
-        l1.in_pipes -= 1;
-        if let Some(next) = l1.pipes[bank].front_mut() {
-            next.at = next.at.max(self.now.after(1));
-        }
+        let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
+            self.counters.sm.l1_retries += 1;
+            return;
+        };
         let kernel = self.kernel_of(access.name);
         let counters = &mut self.counters.kernels[kernel.index()];
-        match (access.write, outcome.status) {
+        match (access.write, status) {
             (false, Status::Hit) => counters.l1_read_hits += 1,
             (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
             (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
@@ -200,7 +310,7 @@ impl Sm {
             (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
             (true, _) => counters.l1_write_misses += 1,
         }
-        if outcome.answer == Answer::Now {
+        if answer == Answer::Now {
             if access.write {
                 self.acknowledge(usize::from(access.name as u8), access.sectors.count());
             } else {
@@ -220,6 +330,7 @@ impl Sm {
 
     /// Invalidates the L1.
     pub(super) fn invalidate_l1(&mut self) {
+        self.wake_load_store(self.now.after(1));
         if let Some(l1) = &mut self.lsu.l1 {
             l1.cache.invalidate();
             self.counters.sm.l1_flushes += 1;
@@ -230,6 +341,7 @@ impl Sm {
     ///
     /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
     pub(super) fn enter_kernel(&mut self, kernel: KernelIndex) {
+        self.wake_load_store(self.now.after(1));
         let info = &self.workload.kernel(kernel).info;
         if let (Some(unified), Some(cache)) = (&self.spec.l1.unified, &self.spec.l1.cache) {
             let ctas = crate::gpu::occupancy::resident_ctas(&self.spec, info).unwrap_or(1);

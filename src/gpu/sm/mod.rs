@@ -16,6 +16,8 @@ mod l1;
 mod lsu;
 mod net;
 mod operands;
+mod power;
+mod refused;
 mod sched;
 mod scoreboard;
 mod stall;
@@ -29,8 +31,9 @@ use std::sync::Arc;
 
 use crate::base::{Cycle, LinkId, SmId};
 use crate::config::machine::{Machine, Sm as Spec};
+use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{AddressMap, Outbox, Payload};
+use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
 pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
 pub use net::SmPorts;
@@ -41,6 +44,8 @@ use fetch::Fetch;
 use lsu::Lsu;
 use net::Net;
 use operands::Operands;
+use power::Power;
+use sched::{PhaseView, TwoLevel};
 use scoreboard::Scoreboard;
 use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
@@ -70,6 +75,8 @@ pub enum SmDecision {
     CtaLimit(u32),
     /// Only this many of the oldest warps may issue; at least 1.
     WarpLimit(u32),
+    /// Whether it works, stands still or is turned off.
+    Power(PowerState),
 }
 
 /// A streaming multiprocessor.
@@ -86,10 +93,19 @@ pub struct Sm {
     /// The warp slots of each scheduler.
     supervised: [u64; 8],
     last_issued: [Option<u8>; 8],
+    /// What each scheduler does, and since which cycle that is not counted.
+    doing: [(StallReason, Cycle); 8],
+    /// From which cycle on resident warps are not counted.
+    live_since: Cycle,
     issued_count: u32,
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
+    power: Power,
+    /// The queues of two-level schedulers.
+    queues: Option<Box<TwoLevel>>,
+    /// What phase-aware schedulers know of the front instructions.
+    phases: Option<Box<PhaseView>>,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -116,6 +132,7 @@ impl Sm {
         assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
         assert!((1..=8).contains(&spec.schedulers), "{id}: {} schedulers, 1 to 8 are supported", spec.schedulers);
         assert!((1..=warps::MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
+        let schedulers = spec.schedulers as usize;
         let mut supervised = [0; 8];
         for warp in 0..spec.warps {
             supervised[(warp % spec.schedulers) as usize] |= 1 << warp;
@@ -132,9 +149,14 @@ impl Sm {
             routes,
             supervised,
             last_issued: [None; 8],
+            doing: [(StallReason::NoWarps, Cycle(0)); 8],
+            live_since: Cycle(0),
             issued_count: 0,
             fence_over: 0,
             warp_limit: None,
+            power: Power::new(),
+            queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
+            phases: None,
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -151,6 +173,12 @@ impl Sm {
             workload,
             spec,
         }
+    }
+
+    /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
+    #[must_use]
+    pub fn with_phases(self, kernels: Arc<[Phases]>) -> Self {
+        Self { phases: Some(Box::new(PhaseView::new(kernels))), ..self }
     }
 
     /// Which SM this is.
@@ -177,6 +205,7 @@ impl Sm {
             Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
             Payload::Launch(launch) if link == self.ports.from_grid => {
                 let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.woken(at);
                 self.ctas.bind(at, launch, program);
             }
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
@@ -184,6 +213,8 @@ impl Sm {
     }
 
     /// Simulates every cycle from the present up to and without `until`; with `skip`, jumps over those without events.
+    ///
+    /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         while self.now < until {
             if skip {
@@ -192,6 +223,8 @@ impl Sm {
                     self.pass(next);
                     continue;
                 }
+            } else {
+                self.wake();
             }
             self.step(out);
             self.now = self.now.after(1);
@@ -200,35 +233,41 @@ impl Sm {
 
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
-        self.counters.sm.packets_received += self.net.cycle(self.now, &mut self.lsu.responses, out);
+        self.receive(out);
         self.writeback();
-        if self.operands.ready.any != 0 {
-            self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
-        }
+        self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
         self.issue();
-        self.counters.sm.cycles += 1;
-        self.counters.sm.active_cycles += u64::from(self.ctas.resident() > 0);
-        self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones());
         self.fetch(out);
         self.start_cta(out);
+        if self.power.is_asked() {
+            self.tell_quiet(out);
+        }
+    }
+
+    /// Lets every stage look at everything in the present cycle.
+    fn wake(&mut self) {
+        self.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
+        self.operands.wake();
+        self.wake_load_store(self.now);
     }
 
     /// Passes over cycles in which nothing happens.
     fn pass(&mut self, to: Cycle) {
-        self.count_span(to.0 - self.now.0);
         self.now = to;
     }
 
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
         let now = self.now;
-        if self.issue_pending() || self.fetch_pending() || !self.operands.is_idle() {
+        let busy = self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
+        if busy || self.power.is_asked() {
             return now;
         }
-        let memory = self.lsu.next_event(now).min(self.net.next_event(now));
-        memory.min(self.wheel.next(now)).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
+        let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
+        let memory = self.load_store_at().max(now).min(self.net.next_event(now));
+        memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
     /// Brings all counters up to cycle `at`.
@@ -237,7 +276,10 @@ impl Sm {
             debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.id, self.now);
             self.pass(at);
         }
+        self.close_spans();
+        self.count_blocked(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
+        self.power.count(at, &mut self.counters.sm);
     }
 
     /// What a controller sees.
@@ -263,9 +305,9 @@ impl Sm {
             SmDecision::CtaLimit(limit) => self.ctas.set_limit(limit),
             SmDecision::WarpLimit(limit) => {
                 self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
-                self.warps.allowed = u64::MAX;
                 self.limit_warps();
             }
+            SmDecision::Power(state) => self.set_power(at, state),
         }
     }
 

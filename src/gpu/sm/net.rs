@@ -9,6 +9,8 @@ use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 
+use super::Sm;
+
 /// The links of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmPorts {
@@ -32,6 +34,15 @@ pub(super) struct Reply {
     pub(super) addr: Addr,
     pub(super) token: u32,
     pub(super) sectors: SectorMask,
+}
+
+/// What came in a cycle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Received {
+    /// Replies that left the network.
+    pub(super) replies: u64,
+    /// The load/store unit got a reply, or a credit while it had none.
+    pub(super) concerns_unit: bool,
 }
 
 /// Requests out, replies in.
@@ -85,22 +96,24 @@ impl Net {
     }
 
     /// Takes the credits that came, and moves one reply to `responses` and one into the ejection queue.
-    /// Returns how many replies left the network.
     #[inline]
-    pub(super) fn cycle(&mut self, now: Cycle, responses: &mut Ring<Reply>, out: &mut Outbox) -> u64 {
+    pub(super) fn cycle(&mut self, now: Cycle, responses: &mut Ring<Reply>, out: &mut Outbox) -> Received {
+        let mut received = Received::default();
         while let Some(&(_, count)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
             self.credits_coming.pop_front();
+            received.concerns_unit |= self.credits == 0;
             self.credits += u32::from(count);
         }
         if !responses.is_full()
             && let Some(reply) = self.ejection.pop()
         {
             responses.push(reply);
+            received.concerns_unit = true;
         }
         if self.ejection.is_full() {
-            return 0;
+            return received;
         }
-        let Some(&(_, reply)) = self.at_output.front().filter(|(at, _)| *at <= now) else { return 0 };
+        let Some(&(_, reply)) = self.at_output.front().filter(|(at, _)| *at <= now) else { return received };
         self.at_output.pop_front();
         self.ejection.push(reply);
         self.freed += 1;
@@ -109,7 +122,8 @@ impl Net {
             out.send(self.ports.reply_credit, now, Payload::Credit(credit));
             self.freed = 0;
         }
-        1
+        received.replies = 1;
+        received
     }
 
     /// The first cycle at or after `now` in which [`Net::cycle`] has something to do.
@@ -131,5 +145,17 @@ impl Net {
             self.at_output.len(),
             self.ejection.len()
         )
+    }
+}
+
+impl Sm {
+    /// Takes in what the networks brought.
+    #[inline]
+    pub(super) fn receive(&mut self, out: &mut Outbox) {
+        let received = self.net.cycle(self.now, &mut self.lsu.responses, out);
+        self.counters.sm.packets_received += received.replies;
+        if received.concerns_unit {
+            self.lsu.look_at(self.now);
+        }
     }
 }

@@ -91,13 +91,18 @@ pub(super) struct Operands {
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
     full: [u16; 8],
-    collectors: Box<[Collector]>,
+    collectors: Box<[Collector; 64]>,
+    count: u32,
     /// The collectors of one sub-core, shifted to the lowest bits.
     group_mask: u64,
     /// Something was issued or a collector became free since instructions last entered collectors.
     may_collect: bool,
     free: u64,
     complete: u64,
+    /// A collector is complete that has not looked for room behind it yet.
+    may_leave: bool,
+    /// Sub-cores whose register took something out since the schedulers last looked.
+    pub(super) woken: u8,
     /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
     reads: [Reads; 64],
     reading: u8,
@@ -129,11 +134,14 @@ impl Operands {
             issued_ranks: 0,
             ready: StageRegisters::new(),
             full: [0; 8],
-            collectors: vec![Collector::default(); collectors].into(),
+            collectors: Box::new([Collector::default(); 64]),
+            count: collectors as u32,
             group_mask: u64::MAX >> (64 - per_group),
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             complete: 0,
+            may_leave: false,
+            woken: 0,
             reads: [Reads::default(); 64],
             reading: 0,
             written: 0,
@@ -189,18 +197,30 @@ impl Operands {
         free
     }
 
-    /// Whether the next cycle has nothing to do here, results written to banks aside.
+    /// Whether a cycle would move an instruction: otherwise every collector is empty or waits for room behind it, and every
+    /// issued instruction for a collector, and they stay so until a unit takes an instruction or another one is issued.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
-        self.issued_ranks == 0 && self.ready.any == 0 && self.free.count_ones() as usize == self.collectors.len()
+    pub(super) fn is_active(&self) -> bool {
+        self.reading != 0 || self.may_collect || self.complete != 0 && (self.may_leave || self.ready.freed)
+    }
+
+    /// Looks at everything in the next cycle, whether it can move or not.
+    pub(super) fn wake(&mut self) {
+        self.may_leave = true;
+        self.may_collect = self.issued_ranks != 0;
+        self.ready.wake();
     }
 
     /// One core cycle of the register file.
     #[inline]
     pub(super) fn cycle(&mut self, flights: &Flights) {
+        if !self.is_active() {
+            self.written = 0;
+            return;
+        }
         for _ in 0..self.steps {
-            if self.complete != 0 {
-                self.dispatch(flights);
+            if self.complete != 0 && (self.may_leave || self.ready.freed) {
+                self.dispatch();
             }
             if self.reading != 0 {
                 self.read();
@@ -223,7 +243,7 @@ impl Operands {
     ///
     /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
     /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
-    fn dispatch(&mut self, flights: &Flights) {
+    fn dispatch(&mut self) {
         let mut can_leave = 0;
         let mut left = self.complete;
         while left != 0 {
@@ -232,23 +252,22 @@ impl Operands {
             let Collector { kind, group, .. } = self.collectors[collector];
             can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
         }
-        for port in 0..self.ports {
-            if can_leave == 0 {
-                break;
-            }
+        self.ready.freed = false;
+        let mut port = 0;
+        while can_leave != 0 && port < self.ports {
             let behind = can_leave & self.turn[port];
             let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
-            let Collector { flight: slot, kind, group, .. } = self.collectors[chosen];
-            let group = usize::from(group);
-            let own = self.group_mask << (group * self.per_group);
-            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << (group * self.per_group) };
-            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { group };
-            self.ready.put(kind, place, slot, flights.get(slot).order);
+            let Collector { flight, kind, group, .. } = self.collectors[chosen];
+            let first = usize::from(group) * self.per_group;
+            let own = self.group_mask << first;
+            self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << first };
+            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { usize::from(group) };
+            self.ready.put(kind, place, flight);
             self.complete &= !(1 << chosen);
             self.free |= 1 << chosen;
             self.may_collect |= self.issued_ranks != 0;
             can_leave &= !(1 << chosen);
-            if !self.has_room(kind, group) {
+            if can_leave & own != 0 && !self.has_room(kind, usize::from(group)) {
                 let mut others = can_leave & own;
                 while others != 0 {
                     let other = others.trailing_zeros() as usize;
@@ -256,7 +275,9 @@ impl Operands {
                     can_leave &= !(u64::from(self.collectors[other].kind == kind) << other);
                 }
             }
+            port += 1;
         }
+        self.may_leave = can_leave != 0;
     }
 
     /// Every bank that is not written reads an operand of the first that wants it.
@@ -270,6 +291,7 @@ impl Operands {
             let left = once & !granted | twice & granted;
             if left == 0 {
                 self.complete |= 1 << collector;
+                self.may_leave = true;
                 continue;
             }
             self.conflicts += u64::from(left.count_ones());
@@ -316,10 +338,12 @@ impl Operands {
     fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
         let flight = flights.get(slot);
         self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
+        self.woken |= 1 << flight.group;
         self.free &= !(1 << chosen);
         self.collectors[chosen] = Collector { flight: slot, kind: flight.kind, group: flight.group };
         if flight.sources == 0 {
             self.complete |= 1 << chosen;
+            self.may_leave = true;
             return;
         }
         let mut banks = [0; 4];
@@ -336,7 +360,7 @@ impl Operands {
 
     /// How many instructions wait in each register before the collectors, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.collectors.len());
+        let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
         for kind in ALL_KINDS {
             let (before, after) = (u32::from(self.issued[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
             if before + after > 0 {

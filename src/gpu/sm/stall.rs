@@ -1,10 +1,13 @@
 //! Why a scheduler issued nothing: one reason per scheduler and cycle, from a closed list with a priority.
 //!
-//! The reasons of a run sum to schedulers x cycles. A reason follows from the masks of the warps alone, so it holds for a
-//! whole span in which nothing happens.
+//! The reasons of a run sum to schedulers x cycles. A reason follows from the masks of the warps alone, so it holds until
+//! one of them changes: what a scheduler does is counted when that ends, not every cycle, and so are resident warps.
+//!
+//! Invariant: in every cycle from `doing[s].1` up to the present, scheduler s did `doing[s].0`, and none of it is counted.
 
 use super::Sm;
 use super::units::UnitKind;
+use crate::base::Cycle;
 
 /// What a scheduler did in a cycle. Of several reasons that hold for its warps, the first of this list counts: the nearer a
 /// warp was to issuing, the earlier its reason stands.
@@ -52,6 +55,11 @@ impl StallReason {
         Self::Draining,
         Self::NoWarps,
     ];
+
+    /// Whether a warp could issue but for a register before the collectors.
+    pub(super) fn waits_for_collectors(self) -> bool {
+        matches!(self, Self::MemoryPipelineFull | Self::PipelineFull)
+    }
 }
 
 /// Scheduler cycles by reason, indexed by `StallReason as usize`.
@@ -90,16 +98,27 @@ impl Sm {
         }
     }
 
-    /// Counts a span of `cycles` in which nothing happens.
-    pub(super) fn count_span(&mut self, cycles: u64) {
+    /// A scheduler does something else from the present cycle on.
+    #[inline]
+    pub(super) fn begin_span(&mut self, scheduler: usize, reason: StallReason) {
+        let (before, since) = self.doing[scheduler];
+        self.counters.stalls[before as usize] += self.now.0 - since.0;
+        self.doing[scheduler] = (reason, self.now);
+    }
+
+    /// Counts the resident warps of every cycle before `until` that they were not counted for yet.
+    pub(super) fn count_residency(&mut self, until: Cycle) {
+        self.counters.sm.resident_warp_cycles += u64::from(self.warps.live.count_ones()) * (until.0 - self.live_since.0);
+        self.live_since = until;
+    }
+
+    /// Counts all spans up to the present.
+    pub(super) fn close_spans(&mut self) {
         for scheduler in 0..self.spec.schedulers as usize {
-            let reason = self.stall_reason(scheduler);
-            self.counters.stalls[reason as usize] += cycles;
+            self.begin_span(scheduler, self.doing[scheduler].0);
         }
-        self.counters.sm.cycles += cycles;
-        self.counters.sm.resident_warp_cycles += cycles * u64::from(self.warps.live.count_ones());
-        if self.ctas.resident() > 0 {
-            self.counters.sm.active_cycles += cycles;
-        }
+        self.count_residency(self.now);
+        self.counters.sm.cycles = self.now.0;
+        self.counters.sm.active_cycles = self.active_cycle();
     }
 }

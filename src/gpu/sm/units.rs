@@ -2,7 +2,7 @@
 //!
 //! Input: instructions whose operands are collected, one register per unit (sub-cores) or per place of the kind (shared).
 //! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
-//! its result is written back `latency + 2` cycles later, and its cycle on a result bus is reserved when it enters.
+//! its result is written back `latency` + [`BEHIND_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
 
 use crate::base::Cycle;
 use crate::config::machine::{CoreStyle, Sm as Spec};
@@ -50,6 +50,9 @@ pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
     UnitKind::Uniform,
     UnitKind::Mem,
 ];
+
+/// Cycles from the end of a unit's pipeline to the writing of the result.
+pub(super) const BEHIND_UNIT: u64 = 2;
 
 /// Places that a kind's registers between stages can have: one per sub-core, or one per unit where they are shared.
 pub(super) const MAX_PLACES: usize = 16;
@@ -172,25 +175,37 @@ impl Flights {
         &self.slots[usize::from(slot)]
     }
 
+    /// Frees the place of an instruction that leaves.
     #[inline]
-    pub(super) fn remove(&mut self, slot: u8) -> Flight {
+    pub(super) fn free(&mut self, slot: u8) {
         self.free[usize::from(slot >> 6)] |= 1 << (slot & 63);
-        self.slots[usize::from(slot)]
     }
 }
 
-/// The registers before the units: a few places per kind, each with the order in which its instruction was issued.
+/// The registers before the units: a few places per kind.
 #[derive(Clone, Debug)]
 pub(super) struct StageRegisters {
-    slots: [[(u8, u32); MAX_PLACES]; KINDS],
+    slots: [[u8; MAX_PLACES]; KINDS],
     taken: [u16; KINDS],
     /// Kinds with an instruction in a register.
     pub(super) any: u16,
+    /// A place was freed since the collectors last looked for room.
+    pub(super) freed: bool,
+    /// An instruction came since the fixed-latency units last looked.
+    fresh: bool,
 }
+
+/// All kinds but the load/store unit.
+const FIXED_LATENCY: u16 = !(1 << UnitKind::Mem as u8);
 
 impl StageRegisters {
     pub(super) fn new() -> Self {
-        Self { slots: [[(0, 0); MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0 }
+        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: false, fresh: false }
+    }
+
+    /// Lets the units look at every register in the next cycle.
+    pub(super) fn wake(&mut self) {
+        self.fresh = true;
     }
 
     #[inline]
@@ -200,36 +215,38 @@ impl StageRegisters {
 
     #[inline]
     pub(super) fn slot(&self, kind: UnitKind, place: usize) -> u8 {
-        self.slots[kind as usize][place].0
+        self.slots[kind as usize][place & (MAX_PLACES - 1)]
     }
 
     #[inline]
-    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8, order: u32) {
+    pub(super) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
         debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "place {place} of {kind:?} is taken");
-        self.slots[kind as usize][place] = (flight, order);
+        self.slots[kind as usize][place & (MAX_PLACES - 1)] = flight;
         self.taken[kind as usize] |= 1 << place;
         self.any |= 1 << kind as u8;
+        self.fresh |= kind != UnitKind::Mem;
     }
 
     #[inline]
     pub(super) fn take(&mut self, kind: UnitKind, place: usize) -> u8 {
         let taken = &mut self.taken[kind as usize];
         *taken &= !(1 << place);
+        self.freed = true;
         if *taken == 0 {
             self.any &= !(1 << kind as u8);
         }
-        self.slots[kind as usize][place].0
+        self.slots[kind as usize][place & (MAX_PLACES - 1)]
     }
 
     /// The place whose instruction was issued first.
     #[inline]
-    pub(super) fn oldest(&self, kind: UnitKind) -> Option<usize> {
+    pub(super) fn oldest(&self, kind: UnitKind, flights: &Flights) -> Option<usize> {
         let mut left = self.taken[kind as usize];
         let mut best = None;
         while left != 0 {
             let place = left.trailing_zeros() as usize;
             left &= left - 1;
-            let order = self.slots[kind as usize][place].1;
+            let order = flights.get(self.slot(kind, place)).order;
             if best.is_none_or(|(oldest, _)| (order.wrapping_sub(oldest) as i32) < 0) {
                 best = Some((order, place));
             }
@@ -244,10 +261,12 @@ pub(super) struct Units {
     shared: bool,
     places: [usize; KINDS],
     free_at: Box<[[Cycle; MAX_PLACES]; KINDS]>,
-    /// Results reserved per cycle of completion, as a ring; nobody reserves beyond its length.
+    /// Results reserved per cycle of completion, as a ring; nobody reserves beyond its length, and a cycle's place is freed
+    /// when its results are written back.
     buses: Box<[u8]>,
-    buses_until: Cycle,
     result_buses: u8,
+    /// The first cycle in which an instruction that waits could enter, if no other comes.
+    wake: Cycle,
     /// Kinds whose classes may complete in one cycle from one unit, and the completions of each such unit.
     mixed: u16,
     completions: Vec<[u64; 16]>,
@@ -273,8 +292,8 @@ impl Units {
             places: places(spec),
             free_at: Box::new([[Cycle(0); MAX_PLACES]; KINDS]),
             buses: vec![0; (longest + 2).next_power_of_two()].into(),
-            buses_until: Cycle(0),
             result_buses: spec.result_buses.min(255) as u8,
+            wake: Cycle::NEVER,
             mixed,
             completions: vec![[0; 16]; units],
         }
@@ -285,29 +304,53 @@ impl Units {
         size_of_val(&*self.free_at) + size_of_val(&*self.buses) + size_of_val(&*self.completions)
     }
 
+    /// The first cycle at or after `now` in which a unit may take an instruction.
+    #[inline]
+    pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
+        match ready.any & FIXED_LATENCY {
+            0 => Cycle::NEVER,
+            _ if ready.fresh => now,
+            _ => self.wake.max(now),
+        }
+    }
+
     /// Lets units take instructions from their registers.
+    #[inline]
     pub(super) fn execute(&mut self, now: Cycle, ready: &mut StageRegisters, flights: &mut Flights, wheel: &mut Wheel) {
-        self.forget_past(now);
-        let mut kinds = ready.any & !(1 << UnitKind::Mem as u8);
+        if self.next_event(now, ready) <= now {
+            self.serve(now, ready, flights, wheel);
+        }
+    }
+
+    fn serve(&mut self, now: Cycle, ready: &mut StageRegisters, flights: &mut Flights, wheel: &mut Wheel) {
+        ready.fresh = false;
+        self.wake = Cycle::NEVER;
+        let mut kinds = ready.any & FIXED_LATENCY;
         while kinds != 0 {
             let kind = ALL_KINDS[kinds.trailing_zeros() as usize];
             kinds &= kinds - 1;
             if self.shared {
                 for unit in 0..self.places[kind as usize] {
-                    let Some(place) = ready.oldest(kind) else { break };
+                    let Some(place) = ready.oldest(kind, flights) else { break };
                     self.try_enter(now, kind, unit, place, ready, flights, wheel);
+                }
+                if ready.taken(kind) != 0 {
+                    self.wake = now.after(1);
                 }
             } else {
                 let mut places = ready.taken(kind);
                 while places != 0 {
                     let place = places.trailing_zeros() as usize;
                     places &= places - 1;
-                    self.try_enter(now, kind, place, place, ready, flights, wheel);
+                    if !self.try_enter(now, kind, place, place, ready, flights, wheel) {
+                        self.wake = self.wake.min(self.free_at[kind as usize][place].max(now.after(1)));
+                    }
                 }
             }
         }
     }
 
+    /// Lets a unit take the instruction of a place; returns whether it could.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
     #[inline]
     fn try_enter(
@@ -319,45 +362,42 @@ impl Units {
         ready: &mut StageRegisters,
         flights: &mut Flights,
         wheel: &mut Wheel,
-    ) {
-        let flight = flights.get(ready.slot(kind, place));
-        if self.free_at[kind as usize][unit] > now {
-            return;
+    ) -> bool {
+        let free_at = &mut self.free_at[kind as usize][unit & (MAX_PLACES - 1)];
+        if *free_at > now {
+            return false;
         }
+        let slot = ready.slot(kind, place);
+        let flight = flights.get(slot);
         let done = now.0 + u64::from(flight.latency);
         let bus = done as usize & (self.buses.len() - 1);
         if self.buses[bus] >= self.result_buses {
-            return;
+            return false;
         }
         if self.mixed >> kind as u8 & 1 != 0 {
             let (word, bit) = (done as usize >> 6 & 15, 1u64 << (done & 63));
             let completions = &mut self.completions[kind as usize * MAX_PLACES + unit];
             if completions[word] & bit != 0 {
-                return;
+                return false;
             }
             completions[word] |= bit;
         }
         self.buses[bus] += 1;
-        self.free_at[kind as usize][unit] = now.after(u64::from(flight.initiation));
-        let slot = ready.take(kind, place);
-        let flight = flights.remove(slot);
-        wheel.add(now, u64::from(flight.latency) + 2, Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst });
+        *free_at = now.after(u64::from(flight.initiation));
+        wheel.add(now, u64::from(flight.latency) + BEHIND_UNIT, Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst });
+        ready.take(kind, place);
+        flights.free(slot);
+        true
     }
 
-    /// Clears reservations of cycles that passed, so that the ring can be used again.
+    /// Frees the reservations of cycle `done`: its results are being written back, [`BEHIND_UNIT`] cycles later.
     #[inline]
-    fn forget_past(&mut self, now: Cycle) {
-        let span = (now.0 - self.buses_until.0).min(self.buses.len() as u64);
-        for past in now.0 - span..now.0 {
-            self.buses[past as usize & (self.buses.len() - 1)] = 0;
-        }
+    pub(super) fn written_back(&mut self, done: u64) {
+        self.buses[done as usize & (self.buses.len() - 1)] = 0;
         if self.mixed != 0 {
-            for past in now.0 - (now.0 - self.buses_until.0).min(1024)..now.0 {
-                for unit in &mut self.completions {
-                    unit[past as usize >> 6 & 15] &= !(1 << (past & 63));
-                }
+            for unit in &mut self.completions {
+                unit[done as usize >> 6 & 15] &= !(1 << (done & 63));
             }
         }
-        self.buses_until = now;
     }
 }

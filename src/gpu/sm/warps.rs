@@ -1,7 +1,8 @@
 //! The state of the warps: arrays indexed by warp slot, and one word per condition with a bit for each slot.
 //!
 //! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the
-//! schedulers choose. Invariant: the masks of a slot change only at such events, never by the passing of time.
+//! schedulers choose. Invariants: the masks of a slot change only at such events, never by the passing of time; every event
+//! that may change what a scheduler does marks the slot as touched.
 
 use crate::base::Cycle;
 use crate::frontend::{Cursor, DynInst, WarpStream};
@@ -85,6 +86,8 @@ pub(super) struct Warps {
     pub(super) releasable: u64,
     /// May issue under the current limit of warps.
     pub(super) allowed: u64,
+    /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
+    pub(super) touched: u64,
     /// The front instruction goes to a unit of the kind.
     pub(super) of_kind: [u64; KINDS],
 }
@@ -114,6 +117,7 @@ impl Warps {
             finished: 0,
             releasable: 0,
             allowed: u64::MAX,
+            touched: 0,
             of_kind: [0; KINDS],
         }
     }
@@ -133,6 +137,7 @@ impl Warps {
         self.age[warp] = age;
         self.last_issue[warp] = now;
         self.live |= 1 << warp;
+        self.touched |= 1 << warp;
         if self.undecoded[warp] > 0 {
             self.fetchable |= 1 << warp;
         } else {
@@ -145,6 +150,7 @@ impl Warps {
     pub(super) fn remove(&mut self, warp: usize) {
         let clear = !(1 << warp);
         self.live &= clear;
+        self.touched |= !clear;
         self.finished &= clear;
         self.releasable &= clear;
         self.streams[warp] = WarpStream::default();
@@ -169,6 +175,7 @@ impl Warps {
         self.undecoded[warp] -= count;
         self.in_pipe[warp] += count as u16;
         self.valid |= 1 << warp;
+        self.touched |= 1 << warp;
         count
     }
 
@@ -183,6 +190,7 @@ impl Warps {
     pub(super) fn take_front(&mut self, warp: usize) -> DynInst {
         let inst = self.buffer[warp].pop();
         let bit = 1u64 << warp;
+        self.touched |= bit;
         self.of_kind[self.kind[warp] as usize] &= !bit;
         if self.buffer[warp].len == 0 {
             self.valid &= !bit;
@@ -213,8 +221,31 @@ impl Warps {
     #[inline]
     pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
         let bit = 1u64 << warp;
-        self.hazard = self.hazard & !bit | u64::from(hazard) << warp;
-        self.hazard_memory = self.hazard_memory & !bit | u64::from(hazard && memory) << warp;
+        let (all, by_memory) =
+            (self.hazard & !bit | u64::from(hazard) << warp, self.hazard_memory & !bit | u64::from(hazard && memory) << warp);
+        self.touched |= (self.hazard ^ all) | (self.hazard_memory ^ by_memory);
+        (self.hazard, self.hazard_memory) = (all, by_memory);
+    }
+
+    /// The barrier of `warps` opens.
+    #[inline]
+    pub(super) fn leave_barrier(&mut self, warps: u64) {
+        self.touched |= self.at_barrier & warps;
+        self.at_barrier &= !warps;
+    }
+
+    /// The fences of `warps` are over.
+    #[inline]
+    pub(super) fn leave_fence(&mut self, warps: u64) {
+        self.touched |= self.at_fence & warps;
+        self.at_fence &= !warps;
+    }
+
+    /// All lanes of a warp's atomics came back.
+    #[inline]
+    pub(super) fn leave_atomic(&mut self, warp: usize) {
+        self.touched |= 1 << warp;
+        self.at_atomic &= !(1 << warp);
     }
 
     /// Warps that wait for something other than a register or a unit.
@@ -227,6 +258,12 @@ impl Warps {
     #[inline]
     pub(super) fn stream(&self, warp: usize) -> &WarpStream {
         &self.streams[warp]
+    }
+
+    /// Whether nothing of a warp is in flight but what the scoreboard knows: all that is between decode and the end of its
+    /// pipeline waits in its buffer.
+    pub(super) fn is_quiet(&self, warp: usize) -> bool {
+        self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
     /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence or an atomic. One that

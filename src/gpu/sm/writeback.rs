@@ -7,6 +7,7 @@ use crate::base::Cycle;
 use crate::frontend::NO_REGISTER;
 
 use super::Sm;
+use super::units::BEHIND_UNIT;
 
 const NONE: u16 = u16::MAX;
 
@@ -73,6 +74,12 @@ impl Wheel {
         self.waiting += 1;
     }
 
+    /// Whether something completes in this cycle.
+    #[inline]
+    fn is_due(&self, now: Cycle) -> bool {
+        self.heads[now.0 as usize & (self.heads.len() - 1)] != NONE
+    }
+
     /// Takes one completion of this cycle.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle) -> Option<Completion> {
@@ -120,6 +127,10 @@ impl Sm {
     /// Ends the instructions that left their units.
     #[inline]
     pub(super) fn writeback(&mut self) {
+        if !self.wheel.is_due(self.now) {
+            return;
+        }
+        self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
         while let Some(done) = self.wheel.take(self.now) {
             let warp = usize::from(done.warp);
             if done.dst != NO_REGISTER {

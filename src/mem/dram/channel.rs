@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::Dram;
-use crate::stats::counters;
+use crate::stats::{Latencies, counters};
 
-use super::Latencies;
 use super::bank::Banks;
 use super::scheduler::Scheduler;
 use super::timing::Timing;
@@ -115,6 +114,11 @@ impl Channel {
             counters: DramCounters::default(),
             read_latency: Latencies::default(),
         }
+    }
+
+    /// Requests that the scheduler queue holds.
+    pub fn queue(&self) -> u32 {
+        self.queue
     }
 
     /// What was counted so far.

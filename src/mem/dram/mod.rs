@@ -6,14 +6,15 @@
 
 mod bank;
 mod channel;
+mod choice;
 pub mod control;
-mod latency;
-pub mod mapping;
+mod driven;
 mod scheduler;
-pub mod standard;
 #[cfg(test)]
 mod tests;
 mod timing;
 
-pub use channel::{Channel, DramCounters, Request, RequestKind};
-pub use latency::Latencies;
+pub use crate::device::{mapping, standard};
+pub use channel::{Channel as GpgpuSimChannel, DramCounters, Request, RequestKind};
+pub use choice::Channel;
+pub use driven::DrivenChannel;

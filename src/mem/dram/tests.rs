@@ -6,6 +6,7 @@ use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::{Dram, DramScheduler, DramTiming};
 use crate::stats::Counters;
 
+use super::channel::Channel;
 use super::*;
 
 /// The HBM2 channel of SM7_QV100.
@@ -21,6 +22,7 @@ fn hbm2() -> Dram {
         scheduler: DramScheduler::FrFcfs,
         queue: 64,
         return_queue: 192,
+        control: None,
         timing: DramTiming {
             tCCD: 1,
             tCCDL: 2,

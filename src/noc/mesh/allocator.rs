@@ -3,222 +3,206 @@
 //! Each output grants one request, in turn; each input accepts one grant, in turn; both pointers move behind what was
 //! accepted. The switch is allocated first and changes nothing but pointers, so that both allocators see the state at the
 //! beginning of a round; what the VC allocator grants is handed over at once, as nobody else in the round looks at it.
+//! At the switch, an input has one request per output: of its channels the one whose turn it is, a speculative one last.
+//! An output therefore looks for the next input, and only an input that accepts asks which of its channels goes.
 
+use super::agenda::Agenda;
 use super::bits::{Bits, cyclic};
-use super::router::{Routers, State};
+use super::router::{Router, Shape, State};
 
-/// What the allocators of one router granted, and their working memory.
-#[derive(Clone, Debug)]
-pub(super) struct Round<const W: usize> {
+/// What the allocators granted in a round, in all routers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
     /// Whether an output virtual channel was granted.
     pub(super) took_vcs: bool,
-    /// Input channels that may send a flit through the switch.
-    pub(super) switch_grants: Vec<u16>,
-    /// Virtual channels of one output that were granted to a channel.
-    offers: Vec<(u16, u16)>,
-    /// The virtual channel with which an input asks for an output, [`SPECULATIVE`] added.
-    chosen: Box<[u8]>,
-    /// Outputs that an input asks for, and inputs that ask for an output.
-    by_input: Box<[Bits<W>]>,
-    by_output: Box<[Bits<W>]>,
-    granted: Box<[Bits<W>]>,
-    asked: Bits<W>,
-    asking: Bits<W>,
-    /// Requests that the switch refused in this round.
+    /// Input channels, counted over all routers, that may send a flit through the switch.
+    pub(super) granted: Vec<u32>,
+    /// Requests that a switch refused.
     pub(super) refused: u32,
+    /// Virtual channels of one output that were granted to a channel.
+    offers: [(u16, u16); 16],
 }
 
-const SPECULATIVE: u8 = 0x80;
-
-impl<const W: usize> Round<W> {
-    pub(super) fn new(ports: usize) -> Self {
-        Self {
-            took_vcs: false,
-            switch_grants: Vec::with_capacity(ports),
-            offers: Vec::with_capacity(16),
-            chosen: vec![0; ports * ports].into(),
-            by_input: vec![Bits::EMPTY; ports].into(),
-            by_output: vec![Bits::EMPTY; ports].into(),
-            granted: vec![Bits::EMPTY; ports].into(),
-            asked: Bits::EMPTY,
-            asking: Bits::EMPTY,
-            refused: 0,
+impl Round {
+    /// Allocates output virtual channels to the packets that wait for one, and hands them over.
+    #[inline]
+    pub(super) fn allocate_vcs<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        routers: &mut [Router<W, P, C>],
+        agenda: &mut Agenda,
+        shape: &Shape<W>,
+    ) {
+        self.took_vcs = false;
+        for word in 0..agenda.words() {
+            let mut left = agenda.wanted(word);
+            while left != 0 {
+                let at = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (router, out) = (&mut routers[at / P], at % P);
+                let port = router.port(out);
+                let (free, want) = (port.free, port.want);
+                if free == 0 {
+                    continue;
+                }
+                if let Some(channel) = want.single() {
+                    // Whoever is alone is granted every virtual channel that it may use.
+                    let offer = free & shape.allowed[router.vc_of(channel)];
+                    if offer != 0 {
+                        self.accept_vc(router, agenda, channel, out, offer);
+                    }
+                } else {
+                    self.share_vcs(router, agenda, shape, out);
+                }
+            }
         }
     }
 
-    /// Allocates output virtual channels to the packets that wait for one, and hands them over.
-    pub(super) fn allocate_vcs(&mut self, routers: &mut Routers<W>, router: usize) {
-        self.took_vcs = false;
-        for out in routers.all[router].wanted.iter() {
-            let port = &routers.output_ports[router * routers.ports + out];
-            let (free, want) = (port.free, port.want);
-            if free == 0 {
-                continue;
-            }
-            if let Some(channel) = want.single() {
-                // Whoever is alone is granted every virtual channel that it may use.
-                let offer = free & routers.allowed[usize::from(routers.vc_of[channel])];
-                if offer != 0 {
-                    self.accept_vc(routers, router, channel, out, offer);
-                }
-                continue;
-            }
-            self.offers.clear();
-            let mut left = free;
-            while left != 0 {
-                let vc = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let turn = routers.outputs[router * routers.channels + out * routers.vcs + vc].grant;
-                let Some(channel) = want.and(&routers.sources[vc]).next_from(usize::from(turn)) else { continue };
-                match self.offers.iter_mut().find(|offer| usize::from(offer.0) == channel) {
-                    Some(offer) => offer.1 |= 1 << vc,
-                    None => self.offers.push((channel as u16, 1 << vc)),
+    /// Allocates the free virtual channels of an output that several packets want.
+    fn share_vcs<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        router: &mut Router<W, P, C>,
+        agenda: &mut Agenda,
+        shape: &Shape<W>,
+        out: usize,
+    ) {
+        let port = router.port(out);
+        let (mut left, want, mut offers) = (port.free, port.want, 0);
+        while left != 0 {
+            let vc = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let turn = router.channel(router.first(out) | vc).output.grant;
+            let Some(channel) = want.and(&shape.sources[vc & 15]).next_from(usize::from(turn)) else { continue };
+            match self.offers[..offers].iter_mut().find(|offer| usize::from(offer.0) == channel) {
+                Some(offer) => offer.1 |= 1 << vc,
+                None => {
+                    self.offers[offers] = (channel as u16, 1 << vc);
+                    offers += 1;
                 }
             }
-            for i in 0..self.offers.len() {
-                let (channel, offer) = self.offers[i];
-                self.accept_vc(routers, router, usize::from(channel), out, offer);
-            }
+        }
+        for i in 0..offers {
+            let (channel, offer) = self.offers[i];
+            self.accept_vc(router, agenda, usize::from(channel), out, offer);
         }
     }
 
     #[inline]
-    fn accept_vc(&mut self, routers: &mut Routers<W>, router: usize, channel: usize, out: usize, offer: u16) {
-        let (base, first) = (router * routers.channels, out * routers.vcs);
-        let input = &mut routers.inputs[base + channel];
+    fn accept_vc<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        router: &mut Router<W, P, C>,
+        agenda: &mut Agenda,
+        channel: usize,
+        out: usize,
+        offer: u16,
+    ) {
+        let first = router.first(out);
+        let input = &mut router.channel_mut(channel).input;
         debug_assert!(input.state == State::Waiting && input.len > 0);
-        let from = usize::from(input.accept).wrapping_sub(first);
-        let vc = cyclic(offer, if from < routers.vcs { from } else { 0 });
-        input.accept = wrapped(first + vc + 1, routers.channels);
+        // A pointer that lies in another port is before or behind all of this one's: the lowest is the next.
+        let from = usize::from(input.accept).wrapping_sub(first).min(16);
+        let vc = cyclic(offer, from);
+        let to = first | vc;
+        input.accept = (to + 1) as u16;
         input.state = State::Active;
-        input.out_vc = vc as u8;
-        let output = &mut routers.outputs[base + first + vc];
-        output.grant = wrapped(channel + 1, routers.channels);
+        input.to = to as u16;
+        let output = &mut router.channel_mut(to).output;
+        output.grant = ((channel + 1) & (C - 1)) as u16;
         output.owner = channel as u16;
-        let state = &mut routers.all[router];
-        if output.credits > 0 {
-            state.ready.set(channel);
-        }
-        let port = &mut routers.output_ports[router * routers.ports + out];
+        let credited = output.credits > 0;
+        let port = router.port_mut(out);
         port.free &= !(1 << vc);
         port.want.clear(channel);
         if port.want.is_empty() {
-            state.wanted.clear(out);
+            agenda.wanted.clear(router.base as usize + out);
+        }
+        if credited {
+            router.set_ready(agenda, out, channel);
         }
         self.took_vcs = true;
     }
 
     /// Allocates the switch. With speculation, packets that wait for a virtual channel ask too, behind those of their input.
-    pub(super) fn allocate_switch(&mut self, routers: &mut Routers<W>, router: usize, speculative: bool) {
-        self.switch_grants.clear();
-        self.refused = 0;
-        let ready = routers.all[router].ready;
-        let speculates = speculative && !routers.all[router].wanted.is_empty();
-        if !speculates && self.grant_apart(routers, router, ready) {
+    /// Pointers move when a granted channel passes the switch; see [`Router::served`].
+    #[inline]
+    pub(super) fn allocate_switch<const W: usize, const P: usize, const C: usize>(
+        &mut self,
+        routers: &mut [Router<W, P, C>],
+        agenda: &Agenda,
+        shape: &Shape<W>,
+        speculative: bool,
+    ) {
+        self.granted.clear();
+        let mut requests = 0;
+        for word in 0..agenda.words() {
+            let mut left = agenda.asked(word) | if speculative { agenda.wanted(word) } else { 0 };
+            while left != 0 {
+                let at = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let (router, out) = (&mut routers[at / P], at % P);
+                let port = router.port(out);
+                let mut asking = port.ready;
+                if speculative {
+                    asking = asking.or(&Self::hopeful(router, shape, out));
+                }
+                let channel = match asking.single() {
+                    Some(channel) => {
+                        requests += 1;
+                        channel
+                    }
+                    None => {
+                        let Some(first) = asking.next_from(usize::from(port.grant)) else { continue };
+                        requests += asking.count();
+                        let input = router.port_of(first);
+                        let certain = router.of_port(&port.ready, input);
+                        let mine = if certain != 0 { certain } else { router.of_port(&asking, input) };
+                        router.first(input) | cyclic(mine, usize::from(router.port(input).turn))
+                    }
+                };
+                self.grant_switch(router, channel, out);
+            }
+        }
+        self.refused = requests - self.granted.len() as u32;
+    }
+
+    /// An output grants a channel the switch; its input accepts, or stays with another output.
+    #[inline]
+    fn grant_switch<const W: usize, const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, channel: usize, out: usize) {
+        let (input, vc) = (router.port_of(channel), router.vc_of(channel));
+        let all = router.first(router.base as usize);
+        let port = router.port_mut(input);
+        let rival = port.won;
+        if rival == 0 {
+            port.won = vc as u8 + 1;
+            self.granted.push((all + channel) as u32);
             return;
         }
-        let mut requests = 0;
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            self.ask(routers, router, channel, out, 0);
-            requests += 1;
+        let from = usize::from(port.accept);
+        let rival = router.first(input) | usize::from(rival - 1);
+        let distance = |out: usize| out.wrapping_sub(from) & (P - 1);
+        if distance(out) < distance(router.port_of(usize::from(router.channel(rival).input.to))) {
+            router.port_mut(input).won = vc as u8 + 1;
+            // The rival is of this router, so it is among the last.
+            if let Some(grant) = self.granted.iter_mut().rev().find(|grant| **grant == (all + rival) as u32) {
+                *grant = (all + channel) as u32;
+            }
         }
-        if speculates {
-            requests += self.speculate(routers, router);
-        }
-        self.match_requests(routers, router);
-        self.refused = requests - self.switch_grants.len() as u32;
     }
 
-    /// Grants all requests if no two of them share an input or an output, as is usual below saturation.
+    /// Channels that may get a virtual channel of `out` with a credit in this round.
     #[inline]
-    fn grant_apart(&mut self, routers: &mut Routers<W>, router: usize, ready: Bits<W>) -> bool {
-        let (mut inputs, mut outputs) = (Bits::<W>::EMPTY, Bits::<W>::EMPTY);
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            let input = usize::from(routers.port_of[channel]);
-            if inputs.has(input) || outputs.has(out) {
-                return false;
-            }
-            inputs.set(input);
-            outputs.set(out);
+    fn hopeful<const W: usize, const P: usize, const C: usize>(router: &Router<W, P, C>, shape: &Shape<W>, out: usize) -> Bits<W> {
+        let port = router.port(out);
+        let mut from = Bits::EMPTY;
+        if port.want.is_empty() {
+            return from;
         }
-        for channel in ready.iter() {
-            let out = usize::from(routers.inputs[router * routers.channels + channel].out);
-            self.grant_switch(routers, router, usize::from(routers.port_of[channel]), out, routers.vc_of[channel]);
+        let mut open = port.free & port.credited;
+        while open != 0 {
+            let vc = open.trailing_zeros() as usize & 15;
+            // All virtual channels of a class have the same sources.
+            open &= !shape.allowed[vc];
+            from = from.or(&shape.sources[vc]);
         }
-        true
+        port.want.and(&from)
     }
-
-    /// Requests of packets that may get a virtual channel with a credit in this round.
-    fn speculate(&mut self, routers: &Routers<W>, router: usize) -> u32 {
-        let mut requests = 0;
-        for out in routers.all[router].wanted.iter() {
-            let port = &routers.output_ports[router * routers.ports + out];
-            for channel in port.want.iter() {
-                if port.free & port.credited & routers.allowed[usize::from(routers.vc_of[channel])] != 0 {
-                    self.ask(routers, router, channel, out, SPECULATIVE);
-                    requests += 1;
-                }
-            }
-        }
-        requests
-    }
-
-    /// Enters a request, unless one of the same input for the same output comes before it.
-    #[inline]
-    fn ask(&mut self, routers: &Routers<W>, router: usize, channel: usize, out: usize, speculative: u8) {
-        let (input, vc) = (usize::from(routers.port_of[channel]), routers.vc_of[channel]);
-        let chosen = &mut self.chosen[input * routers.ports + out];
-        if !self.by_input[input].has(out) {
-            self.by_input[input].set(out);
-            self.by_output[out].set(input);
-            self.asking.set(input);
-            self.asked.set(out);
-        } else {
-            let turn = usize::from(routers.input_ports[router * routers.ports + input].turn);
-            let distance = |vc: u8| (usize::from(vc) + routers.vcs - turn) % routers.vcs;
-            let before = (speculative, distance(vc)) < (*chosen & SPECULATIVE, distance(*chosen & !SPECULATIVE));
-            if !before {
-                return;
-            }
-        }
-        *chosen = vc | speculative;
-    }
-
-    fn match_requests(&mut self, routers: &mut Routers<W>, router: usize) {
-        for out in self.asked.iter() {
-            let requests = std::mem::replace(&mut self.by_output[out], Bits::EMPTY);
-            let turn = routers.output_ports[router * routers.ports + out].grant;
-            if let Some(input) = requests.next_from(usize::from(turn)) {
-                self.granted[input].set(out);
-            }
-        }
-        for input in self.asking.iter() {
-            self.by_input[input] = Bits::EMPTY;
-            let grants = std::mem::replace(&mut self.granted[input], Bits::EMPTY);
-            let turn = routers.input_ports[router * routers.ports + input].accept;
-            if let Some(out) = grants.next_from(usize::from(turn)) {
-                let vc = self.chosen[input * routers.ports + out] & !SPECULATIVE;
-                self.grant_switch(routers, router, input, out, vc);
-            }
-        }
-        (self.asked, self.asking) = (Bits::EMPTY, Bits::EMPTY);
-    }
-
-    #[inline]
-    fn grant_switch(&mut self, routers: &mut Routers<W>, router: usize, input: usize, out: usize, vc: u8) {
-        let base = router * routers.ports;
-        let (vcs, ports) = (routers.vcs, routers.ports);
-        routers.output_ports[base + out].grant = wrapped(input + 1, ports);
-        let port = &mut routers.input_ports[base + input];
-        port.accept = wrapped(out + 1, ports);
-        port.turn = wrapped(usize::from(vc) + 1, vcs);
-        self.switch_grants.push((input * vcs + usize::from(vc)) as u16);
-    }
-}
-
-#[inline]
-fn wrapped(next: usize, size: usize) -> u16 {
-    if next == size { 0 } else { next as u16 }
 }

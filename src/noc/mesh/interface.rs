@@ -64,7 +64,8 @@ pub(super) struct Injectors {
 }
 
 impl Injectors {
-    pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane]) -> Self {
+    /// The queues of `lanes`; a port of a router has room for `room` virtual channels.
+    pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane], room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let mut lane_of: Vec<u32> = (0..lanes.len() as u32).collect();
         lane_of.sort_by_key(|lane| lanes[*lane as usize].terminal);
@@ -79,7 +80,7 @@ impl Injectors {
             let last = lane_of.partition_point(|lane| usize::from(lanes[*lane as usize].terminal) <= terminal);
             let (router, port) = spec.topology.seat(terminal);
             let credited = (u32::MAX >> (32 - vcs)) as u16;
-            let place = Place::router(router, port * vcs);
+            let place = Place::router(router, port * room);
             Injector { first: first as u32, lanes: (last - first) as u32, turn: 0, waiting: 0, busy: 0, credited, place }
         };
         Self {
@@ -121,13 +122,13 @@ impl Injectors {
     }
 
     /// Sends a flit from every terminal that can.
-    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) {
+    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, flits: &mut Wheel<(Place, Flit)>, sink: &mut S) {
         for word in 0..self.awake.len() {
             let mut left = self.awake[word];
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                if !self.send(word * 64 + bit as usize, now, packets, wheel, sink) {
+                if !self.send(word * 64 + bit as usize, now, packets, flits, sink) {
                     self.awake[word] &= !(1 << bit);
                 }
             }
@@ -136,10 +137,18 @@ impl Injectors {
 
     /// Sends a flit from a terminal. Says whether there may be another one in the next cycle.
     #[inline]
-    fn send<S: Sink>(&mut self, terminal: usize, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) -> bool {
+    fn send<S: Sink>(
+        &mut self,
+        terminal: usize,
+        now: Cycle,
+        packets: &mut Packets,
+        flits: &mut Wheel<(Place, Flit)>,
+        sink: &mut S,
+    ) -> bool {
         let injector = &mut self.all[terminal];
         for step in 0..injector.lanes {
-            let turn = (injector.turn + step) % injector.lanes;
+            let turn = injector.turn + step;
+            let turn = if turn < injector.lanes { turn } else { turn - injector.lanes };
             let at = (injector.first + turn) as usize;
             let source = &mut self.sources[at];
             let Some(&handle) = source.queue.front() else { continue };
@@ -165,7 +174,7 @@ impl Injectors {
             if *credits == 0 {
                 injector.credited &= !(1 << vc);
             }
-            wheel.flit(now.after(self.delay), injector.place.plus(vc), Flit::new(handle, head, tail));
+            flits.put(now.after(self.delay), (injector.place.plus(vc), Flit::new(handle, head, tail)));
             injector.turn = if turn + 1 == injector.lanes { 0 } else { turn + 1 };
             if tail {
                 source.queue.pop_front();
@@ -199,11 +208,12 @@ pub(super) struct Ejectors {
 }
 
 impl Ejectors {
-    pub(super) fn new(spec: &NetworkSpec) -> Self {
+    /// Empty buffers; a port of a router has room for `room` virtual channels.
+    pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let place = |terminal| {
             let (router, port) = spec.topology.seat(terminal);
-            Place::router(router, port * vcs)
+            Place::router(router, port * room)
         };
         Self {
             buffers: vec![VecDeque::new(); terminals * vcs].into(),
@@ -220,10 +230,18 @@ impl Ejectors {
 
     /// A flit arrives.
     #[inline]
-    pub(super) fn arrive<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) {
+    pub(super) fn arrive<S: Sink>(
+        &mut self,
+        place: Place,
+        flit: Flit,
+        now: Cycle,
+        packets: &mut Packets,
+        credits: &mut Wheel<Place>,
+        sink: &mut S,
+    ) {
         let (terminal, vc) = (place.node(), place.channel());
         // Without a queue the flit is taken at once; a terminal receives no more than one flit per cycle.
-        if self.filled[terminal] == 0 && self.take(place, flit, now, packets, wheel, sink) {
+        if self.filled[terminal] == 0 && self.take(place, flit, now, packets, credits, sink) {
             return;
         }
         self.buffers[terminal * self.vcs + vc].push_back(flit);
@@ -232,7 +250,15 @@ impl Ejectors {
     }
 
     #[inline]
-    fn take<S: Sink>(&mut self, place: Place, flit: Flit, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) -> bool {
+    fn take<S: Sink>(
+        &mut self,
+        place: Place,
+        flit: Flit,
+        now: Cycle,
+        packets: &mut Packets,
+        credits: &mut Wheel<Place>,
+        sink: &mut S,
+    ) -> bool {
         let (terminal, vc) = (place.node(), place.channel());
         if flit.is_tail() && !sink.accept(now, packets.get(flit.packet())) {
             return false;
@@ -249,7 +275,7 @@ impl Ejectors {
             packets.remove(flit.packet());
         }
         self.flits += 1;
-        wheel.credit(now.after(self.delay), self.places[terminal].plus(vc));
+        credits.put(now.after(self.delay), self.places[terminal].plus(vc));
         true
     }
 
@@ -265,26 +291,26 @@ impl Ejectors {
     }
 
     /// Takes a flit from the buffers of every terminal that can go on.
-    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) {
+    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) {
         for word in 0..self.awake.len() {
             let mut left = self.awake[word];
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                if !self.drain_one(word * 64 + bit as usize, now, packets, wheel, sink) {
+                if !self.drain_one(word * 64 + bit as usize, now, packets, credits, sink) {
                     self.awake[word] &= !(1 << bit);
                 }
             }
         }
     }
 
-    fn drain_one<S: Sink>(&mut self, terminal: usize, now: Cycle, packets: &mut Packets, wheel: &mut Wheel, sink: &mut S) -> bool {
+    fn drain_one<S: Sink>(&mut self, terminal: usize, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) -> bool {
         let mut left = self.filled[terminal];
         while left != 0 {
             let vc = cyclic(left, usize::from(self.turn[terminal]));
             left &= !(1 << vc);
             let Some(&flit) = self.buffers[terminal * self.vcs + vc].front() else { continue };
-            if self.take(Place::terminal(terminal, vc), flit, now, packets, wheel, sink) {
+            if self.take(Place::terminal(terminal, vc), flit, now, packets, credits, sink) {
                 let buffer = &mut self.buffers[terminal * self.vcs + vc];
                 buffer.pop_front();
                 if buffer.is_empty() {

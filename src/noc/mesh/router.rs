@@ -1,11 +1,14 @@
-//! The state of all routers: buffers and allocation of their virtual channels, and what the allocators know.
+//! The state of a router: buffers and allocation of its virtual channels, and what the allocators know.
 //!
 //! An input virtual channel goes through `Idle`, `Routing` (four stages only), `Waiting` for an output virtual channel, and
-//! `Active`. A channel of a router is counted over its ports: port * vcs + vc.
-//! Invariants: `wanted` holds the outputs whose `want` is not empty; `want` the channels that wait for it; `ready` the active
-//! channels that have a flit and a credit; an output's `free` the virtual channels that no packet holds, `credited` those
-//! with credits.
+//! `Active`. A channel of a router is counted over its ports, each of which has room for a power of two of them: its number
+//! is that of the port times that power, plus that of the virtual channel. Channels and ports that a network does not have
+//! ask for nothing; an arbiter that points at one goes on to the next, so pointers need not know how many there are.
+//! Invariants: an output's `want` holds the channels that wait for one of its virtual channels; `ready` the active channels
+//! towards it that have a flit and a credit; `free` the virtual channels that no packet holds, `credited` those with credits.
+//! The agenda's `wanted` holds the outputs whose `want` is not empty, and `asked` those whose `ready` is not empty.
 
+use super::agenda::Agenda;
 use super::bits::Bits;
 use super::spec::{NetworkSpec, Pipeline};
 use super::topology::End;
@@ -19,17 +22,19 @@ pub(super) enum State {
     Active,
 }
 
+/// What arrives by a virtual channel of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputVc {
     pub(super) state: State,
-    pub(super) out_vc: u8,
-    pub(super) out: u16,
+    /// The output channel that its packet holds; before it has one, the first channel of the output.
+    pub(super) to: u16,
     /// Where the VC allocator's accept arbiter begins, as a channel of the outputs.
     pub(super) accept: u16,
     head: u16,
     pub(super) len: u16,
 }
 
+/// What leaves by a virtual channel of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutputVc {
     pub(super) credits: u16,
@@ -39,191 +44,265 @@ pub(super) struct OutputVc {
     pub(super) grant: u16,
 }
 
+/// A virtual channel of a port, both ways.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InputPort {
-    /// The virtual channel whose turn it is at the switch.
-    pub(super) turn: u16,
-    /// The output at which the switch allocator's accept arbiter begins.
-    pub(super) accept: u16,
-    /// Where credits go.
-    pub(super) up: Place,
-    /// The first cycle in which the credit channel is free.
-    pub(super) credit_free: u64,
+pub(super) struct Channel {
+    pub(super) input: InputVc,
+    pub(super) output: OutputVc,
 }
 
+const _: () = assert!(size_of::<Channel>() == 16);
+
+/// A port, both ways.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OutputPort<const W: usize> {
-    /// The input at which the switch allocator's grant arbiter begins.
-    pub(super) grant: u16,
+pub(super) struct Port<const W: usize> {
+    /// Input channels that wait for a virtual channel of this output, and those that may send a flit to it.
+    pub(super) want: Bits<W>,
+    pub(super) ready: Bits<W>,
+    /// Its neighbour's first channel: where its flits go, and where the credits of its input go.
+    pub(super) peer: Place,
+    /// Virtual channels of the output, as bits.
     pub(super) free: u16,
     pub(super) credited: u16,
-    /// Where flits go.
-    pub(super) down: Place,
-    pub(super) want: Bits<W>,
-    /// The first cycle in which the channel is free.
-    pub(super) flit_free: u64,
+    /// The first channel of the input at which the switch allocator's grant arbiter begins.
+    pub(super) grant: u16,
+    /// The output at which the switch allocator's accept arbiter begins.
+    pub(super) accept: u16,
+    /// The virtual channel of the input whose turn it is at the switch.
+    pub(super) turn: u8,
+    /// The virtual channel of the input that has won the switch in this round, plus one.
+    pub(super) won: u8,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Router<const W: usize> {
-    pub(super) wanted: Bits<W>,
-    pub(super) ready: Bits<W>,
-    pub(super) routing: Bits<W>,
+const _: () = assert!(size_of::<Port<1>>() == 32);
+
+/// The first cycles in which a port's channels are free; only a switch that is faster than they are looks at them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    pub(super) flits: u64,
+    pub(super) credits: u64,
 }
 
-/// All routers of a network.
+/// What all routers of a network have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Routers<const W: usize> {
-    pub(super) ports: usize,
-    pub(super) vcs: usize,
-    /// Channels of a router: ports * vcs.
-    pub(super) channels: usize,
-    pub(super) pipeline: Pipeline,
-    pub(super) all: Box<[Router<W>]>,
-    pub(super) inputs: Box<[InputVc]>,
-    pub(super) outputs: Box<[OutputVc]>,
-    pub(super) input_ports: Box<[InputPort]>,
-    pub(super) output_ports: Box<[OutputPort<W>]>,
-    buffers: Box<[Flit]>,
+pub(super) struct Shape<const W: usize> {
+    pipeline: Pipeline,
+    /// Flits that a buffer holds, and the distance of buffers, a power of two.
     capacity: u16,
     stride: usize,
-    /// The port and the virtual channel of a channel.
-    pub(super) port_of: Box<[u16]>,
-    pub(super) vc_of: Box<[u8]>,
     /// Virtual channels that a packet in virtual channel v may go to.
-    pub(super) allowed: Box<[u16]>,
+    pub(super) allowed: [u16; 16],
     /// Channels from which a packet may go to virtual channel v.
-    pub(super) sources: Box<[Bits<W>]>,
+    pub(super) sources: [Bits<W>; 16],
 }
 
-impl<const W: usize> Routers<W> {
-    pub(super) fn new(spec: &NetworkSpec) -> Self {
-        let (ports, vcs, routers) = (spec.topology.ports(), usize::from(spec.vcs), spec.topology.routers());
-        let channels = ports * vcs;
-        assert!(channels <= 64 * W, "{channels} input virtual channels do not fit {W} words");
-        let all_vcs = (u32::MAX >> (32 - vcs)) as u16;
-        let mut allowed = vec![all_vcs; vcs];
+impl<const W: usize> Shape<W> {
+    /// The shape of routers with room for `room` virtual channels per port.
+    pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
+        let vcs = usize::from(spec.vcs);
+        // A virtual channel of no class is never used; it counts as a class of its own.
+        let mut allowed: [u16; 16] = std::array::from_fn(|vc| 1 << vc);
         for range in &spec.classes {
             for vc in range.first..range.first + range.count {
                 allowed[usize::from(vc)] = (((1u32 << range.count) - 1) << range.first) as u16;
             }
         }
-        let sources = (0..vcs).map(|vc| {
-            let mut from = Bits::EMPTY;
-            (0..channels).filter(|channel| allowed[channel % vcs] >> vc & 1 != 0).for_each(|channel| from.set(channel));
-            from
-        });
-        let place = |router, port| match spec.topology.beyond(router, port) {
-            End::Router(next, port) => Place::router(next, port * vcs),
-            End::Terminal(terminal) => Place::terminal(terminal, 0),
-            End::Nothing => Place::NOWHERE,
-        };
-        let seats = || (0..routers).flat_map(|router| (0..ports).map(move |port| (router, port)));
-        let input_vc = InputVc { state: State::Idle, out_vc: 0, out: 0, accept: 0, head: 0, len: 0 };
-        let output_vc = OutputVc { credits: spec.buffers, owner: 0, grant: 0 };
-        let input = |(router, port)| InputPort { turn: 0, accept: 0, up: place(router, port), credit_free: 0 };
-        let output = |(router, port)| {
-            let down = place(router, port);
-            OutputPort { grant: 0, free: all_vcs, credited: all_vcs, down, want: Bits::EMPTY, flit_free: 0 }
-        };
+        let mut sources = [Bits::EMPTY; 16];
+        for (port, from) in (0..spec.topology.ports()).flat_map(|port| (0..vcs).map(move |vc| (port, vc))) {
+            (0..vcs).filter(|to| allowed[from] >> to & 1 != 0).for_each(|to| sources[to].set(port * room + from));
+        }
         let stride = usize::from(spec.buffers).next_power_of_two();
+        Self { pipeline: spec.pipeline, capacity: spec.buffers, stride, allowed, sources }
+    }
+}
+
+/// A router with room for P ports and C channels, both powers of two, in sets of W words.
+#[derive(Clone, Debug)]
+pub(super) struct Router<const W: usize, const P: usize, const C: usize> {
+    /// The number of its first port, counted over all routers.
+    pub(super) base: u32,
+    channels: [Channel; C],
+    ports: [Port<W>; P],
+    pub(super) pace: Box<[Pace]>,
+    buffers: Box<[Flit]>,
+}
+
+impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
+    const ROOM: usize = {
+        assert!(P.is_power_of_two() && C.is_power_of_two() && C <= 64 * W && P < C && C / P <= 16);
+        C / P
+    };
+    const BITS: u32 = Self::ROOM.trailing_zeros();
+
+    pub(super) fn new(spec: &NetworkSpec, shape: &Shape<W>, router: usize) -> Self {
+        let input = InputVc { state: State::Idle, to: 0, accept: 0, head: 0, len: 0 };
+        let channel = Channel { input, output: OutputVc { credits: spec.buffers, owner: 0, grant: 0 } };
+        let all_vcs = (u32::MAX >> (32 - u32::from(spec.vcs))) as u16;
+        let port = |port| {
+            let beyond = if port < spec.topology.ports() { spec.topology.beyond(router, port) } else { End::Nothing };
+            let peer = match beyond {
+                End::Router(next, port) => Place::router(next, port << Self::BITS),
+                End::Terminal(terminal) => Place::terminal(terminal, 0),
+                End::Nothing => Place::NOWHERE,
+            };
+            Port { want: Bits::EMPTY, ready: Bits::EMPTY, peer, free: all_vcs, credited: all_vcs, grant: 0, accept: 0, turn: 0, won: 0 }
+        };
         Self {
-            ports,
-            vcs,
-            channels,
-            pipeline: spec.pipeline,
-            all: vec![Router { wanted: Bits::EMPTY, ready: Bits::EMPTY, routing: Bits::EMPTY }; routers].into(),
-            inputs: vec![input_vc; routers * channels].into(),
-            outputs: vec![output_vc; routers * channels].into(),
-            input_ports: seats().map(input).collect(),
-            output_ports: seats().map(output).collect(),
-            buffers: vec![Flit::new(0, false, false); routers * channels * stride].into(),
-            capacity: spec.buffers,
-            stride,
-            port_of: (0..channels).map(|channel| (channel / vcs) as u16).collect(),
-            vc_of: (0..channels).map(|channel| (channel % vcs) as u8).collect(),
-            sources: sources.collect(),
-            allowed: allowed.into(),
+            base: (router * P) as u32,
+            channels: [channel; C],
+            ports: std::array::from_fn(port),
+            pace: vec![Pace::default(); spec.topology.ports()].into(),
+            buffers: vec![Flit::new(0, false, false); (spec.topology.ports() << Self::BITS) * shape.stride].into(),
         }
     }
 
-    /// The oldest flit of a channel, counted over all routers; there is one.
+    /// The port of a channel.
     #[inline]
-    pub(super) fn front(&self, index: usize) -> Flit {
-        self.buffers[index * self.stride + usize::from(self.inputs[index].head)]
+    pub(super) fn port_of(&self, channel: usize) -> usize {
+        channel >> Self::BITS
+    }
+
+    /// The virtual channel that a channel is of its port.
+    #[inline]
+    pub(super) fn vc_of(&self, channel: usize) -> usize {
+        channel & (Self::ROOM - 1)
+    }
+
+    /// The first channel of a port.
+    #[inline]
+    pub(super) fn first(&self, port: usize) -> usize {
+        port << Self::BITS
+    }
+
+    /// Of `channels`, those of one port, as bits.
+    #[inline]
+    pub(super) fn of_port(&self, channels: &Bits<W>, port: usize) -> u16 {
+        channels.group(port << Self::BITS) & ((1u32 << Self::ROOM) - 1) as u16
     }
 
     #[inline]
-    pub(super) fn pop(&mut self, index: usize) -> Flit {
-        let flit = self.front(index);
-        let input = &mut self.inputs[index];
-        input.head = (input.head + 1) & (self.stride - 1) as u16;
+    pub(super) fn channel(&self, channel: usize) -> &Channel {
+        debug_assert!(channel < C);
+        &self.channels[channel & (C - 1)]
+    }
+
+    #[inline]
+    pub(super) fn channel_mut(&mut self, channel: usize) -> &mut Channel {
+        debug_assert!(channel < C);
+        &mut self.channels[channel & (C - 1)]
+    }
+
+    #[inline]
+    pub(super) fn port(&self, port: usize) -> &Port<W> {
+        debug_assert!(port < P);
+        &self.ports[port & (P - 1)]
+    }
+
+    #[inline]
+    pub(super) fn port_mut(&mut self, port: usize) -> &mut Port<W> {
+        debug_assert!(port < P);
+        &mut self.ports[port & (P - 1)]
+    }
+
+    /// The oldest flit of a channel; there is one.
+    #[inline]
+    pub(super) fn front(&self, shape: &Shape<W>, channel: usize) -> Flit {
+        self.buffers[channel * shape.stride + usize::from(self.channel(channel).input.head)]
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, shape: &Shape<W>, channel: usize) -> Flit {
+        let flit = self.front(shape, channel);
+        let input = &mut self.channel_mut(channel).input;
+        input.head = (input.head + 1) & (shape.stride - 1) as u16;
         input.len -= 1;
         flit
     }
 
     /// Puts a flit into its buffer. Says whether it is the head of a packet that begins its way through the router now.
     #[inline]
-    pub(super) fn push(&mut self, router: usize, channel: usize, flit: Flit) -> bool {
-        let index = router * self.channels + channel;
-        let input = &mut self.inputs[index];
-        assert!(input.len < self.capacity, "router {router}: channel {channel} has no room for a flit that had a credit");
-        let slot = usize::from(input.head + input.len) & (self.stride - 1);
-        self.buffers[index * self.stride + slot] = flit;
+    pub(super) fn push(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
+        let input = &mut self.channel_mut(channel).input;
+        assert!(input.len < shape.capacity, "channel {channel} of a router has no room for a flit that had a credit");
+        let place = usize::from(input.head + input.len) & (shape.stride - 1);
         input.len += 1;
-        match input.state {
-            State::Idle => return true,
-            State::Active if input.len == 1 => {
-                let output = router * self.channels + usize::from(input.out) * self.vcs + usize::from(input.out_vc);
-                if self.outputs[output].credits > 0 {
-                    self.all[router].ready.set(channel);
-                }
-            }
-            _ => (),
+        let (state, len, to) = (input.state, input.len, usize::from(input.to));
+        self.buffers[channel * shape.stride + place] = flit;
+        if state == State::Active && len == 1 && self.channel(to).output.credits > 0 {
+            self.set_ready(agenda, self.port_of(to), channel);
         }
-        false
+        state == State::Idle
+    }
+
+    #[inline]
+    pub(super) fn set_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
+        self.port_mut(out).ready.set(channel);
+        agenda.asked.set(self.base as usize + out);
+    }
+
+    #[inline]
+    pub(super) fn clear_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
+        let ready = &mut self.port_mut(out).ready;
+        ready.clear(channel);
+        if ready.is_empty() {
+            agenda.asked.clear(self.base as usize + out);
+        }
     }
 
     /// The packet at the front of a channel leaves by port `out`.
     #[inline]
-    pub(super) fn begin(&mut self, router: usize, channel: usize, out: usize) {
-        let input = &mut self.inputs[router * self.channels + channel];
-        input.out = out as u16;
-        if self.pipeline == Pipeline::Four {
-            input.state = State::Routing;
-            self.all[router].routing.set(channel);
+    pub(super) fn begin(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, out: usize) {
+        self.channel_mut(channel).input.to = self.first(out) as u16;
+        if shape.pipeline == Pipeline::Four {
+            self.channel_mut(channel).input.state = State::Routing;
+            agenda.routing.push(self.base << Self::BITS | channel as u32);
         } else {
-            self.wait(router, channel);
+            self.wait(agenda, channel);
         }
     }
 
     /// The packet at the front of a channel asks for an output virtual channel from the next allocation on.
     #[inline]
-    pub(super) fn wait(&mut self, router: usize, channel: usize) {
-        let input = &mut self.inputs[router * self.channels + channel];
+    pub(super) fn wait(&mut self, agenda: &mut Agenda, channel: usize) {
+        let input = &mut self.channel_mut(channel).input;
         input.state = State::Waiting;
-        let out = usize::from(input.out);
-        self.output_ports[router * self.ports + out].want.set(channel);
-        self.all[router].wanted.set(out);
+        let to = usize::from(input.to);
+        let out = self.port_of(to);
+        self.port_mut(out).want.set(channel);
+        agenda.wanted.set(self.base as usize + out);
+    }
+
+    /// Moves the switch allocator's pointers behind a channel that was granted output `out`.
+    #[inline]
+    pub(super) fn served(&mut self, channel: usize, out: usize) {
+        let (input, vc) = (self.port_of(channel), self.vc_of(channel));
+        let port = self.port_mut(input);
+        port.accept = ((out + 1) & (P - 1)) as u16;
+        port.turn = (vc + 1) as u8;
+        port.won = 0;
+        self.port_mut(out).grant = (self.first(input + 1) & (C - 1)) as u16;
     }
 
     /// A credit for an output channel. Says whether that lets anybody do something.
     #[inline]
-    pub(super) fn credit(&mut self, router: usize, channel: usize) -> bool {
-        let output = &mut self.outputs[router * self.channels + channel];
+    pub(super) fn credit(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize) -> bool {
+        let output = &mut self.channel_mut(channel).output;
         output.credits += 1;
-        debug_assert!(output.credits <= self.capacity, "router {router}: channel {channel} has more credits than places");
+        debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than places");
         if output.credits > 1 {
             return false;
         }
-        let (vc, owner) = (self.vc_of[channel], usize::from(output.owner));
-        let port = &mut self.output_ports[router * self.ports + usize::from(self.port_of[channel])];
+        let owner = usize::from(output.owner);
+        let (vc, out) = (self.vc_of(channel), self.port_of(channel));
+        let port = self.port_mut(out);
         port.credited |= 1 << vc;
         let held = port.free >> vc & 1 == 0;
-        if held && self.inputs[router * self.channels + owner].len > 0 {
-            self.all[router].ready.set(owner);
+        let wanted = !port.want.is_empty();
+        if held && self.channel(owner).input.len > 0 {
+            self.set_ready(agenda, out, owner);
             return true;
         }
-        !held && !port.want.is_empty()
+        // A credit that nobody waits for changes nothing, except for those that speculate on it.
+        !held && wanted
     }
 }

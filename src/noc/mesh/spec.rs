@@ -22,6 +22,23 @@ pub struct VcRange {
     pub count: u8,
 }
 
+/// Sizes of routers for which there is code of its own: ports, and virtual channels of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// 8 and 4.
+    Mesh4,
+    /// 8 and 8.
+    Mesh8,
+    /// 8 and 16.
+    Mesh16,
+    /// 64 and 4.
+    Crossbar64,
+    /// 128 and 4.
+    Crossbar128,
+    /// 128 and 16.
+    Largest,
+}
+
 /// A network of input-queued virtual-channel routers with credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkSpec {
@@ -67,9 +84,16 @@ impl NetworkSpec {
         Self { vcs: counts.iter().sum(), classes: counts.iter().map(|&count| range(count)).collect(), ..self }
     }
 
-    /// Input virtual channels of a router.
-    pub fn input_vcs(&self) -> usize {
-        self.topology.ports() * usize::from(self.vcs)
+    /// The size of its routers.
+    pub fn size(&self) -> Size {
+        match (self.topology.ports(), self.vcs) {
+            (0..=8, 0..=4) => Size::Mesh4,
+            (0..=8, 5..=8) => Size::Mesh8,
+            (0..=8, _) => Size::Mesh16,
+            (9..=64, 0..=4) => Size::Crossbar64,
+            (9..=128, 0..=4) => Size::Crossbar128,
+            _ => Size::Largest,
+        }
     }
 
     /// Says whether such a network can be built.
@@ -100,8 +124,8 @@ impl NetworkSpec {
         if self.topology.terminals() == 0 || self.topology.routers() > 1 << 14 {
             return Err(format!("{} is no network; it has 1 to {} routers", self.topology, 1 << 14));
         }
-        if self.input_vcs() > 1024 {
-            return Err(format!("a router has at most 1024 input virtual channels, not {}", self.input_vcs()));
+        if self.topology.ports() > 128 {
+            return Err(format!("a router has at most 128 ports, not {}", self.topology.ports()));
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 //! Packets become visible at an input, enter the source queue of their sender and traffic class, and leave over the output
 //! link in the cycle in which their tail is ejected, if the receiver has room; else they block the ejection buffer. A place
 //! at an input is free when the packet's tail has left the source queue. A packet becomes flits by its size in bytes and the
-//! width of its traffic class.
+//! width of its traffic class. Classes that share channels share a network of routers; classes that have wires of their own
+//! have networks of their own, and each of them a flit per channel and cycle.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,8 @@ use crate::stats::counters;
 use super::super::calendar::Calendar;
 use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
 use super::super::queues::Queues;
-use super::{Lane, Network, NetworkSpec, Packet, Sink};
+use super::spec::Size;
+use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
 /// A subnet of routers, and who sits where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct SubnetSpec {
     pub class_of_core: Vec<u8>,
     /// Bytes of a flit, by traffic class: the share of the channels' width that the class has.
     pub flit_bytes: Vec<u16>,
+    /// Whether each traffic class has its part of every channel, switch and terminal for itself.
+    pub apart: bool,
     /// Bytes of a packet without data.
     pub header_bytes: u16,
     /// Packets that an input's queue holds.
@@ -75,7 +79,7 @@ struct Desk {
     /// Places freed since the last credits, by input.
     freed: Box<[u16]>,
     batch: u16,
-    classes: usize,
+    lanes_per_input: usize,
     counters: MeshCounters,
 }
 
@@ -122,7 +126,7 @@ impl Sink for Delivery<'_> {
 
     fn departed(&mut self, now: Cycle, lane: usize) {
         let desk = &mut *self.desk;
-        let input = lane / desk.classes;
+        let input = lane / desk.lanes_per_input;
         desk.freed[input] += 1;
         if desk.freed[input] == desk.batch {
             desk.freed[input] = 0;
@@ -132,12 +136,13 @@ impl Sink for Delivery<'_> {
     }
 }
 
-/// One subnet of routers whose input virtual channels fit `W` words.
+/// One subnet of routers of one size, see [`Network`].
 #[derive(Clone, Debug)]
-pub struct MeshUnit<const W: usize> {
+pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
     now: Cycle,
-    net: Network<W>,
+    /// One for all traffic classes, or one for each.
+    nets: Vec<Network<W, P, C>>,
     /// Packets that are not visible yet.
     queues: Queues,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
@@ -147,21 +152,28 @@ pub struct MeshUnit<const W: usize> {
     desk: Desk,
 }
 
-impl<const W: usize> MeshUnit<W> {
+impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
         let (inputs, outputs, classes) = (spec.senders.len(), spec.receivers.len(), spec.network.classes.len());
         assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a network without room for a packet");
         assert!(spec.flit_bytes.len() == classes && !spec.flit_bytes.contains(&0), "every traffic class needs a width");
         assert!(spec.class_of_core.iter().all(|class| usize::from(*class) < classes), "a core without a traffic class");
-        // A sender has a source queue per class, so that none waits behind the other.
-        let lane = |terminal: &u16| {
-            let terminal = *terminal;
-            (0..classes).map(move |class| Lane { terminal, class: class as u8 })
+        let nets = if spec.apart {
+            let lanes: Vec<Lane> = spec.senders.iter().map(|terminal| Lane { terminal: *terminal, class: 0 }).collect();
+            let own = |range: &VcRange| Network::new(&spec.network.clone().with_vcs(range.count), &lanes);
+            spec.network.classes.iter().map(own).collect()
+        } else {
+            // A sender has a source queue per class, so that none waits behind the other.
+            let lane = |terminal: &u16| {
+                let terminal = *terminal;
+                (0..classes).map(move |class| Lane { terminal, class: class as u8 })
+            };
+            let lanes: Vec<Lane> = spec.senders.iter().flat_map(lane).collect();
+            vec![Network::new(&spec.network, &lanes)]
         };
-        let lanes: Vec<Lane> = spec.senders.iter().flat_map(lane).collect();
         Self {
             now: Cycle(0),
-            net: Network::new(&spec.network, &lanes),
+            nets,
             queues: Queues::new(inputs),
             calendar: Calendar::new(inputs + outputs),
             coming: vec![VecDeque::new(); outputs].into(),
@@ -173,7 +185,7 @@ impl<const W: usize> MeshUnit<W> {
                 credits: vec![ports.output_capacity; outputs].into(),
                 freed: vec![0; inputs].into(),
                 batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
-                classes,
+                lanes_per_input: if spec.apart { 1 } else { classes },
                 counters: MeshCounters::default(),
             },
             spec: spec.clone(),
@@ -225,16 +237,28 @@ impl<const W: usize> MeshUnit<W> {
             if self.calendar.arrive(self.now) {
                 self.see();
             }
-            self.net.step(self.now, &mut Delivery { desk: &mut self.desk, out });
+            // Classes that are apart meet at receivers only, which they serve in turn.
+            let count = self.nets.len();
+            for turn in 0..count {
+                let net = &mut self.nets[(self.now.0 as usize).wrapping_add(turn) % count];
+                net.step(self.now, &mut Delivery { desk: &mut self.desk, out });
+            }
             self.now.0 += 1;
         }
-        let (activity, counters) = (self.net.activity(), &mut self.desk.counters);
-        counters.flits = self.net.flits_ejected();
-        (counters.hops, counters.conflicts, counters.credit_stalls) = (activity.hops, activity.refused, activity.starved);
+        let counters = &mut self.desk.counters;
+        (counters.flits, counters.hops, counters.conflicts, counters.credit_stalls) = (0, 0, 0, 0);
+        for net in &self.nets {
+            let activity = net.activity();
+            counters.flits += net.flits_ejected();
+            counters.hops += activity.hops;
+            counters.conflicts += activity.refused;
+            counters.credit_stalls += activity.starved;
+        }
     }
 
     fn next_event(&self) -> Cycle {
-        self.net.next_event(self.now).min(self.calendar.next(self.now))
+        let next = self.nets.iter().map(|net| net.next_event(self.now)).min().unwrap_or(Cycle::NEVER);
+        next.min(self.calendar.next(self.now))
     }
 
     fn settle(&mut self, at: Cycle) {
@@ -266,9 +290,10 @@ impl<const W: usize> MeshUnit<W> {
             let receiver = self.desk.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
             let flits = self.spec.flits(self.desk.direction, &packet);
-            let lane = input * self.desk.classes + usize::from(self.spec.class_of_core[packet.port.index()]);
+            let class = usize::from(self.spec.class_of_core[packet.port.index()]);
+            let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.desk.lanes_per_input + class) };
             let tag = self.desk.keep(packet, at);
-            self.net.offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
+            self.nets[net].offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
         }
     }
 
@@ -283,40 +308,48 @@ impl<const W: usize> MeshUnit<W> {
             self.desk.credits[output] += u32::from(count);
             debug_assert!(self.desk.credits[output] <= self.desk.ports.output_capacity, "output {output} has more credits than places");
         }
-        self.net.wake(usize::from(self.spec.receivers[output]));
+        let terminal = usize::from(self.spec.receivers[output]);
+        self.nets.iter_mut().for_each(|net| net.wake(terminal));
     }
 
     fn waiting(&self) -> Vec<String> {
-        if self.net.in_flight() == 0 {
+        let under_way: usize = self.nets.iter().map(Network::in_flight).sum();
+        if under_way == 0 {
             return Vec::new();
         }
         let full: Vec<String> =
             (0..self.desk.credits.len()).filter(|output| self.desk.credits[*output] == 0).map(|o| o.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
-        vec![format!("{}: {} packets are under way at {}: {reason}", self.name(), self.net.in_flight(), self.now)]
+        vec![format!("{}: {under_way} packets are under way at {}: {reason}", self.name(), self.now)]
     }
 }
 
-/// One subnet of routers, a unit of the machine. The width of its routers' sets is chosen once, here.
+/// One subnet of routers, a unit of the machine. The size of its routers is chosen once, here.
 #[derive(Clone, Debug)]
 pub enum MeshNet {
-    /// At most 64 input virtual channels per router: meshes.
-    Narrow(Box<MeshUnit<1>>),
-    /// At most 192.
-    Middle(Box<MeshUnit<3>>),
-    /// At most 512.
-    Wide(Box<MeshUnit<8>>),
-    /// At most 1024.
-    Widest(Box<MeshUnit<16>>),
+    /// Of [`Size::Mesh4`].
+    Mesh4(Box<MeshUnit<1, 8, 32>>),
+    /// Of [`Size::Mesh8`].
+    Mesh8(Box<MeshUnit<1, 8, 64>>),
+    /// Of [`Size::Mesh16`].
+    Mesh16(Box<MeshUnit<2, 8, 128>>),
+    /// Of [`Size::Crossbar64`].
+    Crossbar64(Box<MeshUnit<4, 64, 256>>),
+    /// Of [`Size::Crossbar128`].
+    Crossbar128(Box<MeshUnit<8, 128, 512>>),
+    /// Of [`Size::Largest`].
+    Largest(Box<MeshUnit<32, 128, 2048>>),
 }
 
 macro_rules! each {
     ($net:expr, $unit:ident => $result:expr) => {
         match $net {
-            Self::Narrow($unit) => $result,
-            Self::Middle($unit) => $result,
-            Self::Wide($unit) => $result,
-            Self::Widest($unit) => $result,
+            Self::Mesh4($unit) => $result,
+            Self::Mesh8($unit) => $result,
+            Self::Mesh16($unit) => $result,
+            Self::Crossbar64($unit) => $result,
+            Self::Crossbar128($unit) => $result,
+            Self::Largest($unit) => $result,
         }
     };
 }
@@ -330,11 +363,13 @@ impl MeshNet {
         let terminals = spec.network.topology.terminals();
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
         assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
-        match spec.network.input_vcs() {
-            0..=64 => Self::Narrow(Box::new(MeshUnit::new(direction, spec, ports))),
-            65..=192 => Self::Middle(Box::new(MeshUnit::new(direction, spec, ports))),
-            193..=512 => Self::Wide(Box::new(MeshUnit::new(direction, spec, ports))),
-            _ => Self::Widest(Box::new(MeshUnit::new(direction, spec, ports))),
+        match spec.network.size() {
+            Size::Mesh4 => Self::Mesh4(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Mesh8 => Self::Mesh8(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Mesh16 => Self::Mesh16(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Crossbar64 => Self::Crossbar64(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Crossbar128 => Self::Crossbar128(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Largest => Self::Largest(Box::new(MeshUnit::new(direction, spec, ports))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
-use crate::config::machine::{Arbiter, Noc};
+use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
 use super::super::{Direction, OutputQueued, SubnetPorts};
@@ -25,6 +25,7 @@ fn spec() -> SubnetSpec {
         receivers: vec![2, 6, 6, 8],
         class_of_core: vec![0, 0, 0, 1, 1, 1],
         flit_bytes: vec![24, 8],
+        apart: false,
         header_bytes: 8,
         input_queue: 8,
     }
@@ -114,15 +115,16 @@ proptest! {
         skip in any::<bool>(),
         capacity in prop::sample::select(vec![1u32, 4, 100]),
         queued in any::<bool>(),
+        apart in any::<bool>(),
     ) {
         arrivals.sort_by_key(|(at, ..)| *at);
         let run = |spans: &[u64], skip: bool| {
             if queued {
-                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
+                let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
                 let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
                 simulate(&mut net, &arrivals, 2500, spans, skip)
             } else {
-                simulate(&mut MeshNet::new(Direction::Request, &spec(), ports(capacity)), &arrivals, 2500, spans, skip)
+                simulate(&mut MeshNet::new(Direction::Request, &SubnetSpec { apart, ..spec() }, ports(capacity)), &arrivals, 2500, spans, skip)
             }
         };
         let (events, counted) = run(&spans, skip);
@@ -160,6 +162,32 @@ fn a_packet_takes_the_time_of_its_way() {
 }
 
 #[test]
+fn classes_with_wires_of_their_own_do_not_wait_for_each_other() {
+    // Both classes send from the left end of a row to its right end, which they reach over the same channels.
+    let row = |apart| SubnetSpec {
+        network: NetworkSpec { buffers: 16, ..NetworkSpec::new(Topology::Mesh { columns: 3, rows: 1 }).partitioned(&[3, 1]) },
+        senders: vec![0; SENDERS],
+        receivers: vec![2; RECEIVERS],
+        apart,
+        ..spec()
+    };
+    let last = |apart, senders: &[usize]| {
+        let arrivals: Vec<(u64, usize, usize)> = (0..30).flat_map(|n| senders.iter().map(move |sender| (n, *sender, 0))).collect();
+        let (events, _) = simulate(&mut MeshNet::new(Direction::Request, &row(apart), ports(1000)), &arrivals, 2000, &[7], true);
+        let of_core = |core: usize| {
+            let mine = |(_, link, token): &&(u64, u16, u32)| *link >= DATA_OUT && senders[*token as usize % senders.len()] == core;
+            events.iter().filter(mine).map(|(at, ..)| *at).max().unwrap()
+        };
+        senders.iter().map(|sender| of_core(*sender)).collect::<Vec<_>>()
+    };
+    let (alone, other, both, shared) = (last(true, &[0]), last(true, &[5]), last(true, &[0, 5]), last(false, &[0, 5]));
+    assert_eq!(alone, last(false, &[0]));
+    // Which packets are writes follows from their numbers, and so differs between one sender and two.
+    assert!(both.iter().zip(&shared).all(|(apart, shared)| apart <= shared) && both != shared, "{both:?} apart, {shared:?} together");
+    assert!(both[0] <= alone[0] + 8 && both[1] <= other[0] + 40, "{both:?} beside each other, {alone:?} and {other:?} alone");
+}
+
+#[test]
 fn a_full_receiver_is_named() {
     let (mut net, mut out) = (MeshNet::new(Direction::Request, &spec(), ports(1)), outbox());
     for token in 0..3 {
@@ -173,7 +201,15 @@ fn a_full_receiver_is_named() {
 
 #[test]
 fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_output() {
-    let noc = Noc { input_queue: 8, output_queue: 8, link_latency: 1, arbiter: Arbiter::Islip, mesh: None };
+    let noc = Noc {
+        input_queue: 8,
+        output_queue: 8,
+        link_latency: 1,
+        arbiter: Arbiter::Islip,
+        crossbar: Crossbar::Fifo,
+        vc: VcCrossbar::NONE,
+        mesh: None,
+    };
     let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
     let arrivals = [(3, 4, 0), (3, 1, 0), (3, 1, 0), (3, 1, 2), (4, 0, 0)];
     let (events, _) = simulate(&mut net, &arrivals, 50, &[5], true);

@@ -73,48 +73,47 @@ impl Place {
     }
 }
 
-/// Everything that arrives in one cycle.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Slot {
-    pub(super) flits: Vec<(Place, Flit)>,
-    pub(super) credits: Vec<Place>,
-}
-
-/// A slot for each of the coming cycles.
+/// What arrives in each of the coming cycles.
 #[derive(Clone, Debug)]
-pub(super) struct Wheel {
-    slots: Box<[Slot]>,
+pub(super) struct Wheel<T> {
+    slots: Box<[Vec<T>]>,
     mask: u64,
     filled: Box<[u64]>,
 }
 
-impl Wheel {
+impl<T: Clone> Wheel<T> {
     /// A wheel for arrivals less than `horizon` cycles ahead.
     pub(super) fn new(horizon: usize) -> Self {
         let size = horizon.next_power_of_two().max(64);
-        Self { slots: vec![Slot::default(); size].into(), mask: size as u64 - 1, filled: vec![0; size / 64].into() }
+        Self { slots: vec![Vec::new(); size].into(), mask: size as u64 - 1, filled: vec![0; size / 64].into() }
     }
 
     #[inline]
-    fn slot(&mut self, at: Cycle) -> &mut Slot {
+    pub(super) fn put(&mut self, at: Cycle, what: T) {
         let index = (at.0 & self.mask) as usize;
         self.filled[index / 64] |= 1 << (index % 64);
-        &mut self.slots[index]
+        self.slots[index].push(what);
     }
 
+    /// Puts all of `what`, and empties it.
     #[inline]
-    pub(super) fn flit(&mut self, at: Cycle, place: Place, flit: Flit) {
-        self.slot(at).flits.push((place, flit));
+    pub(super) fn put_all(&mut self, at: Cycle, what: &mut Vec<T>) {
+        if what.is_empty() {
+            return;
+        }
+        let index = (at.0 & self.mask) as usize;
+        self.filled[index / 64] |= 1 << (index % 64);
+        let slot = &mut self.slots[index];
+        if slot.is_empty() {
+            std::mem::swap(slot, what);
+        } else {
+            slot.append(what);
+        }
     }
 
+    /// Takes what arrives in cycle `now`, leaving `empty` in its place; the caller gives it back emptied the next time.
     #[inline]
-    pub(super) fn credit(&mut self, at: Cycle, place: Place) {
-        self.slot(at).credits.push(place);
-    }
-
-    /// Takes the slot of cycle `now`, leaving `empty` in its place; the caller gives it back emptied the next time.
-    #[inline]
-    pub(super) fn take(&mut self, now: Cycle, empty: &mut Slot) -> bool {
+    pub(super) fn take(&mut self, now: Cycle, empty: &mut Vec<T>) -> bool {
         let index = (now.0 & self.mask) as usize;
         let bit = 1 << (index % 64);
         if self.filled[index / 64] & bit == 0 {
@@ -154,12 +153,12 @@ mod tests {
     fn arrivals_come_in_their_cycle() {
         let mut wheel = Wheel::new(100);
         let now = Cycle(1000);
-        wheel.credit(Cycle(1090), Place::terminal(3, 2));
-        wheel.flit(Cycle(1001), Place::router(5, 7), Flit::new(9, true, false));
+        wheel.put(Cycle(1090), (Place::terminal(3, 2), Flit::new(8, true, true)));
+        wheel.put(Cycle(1001), (Place::router(5, 7), Flit::new(9, true, false)));
         assert_eq!(wheel.next(now), Cycle(1001));
-        let mut slot = Slot::default();
-        assert!(!wheel.take(now, &mut slot) && wheel.take(Cycle(1001), &mut slot));
-        let (place, flit) = slot.flits[0];
+        let mut arrived = Vec::new();
+        assert!(!wheel.take(now, &mut arrived) && wheel.take(Cycle(1001), &mut arrived));
+        let (place, flit) = arrived[0];
         assert_eq!((place.node(), place.channel(), place.is_terminal()), (5, 7, false));
         assert_eq!((flit.packet(), flit.is_head(), flit.is_tail()), (9, true, false));
         assert_eq!(wheel.next(Cycle(1002)), Cycle(1090));

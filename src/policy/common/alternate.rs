@@ -93,7 +93,7 @@ impl Controller for Alternate {
 mod tests {
     use super::*;
     use crate::base::{KernelIndex, SmId};
-    use crate::policy::common::testing::{answers, made};
+    use crate::policy::testing::{answers, made};
 
     #[test]
     fn the_limit_switches_at_every_nth_end_of_a_cta() {

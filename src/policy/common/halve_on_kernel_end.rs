@@ -82,7 +82,7 @@ impl Controller for HalveOnKernelEnd {
 mod tests {
     use super::*;
     use crate::base::KernelIndex;
-    use crate::policy::common::testing::{answers, made};
+    use crate::policy::testing::{answers, made};
 
     #[test]
     fn each_end_of_a_kernel_halves_the_limit_down_to_the_least() {

@@ -96,13 +96,13 @@ impl Controller for StaticLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::common::testing::{answers, made};
+    use crate::policy::testing::{answers, made};
 
     #[test]
     fn limits_are_set_once_from_the_start() {
         let mut policy = made(StaticLimit::NAME, "ctas = 2\nwarps = 16");
         assert_eq!(policy.triggers(), [Trigger::Start]);
-        assert_eq!(policy.knobs(), KnobSet::of(&Knob::ALL));
+        assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit, Knob::WarpLimit]));
         assert_eq!(answers(&mut *policy, &[&[], &[]]), ["cta_limit 2 on every SM, warp_limit 16 on every SM: fixed limits", ""]);
     }
 

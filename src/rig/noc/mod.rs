@@ -9,7 +9,7 @@ mod pattern;
 pub use pattern::{PATTERNS, Pattern};
 
 use crate::base::{Cycle, Rng};
-use crate::noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Topology};
+use crate::noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
 
 use pattern::Destinations;
 
@@ -69,12 +69,13 @@ pub fn measure(setup: &Setup) -> Result<Measured, String> {
     if setup.measured == 0 || setup.warm_up + setup.measured >= 1 << 31 {
         return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned());
     }
-    // The number of words that a router's virtual channels need is known to the compiler in the hot loops.
-    Ok(match setup.network.input_vcs() {
-        0..=64 => drive::<1>(setup, &sources),
-        65..=192 => drive::<3>(setup, &sources),
-        193..=512 => drive::<8>(setup, &sources),
-        _ => drive::<16>(setup, &sources),
+    Ok(match setup.network.size() {
+        Size::Mesh4 => drive::<1, 8, 32>(setup, &sources),
+        Size::Mesh8 => drive::<1, 8, 64>(setup, &sources),
+        Size::Mesh16 => drive::<2, 8, 128>(setup, &sources),
+        Size::Crossbar64 => drive::<4, 64, 256>(setup, &sources),
+        Size::Crossbar128 => drive::<8, 128, 512>(setup, &sources),
+        Size::Largest => drive::<32, 128, 2048>(setup, &sources),
     })
 }
 
@@ -89,8 +90,9 @@ struct Source {
 struct Gauge {
     from: u64,
     to: u64,
-    sources: Box<[u16]>,
-    topology: Topology,
+    /// Routers on the way from each source to each terminal.
+    ways: Box<[u16]>,
+    terminals: usize,
     arrived: u64,
     /// Sum of the cycles in which those that arrived were made.
     made_at: u64,
@@ -111,8 +113,7 @@ impl Sink for Gauge {
             self.latency += latency;
             self.network += now.0 - u64::from(packet.entered);
             self.longest = self.longest.max(latency);
-            let source = self.sources[usize::from(packet.lane)];
-            self.routers += self.topology.routers_between(usize::from(source), usize::from(packet.dest)) as u64;
+            self.routers += u64::from(self.ways[usize::from(packet.lane) * self.terminals + usize::from(packet.dest)]);
         }
         true
     }
@@ -121,9 +122,9 @@ impl Sink for Gauge {
     fn departed(&mut self, _now: Cycle, _lane: usize) {}
 }
 
-fn drive<const W: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Measured {
+fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Measured {
     let lanes: Vec<Lane> = pattern.iter().map(|(terminal, _)| Lane { terminal: *terminal, class: 0 }).collect();
-    let mut net = Network::<W>::new(&setup.network, &lanes);
+    let mut net = Network::<W, P, C>::new(&setup.network, &lanes);
     let source = |(terminal, to): &(u16, Destinations)| {
         let random = |purpose| Rng::keyed(setup.seed, &[u64::from(*terminal), purpose]);
         Source { making: random(0), choosing: random(1), to: to.clone() }
@@ -133,11 +134,13 @@ fn drive<const W: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Meas
     // Of 2^64 equally likely numbers, the first are those that make a packet.
     let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
     let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
+    let (topology, terminals) = (setup.network.topology, setup.network.topology.terminals());
+    let ways = |from, to| topology.routers_between(from, to) as u16;
     let mut gauge = Gauge {
         from,
         to,
-        sources: pattern.iter().map(|(terminal, _)| *terminal).collect(),
-        topology: setup.network.topology,
+        ways: pattern.iter().flat_map(|(source, _)| (0..terminals).map(|to| ways(usize::from(*source), to))).collect(),
+        terminals,
         arrived: 0,
         made_at: 0,
         latency: 0,
@@ -189,6 +192,8 @@ fn drive<const W: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Meas
 
 #[cfg(test)]
 mod tests {
+    use crate::noc::mesh::Topology;
+
     use super::*;
 
     fn setup(load: f64) -> Setup {

@@ -42,7 +42,16 @@ impl Sm {
     }
 
     /// Takes the next answer from shared memory, from past the L1, or from the L1, in turns.
+    #[inline]
     pub(super) fn choose_answer(&mut self) {
+        let lsu = &self.lsu;
+        let shared = lsu.shared_pipe.front().is_some_and(|(at, _)| *at <= self.now);
+        if shared || lsu.bypassed.is_some() || lsu.l1.as_ref().is_some_and(L1::has_ready) {
+            self.choose_in_turn();
+        }
+    }
+
+    fn choose_in_turn(&mut self) {
         // The reference has five sources in turn; 1 and 2, its texture and constant caches, are not behind this unit here.
         let mut source = self.lsu.turn;
         for _ in 0..5 {
@@ -85,7 +94,7 @@ impl Sm {
     }
 
     fn answer_from_l1(&mut self) -> bool {
-        let Some(name) = self.lsu.l1.as_mut().and_then(L1::next_ready) else { return false };
+        let Some(name) = self.lsu.l1.as_mut().and_then(|l1| l1.next_ready(self.now)) else { return false };
         if name & token::KIND == token::STORE {
             self.acknowledge(usize::from(name as u8), 1);
             return true;
@@ -102,8 +111,8 @@ impl Sm {
         if lanes > 0 {
             self.warps.atomics[warp] -= u16::from(lanes);
             if self.warps.atomics[warp] == 0 {
-                self.warps.at_atomic &= !(1 << warp);
-                self.limit_warps();
+                self.warps.leave_atomic(warp);
+                self.wait_changed();
             }
         }
     }

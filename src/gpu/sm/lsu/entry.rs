@@ -23,7 +23,7 @@ impl Sm {
             bypass: false,
             local: false,
             atomic_lanes: 0,
-            cycles: 0,
+            leaves: self.now,
         };
         self.lsu.accesses.clear();
         if let Some(mem) = code.mem {
@@ -69,7 +69,7 @@ impl Sm {
         let banks = self.spec.shared.banks;
         let affine = stream.affine(&flight.inst);
         let lanes = flight.inst.mask.count();
-        entry.cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
+        let cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
             Some(cycles) => cycles,
             None => {
                 let mut addresses = [0; 32];
@@ -77,7 +77,8 @@ impl Sm {
                 shared::cycles(&addresses[..count], banks)
             }
         };
-        counters.shared_conflict_cycles += u64::from(entry.cycles - 1);
+        entry.leaves = self.now.after(u64::from(cycles));
+        counters.shared_conflict_cycles += u64::from(cycles - 1);
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = lanes as u8;
         }

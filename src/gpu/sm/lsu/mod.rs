@@ -6,6 +6,7 @@
 //! L1 sends a request and looks up what reached the end of its pipe, the instruction makes accesses, the next one enters.
 
 mod answers;
+mod blocked;
 mod coalesce;
 mod entry;
 mod local;
@@ -100,8 +101,8 @@ struct Entry {
     local: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
-    /// Cycles left in shared memory, bank conflicts included.
-    cycles: u32,
+    /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
+    leaves: Cycle,
 }
 
 /// An answer that is being written back.
@@ -129,6 +130,10 @@ pub(super) struct Lsu {
     pub(super) loads: Loads,
     pub(super) l1: Option<L1>,
     ccache: Option<SimpleTags>,
+    /// The cycle from which on what the unit does is not counted.
+    uncounted: Cycle,
+    /// The first cycle in which the unit does more than try again.
+    next: Cycle,
 }
 
 impl Lsu {
@@ -146,18 +151,9 @@ impl Lsu {
             loads: Loads { slots: Vec::with_capacity(64), free: Vec::with_capacity(64) },
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
+            uncounted: Cycle(0),
+            next: Cycle::NEVER,
         }
-    }
-
-    /// The first cycle at or after `now` in which the unit has something to do.
-    #[inline]
-    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if self.entry.is_some() || self.answer.is_some() || self.bypassed.is_some() || !self.responses.is_empty() {
-            return now;
-        }
-        let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        let l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now));
-        shared.min(l1).max(now)
     }
 
     /// What is in the unit, for reports of a standstill.
@@ -175,8 +171,11 @@ impl Sm {
     /// One cycle of the load/store unit.
     #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.operands.ready.taken(UnitKind::Mem) != 0 || self.lsu.next_event(self.now) == self.now {
+        if self.load_store_at() <= self.now {
+            self.count_blocked(self.now);
             self.load_store_cycle(out);
+            self.lsu.uncounted = self.now.after(1);
+            self.lsu.next = self.load_store_event(self.lsu.uncounted);
         }
     }
 
@@ -195,10 +194,11 @@ impl Sm {
             self.work_on_entry(out);
         }
         if self.lsu.entry.is_none()
-            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem)
+            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem, &self.flights)
         {
             let slot = self.operands.ready.take(UnitKind::Mem, place);
-            let flight = self.flights.remove(slot);
+            let flight = *self.flights.get(slot);
+            self.flights.free(slot);
             self.enter_lsu(&flight);
         }
     }

@@ -9,18 +9,11 @@ use super::{Answer, Entry, Work, token};
 impl Sm {
     /// The instruction in the unit makes what accesses it can, and leaves when it has none left.
     pub(super) fn work_on_entry(&mut self, out: &mut Outbox) {
-        let Some(entry) = &mut self.lsu.entry else { return };
-        let entry = match entry.work {
-            Work::SharedLoad | Work::SharedStore => {
-                entry.cycles = entry.cycles.saturating_sub(1);
-                if entry.cycles > 0 {
-                    self.counters.sm.memory_stall_cycles += 1;
-                    return;
-                }
-                *entry
-            }
-            _ => *entry,
-        };
+        let Some(entry) = self.lsu.entry else { return };
+        if matches!(entry.work, Work::SharedLoad | Work::SharedStore) && self.now < entry.leaves {
+            self.counters.sm.memory_stall_cycles += 1;
+            return;
+        }
         if !self.lsu.accesses.is_empty() {
             if entry.bypass {
                 self.send_past_l1(&entry, out);

@@ -135,6 +135,30 @@ fn greedy_stays_with_a_warp_until_it_stalls() {
 }
 
 #[test]
+fn two_levels_let_a_group_issue_until_it_waits_for_memory() {
+    let mut machine = test_machine();
+    machine.gpu.sm.order = WarpOrder::TwoLevelLrr;
+    machine.gpu.sm.ready_queue = 1;
+    let mut program = Program::new(8);
+    for warp in [0, 4] {
+        for i in 0..6 {
+            program.one(warp, op(if i % 2 == 0 { OpClass::Sp } else { OpClass::Int }, 10 + i, &[]), LaneMask::FULL);
+        }
+        program.access(warp, mem(MemKind::Load, MemSpace::Global, 30, &[]), LaneMask::FULL, &lanes(0x4000 * warp as u64, 4));
+        program.one(warp, op(OpClass::Sp, 31, &[30]), LaneMask::FULL);
+    }
+    let mut bench = Bench::single(&machine, 256, program.exit());
+    let mut last = Vec::new();
+    while bench.sm.sample().resident_ctas > 0 || bench.now == Cycle(0) {
+        bench.run(1);
+        last.extend(bench.sm.last_issued[0]);
+        assert!(bench.now < Cycle(2000), "no end: {:#?}", bench.sm.waiting());
+    }
+    last.dedup();
+    assert_eq!(last, [0, 4, 0, 4], "each runs up to its load's first reader, then gives its place away");
+}
+
+#[test]
 fn predicated_off_instructions_issue_and_count() {
     let mut program = Program::new(1);
     program.one(0, op(OpClass::Sp, 1, &[2]), LaneMask(0)).one(0, op(OpClass::Sp, 3, &[2]), LaneMask(0xff));

@@ -3,6 +3,7 @@
 mod alu;
 mod cta;
 mod memory;
+mod power;
 mod random;
 mod size;
 
@@ -12,11 +13,12 @@ use std::sync::Arc;
 use super::{KernelCounters, Sm, SmPorts, SmStats};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
     CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, StreamBuilder,
     Workload,
 };
-use crate::protocol::{Credit, CtaLaunch, MemPacket, Outbox, Payload, Route};
+use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload, Route};
 
 pub(super) const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),
@@ -145,6 +147,14 @@ impl Bench {
         self
     }
 
+    /// Lets the SM's schedulers know the phases of its kernels.
+    pub(super) fn with_phases(mut self) -> Self {
+        let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
+        let kernels = self.sm.workload.kernels.iter().map(phases).collect();
+        self.sm = self.sm.with_phases(kernels);
+        self
+    }
+
     pub(super) fn bind(&mut self, kernel: u16, cta: u32) {
         let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta) };
         self.sm.deliver(PORTS.from_grid, self.now, Payload::Launch(launch));
@@ -215,6 +225,11 @@ impl Bench {
     /// Cycles of the notices that `select` picks.
     pub(super) fn notices(&self, select: fn(&Payload) -> bool) -> Vec<u64> {
         self.sent.iter().filter(|(_, payload)| select(payload)).map(|(at, _)| at.0).collect()
+    }
+
+    /// The events told since the last call, with their cycles.
+    pub(super) fn events(&mut self) -> Vec<(u64, EventKind)> {
+        std::mem::take(self.out.events()).into_iter().map(|event| (event.at.0, event.kind)).collect()
     }
 
     /// The memory requests sent.

@@ -65,7 +65,15 @@ fn machines() -> Vec<Machine> {
     sm.fetch.warps_per_cycle = 1;
     sm.l1.latency = 1;
     sm.l1.banks = 1;
-    vec![volta, gto, fermi]
+    let two_level = |order| {
+        let mut machine = test_machine();
+        machine.gpu.sm.order = order;
+        machine.gpu.sm.ready_queue = 1;
+        machine
+    };
+    let mut phase = fermi.clone();
+    phase.gpu.sm.order = WarpOrder::Phase;
+    vec![volta, gto, fermi, phase, two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)]
 }
 
 /// Runs three CTAs with epochs of the lengths that `epoch` gives, and returns all that can be seen.
@@ -76,6 +84,9 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     let mut bench = Bench::new(machine, vec![(info, program(&mut rng, 5))]);
     if skip {
         bench = bench.skipping();
+    }
+    if machine.gpu.sm.order.needs_phases() {
+        bench = bench.with_phases();
     }
     bench.latency = 60;
     for cta in 0..5 {

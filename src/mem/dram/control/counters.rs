@@ -23,21 +23,15 @@ counters! {
     }
 }
 
-/// What a controller counts for a bank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BankCounters {
-    /// Requests whose row was open.
-    pub row_hits: u64,
-    /// Requests that found no open row.
-    pub row_misses: u64,
-    /// Requests that found another row open.
-    pub row_conflicts: u64,
-    /// Rows opened.
-    pub activates: u64,
-    /// Precharge commands to this bank.
-    pub precharges: u64,
-    /// Read commands.
-    pub reads: u64,
-    /// Write commands.
-    pub writes: u64,
+counters! {
+    /// What a controller counts for a bank.
+    pub struct BankCounters {
+        row_hits: "requests", "Requests whose row was open when they got their first command.";
+        row_misses: "requests", "Requests whose bank had no open row when they got their first command.";
+        row_conflicts: "requests", "Requests whose bank had another row open when they got their first command.";
+        activates: "commands", "Rows opened.";
+        precharges: "commands", "Precharge commands to this bank alone.";
+        reads: "bursts", "Read commands.";
+        writes: "bursts", "Write commands.";
+    }
 }

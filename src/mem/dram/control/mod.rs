@@ -20,8 +20,8 @@ mod timers;
 use std::collections::VecDeque;
 
 use crate::base::Cycle;
+use crate::stats::Latencies;
 
-use super::Latencies;
 use super::standard::{Command, CommandBus, Standard, Timing};
 use queue::{Entry, Queue};
 use timers::Timers;
@@ -124,7 +124,8 @@ impl Controller {
             timers: Timers::new(standard),
             reads: Queue::new(policy.read_queue, banks),
             writes: Queue::new(policy.write_queue, banks),
-            writing: false,
+            // What an idle controller chooses, so that it does not matter whether it was asked before its first request.
+            writing: matches!(policy.drain, Drain::Marks { .. }),
             batch: 0,
             open: 0,
             columns: vec![0; banks as usize].into(),

@@ -112,16 +112,18 @@ impl Controller {
     /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
     fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
         let queue = if self.writing { &self.writes } else { &self.reads };
-        let ordered = self.policy.order == Order::Fcfs || self.policy.hit_cap.is_some();
-        let mut search = Search {
-            controller: self,
-            queue,
-            now,
-            oldest: if ordered { queue.oldest_order() } else { 0 },
-            next: *next,
-            best: None,
-            fallback: None,
-        };
+        let ordered = self.policy.order == Order::Fcfs || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
+        let (oldest, arrived) = if ordered { queue.oldest_of_all() } else { (0, u64::MAX) };
+        let mut strict = self.policy.order == Order::Fcfs;
+        if let Some(cap) = self.policy.age_cap {
+            let due = arrived.saturating_add(u64::from(cap) + 1);
+            strict |= now >= due;
+            // A request that becomes too old changes the choice, even where no command becomes allowed.
+            if !strict {
+                *next = (*next).min(due);
+            }
+        }
+        let mut search = Search { controller: self, queue, now, strict, oldest, next: *next, best: None, fallback: None };
         for pseudo_channel in 0..self.pseudo_channels {
             let banks = self.banks_of(pseudo_channel);
             if columns {
@@ -142,6 +144,8 @@ struct Search<'a> {
     controller: &'a Controller,
     queue: &'a Queue,
     now: u64,
+    /// Whether only the oldest request is served.
+    strict: bool,
     /// Order of the oldest request, where the policy asks for it.
     oldest: u64,
     /// First cycle that may allow a command that is not allowed now.
@@ -180,7 +184,7 @@ impl Search<'_> {
             _ => self.queue.hit(bank),
         };
         let entry = self.queue.entry(place);
-        let strict = policy.order == Order::Fcfs;
+        let strict = self.strict;
         if strict && entry.order != self.oldest || self.best.is_some_and(|best| best.order < entry.order) {
             return;
         }

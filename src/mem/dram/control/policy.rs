@@ -54,6 +54,8 @@ pub struct Policy {
     pub protect_hits: bool,
     /// Column commands to a row after which requests for it lose their advantage.
     pub hit_cap: Option<u32>,
+    /// Cycles after which the oldest request of a queue is served before all others, whatever row it wants.
+    pub age_cap: Option<u32>,
     /// Reads that wait.
     pub read_queue: u32,
     /// Writes that wait.
@@ -76,6 +78,7 @@ impl Policy {
         order: Order::FrFcfs,
         protect_hits: true,
         hit_cap: None,
+        age_cap: None,
         read_queue: 64,
         write_queue: 64,
         drain: Drain::Marks { above: 51, below: 13 },

@@ -107,14 +107,15 @@ impl Queue {
         Place(self.lists[bank].miss)
     }
 
-    /// Order of the oldest request of all; `u64::MAX` when there is none.
-    pub(super) fn oldest_order(&self) -> u64 {
+    /// Order and cycle of arrival of the oldest request of all; both `u64::MAX` when there is none.
+    pub(super) fn oldest_of_all(&self) -> (u64, u64) {
         let mut left = self.banks;
-        let mut oldest = u64::MAX;
+        let mut oldest = (u64::MAX, u64::MAX);
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
-            oldest = oldest.min(self.entries[usize::from(self.lists[bank].first)].order);
+            let entry = &self.entries[usize::from(self.lists[bank].first)];
+            oldest = oldest.min((entry.order, entry.arrived));
         }
         oldest
     }

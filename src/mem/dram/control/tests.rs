@@ -23,13 +23,22 @@ fn play(controller: &mut Controller, load: &[(u64, Access)], every: bool) -> Vec
     done
 }
 
+#[test]
+fn a_first_request_finds_the_direction_that_an_idle_controller_has() {
+    let policy = Policy { write_queue: 4, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 };
+    let access = |bank: u8, write: bool| Access { bank, row: 2, column: 3, write, token: u32::from(write) };
+    let load = [(7, access(3, false)), (7, access(9, true))];
+    let (mut every, mut jumping) = (Controller::new(STANDARDS[0], policy), Controller::new(STANDARDS[0], policy));
+    assert_eq!(play(&mut every, &load, true), play(&mut jumping, &load, false));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn cycles_in_which_nothing_happens_may_be_left_out(
         device in 0..STANDARDS.len(),
-        kind in 0..4usize,
+        kind in 0..6usize,
         refresh: bool,
         load in prop::collection::vec((0u64..30, 0u8..64, 0u32..3, 0u32..4, prop::bool::weighted(0.4)), 1..200),
     ) {
@@ -38,6 +47,8 @@ proptest! {
             Policy::RAMULATOR2,
             Policy::RAMULATOR1,
             Policy { page: Page::Closed, ..Policy::RAMULATOR2 },
+            Policy { age_cap: Some(60), ..Policy::RAMULATOR2 },
+            Policy { age_cap: Some(20), page: Page::Closed, ..Policy::RAMULATOR1 },
             Policy { order: Order::Fcfs, write_queue: 4, read_queue: 3, drain: Drain::Marks { above: 3, below: 1 }, ..Policy::RAMULATOR2 },
         ][kind];
         let policy = Policy { refresh, ..base };

@@ -4,6 +4,7 @@
 //! for every standard, and [`check`](Standard::check) refuses values that no device can have. No other code looks at names.
 
 mod check;
+mod clock;
 mod ddr4;
 mod gddr5;
 mod gddr6;
@@ -11,6 +12,7 @@ mod hbm2;
 mod rules;
 
 pub use check::StandardError;
+pub use clock::period_ps;
 pub use rules::{Command, Rule, Scope};
 
 /// How many of each part a channel has.

@@ -14,6 +14,8 @@ pub struct StandardError {
 
 pub(super) fn check(standard: &Standard) -> Result<(), StandardError> {
     let (t, o) = (&standard.timing, &standard.organisation);
+    // A device without tRFC and tREFI is one that is never refreshed.
+    let refresh_apart = if (t.tRFC, t.tREFI) == (0, 0) { 0 } else { t.tRFC + t.tRC + 1 };
     // A name, its least value and why it cannot be less.
     let least = [
         ("clock_ps", standard.clock_ps, 1, "a clock has a period"),
@@ -30,7 +32,7 @@ pub(super) fn check(standard: &Standard) -> Result<(), StandardError> {
         ("tWTRL", t.tWTRL, t.tWTRS, "one bank group is no faster than several (tWTRS)"),
         ("tRTW", t.tRTW, (t.tCL + t.tBL).saturating_sub(t.tCWL), "written data follows read data on the bus (tCL + tBL - tCWL)"),
         ("tCWL + tBL + tWTRS", t.tCWL + t.tBL + t.tWTRS + t.tCL, t.tCWL + t.tBL, "read data follows written data on the bus"),
-        ("tREFI", t.tREFI, t.tRFC + t.tRC + 1, "a refresh ends before the next one (tRFC + tRC)"),
+        ("tREFI", t.tREFI, refresh_apart, "a refresh ends before the next one (tRFC + tRC)"),
         ("tRP", t.tRP + 1, t.activate_clocks, "an activate's clocks fit into tRP"),
         ("activate_clocks", t.activate_clocks, 1, "an activate takes a clock"),
     ];

@@ -1,0 +1,213 @@
+//! Options of the commands that run one model alone: `cpu`, `dram`, `noc`.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::mem::dram::standard::{STANDARDS, Standard};
+use crate::noc::mesh::{Pipeline, Topology};
+use crate::rig::cpu::CpuMemory;
+use crate::rig::{PATTERNS, Pattern};
+
+const CPU_HELP: &str = "\
+Traces were filtered by caches, so that the core has none, and works as Ramulator's: 4-wide, 128 entries. Profiles go
+through private caches of 32 KB and 256 KB on a core that is 3-wide with 128 entries.
+
+Examples:
+  warpshard cpu --trace traces/403.gcc.gz --memory ddr4-2400r
+  warpshard cpu --profile mcf --memory fixed:200 --instructions 10000000 --json";
+
+/// Options of `cpu`.
+#[derive(Args, Debug)]
+#[command(after_help = CPU_HELP)]
+pub struct CpuArgs {
+    /// A memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
+    #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
+    pub trace: Option<PathBuf>,
+    /// A built-in profile, or a .toml file; `warpshard list profiles` names them.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
+    /// What the core runs on: "ideal", "fixed:N" (a latency in cycles), or a DRAM standard, with the ratio of the core's
+    /// clock to the DRAM's where another is wanted: "ddr4-2400r@8:3".
+    #[arg(long, value_name = "MEMORY", value_parser = CpuMemory::parse)]
+    pub memory: CpuMemory,
+    /// Instructions fetched, executed and retired per cycle [default: 4 for traces, 3 for profiles].
+    #[arg(long, value_name = "N")]
+    pub width: Option<u32>,
+    /// Instructions in the window [default: 128].
+    #[arg(long, value_name = "N")]
+    pub window: Option<u32>,
+    /// Instructions in all [default: one pass of a trace, 5 million of a profile after the warm-up].
+    #[arg(long, value_name = "N")]
+    pub instructions: Option<NonZeroU64>,
+    /// Instructions before the measurement.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warm: u64,
+    /// Let each load of the trace wait for the one before it, as in a pointer chase.
+    #[arg(long, requires = "trace")]
+    pub dependent: bool,
+    /// Put the private caches in front of a trace, for one that was not filtered.
+    #[arg(long, requires = "trace")]
+    pub unfiltered: bool,
+    /// Seed of a profile's random choices.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CpuArgs {
+    /// Whether the core has its private caches.
+    pub fn caches(&self) -> bool {
+        self.profile.is_some() || self.unfiltered
+    }
+}
+
+const DRAM_HELP: &str = "\
+Requests arrive at a fixed rate and wait in an unbounded queue when the controller is full; the first eleventh warms up.
+
+Examples:
+  warpshard dram --standard gddr6-14g --pattern random --load 0.2
+  warpshard dram --standard hbm2-2000 --pattern seq_bg --writes 0.5 --load 0.8 --refresh on --json
+  warpshard dram --standard gddr5-6g --pattern random --sweep --out results/gddr5";
+
+/// Options of `dram`.
+#[derive(Args, Debug)]
+#[command(after_help = DRAM_HELP)]
+pub struct DramArgs {
+    /// The device; a wrong name lists all.
+    #[arg(long, value_name = "NAME", default_value = "gddr6-14g", value_parser = standard)]
+    pub standard: &'static Standard,
+    /// The stream of requests; a wrong name lists all.
+    #[arg(long, value_name = "NAME", default_value = "seq_bg", value_parser = pattern)]
+    pub pattern: Pattern,
+    /// Fraction of the requests that write.
+    #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = fraction)]
+    pub writes: f64,
+    /// Requests that arrive, as a fraction of what the data bus can move; above 1 saturates.
+    #[arg(long, value_name = "F", default_value_t = 0.5, value_parser = load)]
+    pub load: f64,
+    /// Whether banks are refreshed.
+    #[arg(long, value_name = "on|off", default_value = "off")]
+    pub refresh: OnOff,
+    /// Requests, with those that warm up.
+    #[arg(long, value_name = "N", default_value_t = 220_000, value_parser = clap::value_parser!(u64).range(11..=u64::from(u32::MAX)))]
+    pub requests: u64,
+    /// The controller's policy.
+    #[arg(long, value_name = "NAME", default_value = "ramulator2")]
+    pub controller: ControllerName,
+    /// Close a row with the last request that wants it.
+    #[arg(long)]
+    pub closed_page: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Run loads from 0.05 to 1.2 and write a table and a latency-load plot.
+    #[arg(long, conflicts_with_all = ["load", "json"])]
+    pub sweep: bool,
+    /// The sweep's result folder [default: results/dram-STANDARD-PATTERN, replaced].
+    #[arg(long, value_name = "DIR", requires = "sweep")]
+    pub out: Option<PathBuf>,
+}
+
+/// A switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnOff {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// A controller's policy by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControllerName {
+    /// Ramulator 2.1: FR-FCFS that protects row hits, queues of 64.
+    Ramulator2,
+    /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
+    Ramulator1,
+    /// What of DRAMsim3 is a policy: queues of 32, writes posted and drained in batches, refresh bank by bank.
+    Dramsim3,
+    /// First come, first served, otherwise as ramulator2.
+    Fcfs,
+}
+
+fn standard(text: &str) -> Result<&'static Standard, String> {
+    let known: Vec<&str> = STANDARDS.iter().map(|standard| standard.name).collect();
+    Standard::named(text).ok_or_else(|| format!("known standards: {}", known.join(", ")))
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let known: Vec<&str> = PATTERNS.iter().map(|(name, _)| *name).collect();
+    Pattern::named(text).ok_or_else(|| format!("known patterns: {}", known.join(", ")))
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value| (1e-6..=16.0).contains(value)).ok_or_else(|| "a number from 0.000001 to 16".to_owned())
+}
+
+const NOC_HELP: &str = "\
+Loads are in flits per source and cycle. A load is stable when its mean packet latency stays within 1000 cycles.
+
+Examples:
+  warpshard noc                                             6x6 mesh, 3 stages, 4 VCs of 4 flits, uniform traffic
+  warpshard noc --topology mesh8x4 --router 2 --load 0.3    another mesh, speculative routers
+  warpshard noc --topology xbar36 --flits 5 --load 0.4      a crossbar with virtual channels, 5-flit packets
+  warpshard noc --pattern sm28tomc8 --sweep --out results/m loads up to saturation: CSV and plots";
+
+/// Options of `noc`.
+#[derive(Args, Debug)]
+#[command(after_help = NOC_HELP)]
+pub struct NocArgs {
+    /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
+    #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::super::noc::topology)]
+    pub topology: Topology,
+    /// Stages of a router: 2 (speculative), 3 or 4 (route computation in a stage of its own).
+    #[arg(long, value_name = "N", default_value = "3", value_parser = super::super::noc::pipeline)]
+    pub router: Pipeline,
+    /// Virtual channels of a port.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub vcs: u8,
+    /// Flits that the buffer of a virtual channel holds.
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub buffers: u16,
+    /// Rounds of allocation and switching in a cycle.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub speedup: u8,
+    /// Cycles between a credit's arrival at a router and its use.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub credit_delay: u8,
+    /// Who sends to whom.
+    #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = super::super::noc::pattern())]
+    pub pattern: String,
+    /// Flits of a packet.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub flits: u16,
+    /// Flits that a source makes per cycle.
+    #[arg(long, value_name = "F", default_value = "0.1", conflicts_with = "sweep")]
+    pub load: f64,
+    /// Cycles before the measurement.
+    #[arg(long, value_name = "N", default_value = "9000")]
+    pub warm_up: u64,
+    /// Cycles whose packets are measured.
+    #[arg(long, value_name = "N", default_value = "30000")]
+    pub measured: u64,
+    /// Seed of all random choices.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "sweep")]
+    pub json: bool,
+    /// Measure rising loads until the network is saturated, and write CSV and plots into --out.
+    #[arg(long)]
+    pub sweep: bool,
+    /// The folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
+    #[arg(long, value_name = "DIR", requires = "sweep")]
+    pub out: Option<PathBuf>,
+}

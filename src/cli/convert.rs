@@ -1,0 +1,207 @@
+//! `warpshard convert`: text traces to the native format and back, complete or not at all.
+//!
+//! Output is written under a temporary name beside its place and renamed at the end; whatever ends a conversion early,
+//! Ctrl-C included, removes it.
+
+use std::fs;
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use warpshard_sync::StopFlag;
+
+use crate::frontend::sass::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
+use crate::report::text::{count, counted, si};
+
+use super::args::{Compression, ConvertArgs, TraceFormat};
+use super::exit::{Exit, Failure};
+use super::{interrupt, output};
+
+/// Converts a trace.
+///
+/// # Errors
+/// When options contradict the input, the input is wrong, or the output is there already or cannot be written.
+pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let input = args.input.display();
+    let to_text = trace_is_native(&args.input);
+    match (args.to, to_text) {
+        (Some(TraceFormat::Native), true) => return Err(Failure::new(Exit::Usage, format!("--to native: {input} is native already"))),
+        (Some(TraceFormat::Text), false) => return Err(Failure::new(Exit::Usage, format!("--to text: {input} is no native trace"))),
+        _ => {}
+    }
+    if to_text && args.compress == Some(Compression::Zstd) {
+        let what = "--compress zstd: text files are compressed as their names say, or with none not at all";
+        return Err(Failure::new(Exit::Usage, what));
+    }
+    let stop = StopFlag::new();
+    let asked = stop.clone();
+    interrupt::install_patient(move || asked.request());
+    let watch = Watch::start(stop);
+    let done = if to_text { text(args, &watch)? } else { native(args, &watch)? };
+    drop(watch);
+    output::print(&said(&done, &args.output)).map(|()| Exit::Ok)
+}
+
+/// What was done, in two lines.
+fn said(done: &Converted, out: &Path) -> String {
+    let per = |bytes: u64| bytes as f64 / done.warp_instructions.max(1) as f64;
+    format!(
+        "{} written: {}, {}\ntext {} bytes ({:.2} per warp instruction), native {} bytes ({:.2}, of which {:.2} are read to simulate)\n",
+        out.display(),
+        counted(done.kernels as u64, "kernel"),
+        counted(done.warp_instructions, "warp instruction"),
+        count(done.text_bytes),
+        per(done.text_bytes),
+        count(done.native_bytes),
+        per(done.native_bytes),
+        per(done.program_bytes),
+    )
+}
+
+/// Writes the native file.
+fn native(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let options = TraceOptions { threads, lenient: args.lenient, ..TraceOptions::default() };
+    let compress = args.compress != Some(Compression::None);
+    native_file(&args.input, &args.output, compress, args.force, &options, &mut |progress| watch.tell(progress))
+}
+
+/// Writes the text trace at `input` as the native file `output`, which appears when it is complete.
+///
+/// # Errors
+/// As [`convert`].
+pub(super) fn native_file(
+    input: &Path,
+    output: &Path,
+    compress: bool,
+    force: bool,
+    options: &TraceOptions,
+    watch: &mut dyn FnMut(ConvertProgress) -> bool,
+) -> Result<Converted, Failure> {
+    let unwritable = |error: io::Error| cannot_write(output, &error);
+    refuse_existing(output, force)?;
+    let parent = parent(output)?;
+    let partial = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(&parent).map_err(unwritable)?;
+    let mut out = BufWriter::with_capacity(1 << 18, partial);
+    let done = to_native(input, &mut out, compress, options, watch).map_err(|error| failure(error, output))?;
+    let partial = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
+    share(partial.path(), &parent).and_then(|()| partial.as_file().sync_all()).map_err(unwritable)?;
+    let placed = if force { partial.persist(output) } else { partial.persist_noclobber(output) };
+    placed.map_err(|error| unwritable(error.error))?;
+    Ok(done)
+}
+
+/// Writes the folder of text, or the file of a single kernel.
+fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
+    let out = &args.output;
+    let unwritable = |error: io::Error| cannot_write(out, &error);
+    refuse_existing(out, args.force)?;
+    let parent = parent(out)?;
+    let facts = native_facts(&args.input).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(&parent).map_err(unwritable)?;
+    let target = if facts.single { folder.path().join("kernel") } else { folder.path().to_path_buf() };
+    let compress = args.compress != Some(Compression::None);
+    let done = to_text(&args.input, &target, out, compress, &mut |progress| watch.tell(progress));
+    let done = done.map_err(|error| failure(error, out))?;
+    if facts.single {
+        fs::rename(&target, out).map_err(unwritable)?;
+    } else if out.is_dir() {
+        replace(folder.path(), out).map_err(unwritable)?;
+    } else {
+        fs::set_permissions(folder.path(), fs::metadata(&parent).map_err(unwritable)?.permissions()).map_err(unwritable)?;
+        fs::rename(folder.path(), out).map_err(unwritable)?;
+        let _renamed = folder.keep();
+    }
+    Ok(done)
+}
+
+/// Moves the files of a folder into another, over those of the same names; others stay.
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            fs::create_dir_all(&target)?;
+            replace(&entry.path(), &target)?;
+        } else {
+            fs::rename(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_existing(out: &Path, force: bool) -> Result<(), Failure> {
+    let empty = out.is_dir() && fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
+    if force || empty || !out.exists() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Output, format!("{} is there already; choose another name, or pass --force to replace it", out.display())))
+}
+
+/// The folder of `out`, made if need be.
+fn parent(out: &Path) -> Result<PathBuf, Failure> {
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(|error| cannot_write(out, &error))?;
+    Ok(parent.to_path_buf())
+}
+
+/// Gives a file the permissions of its folder, without those to execute; temporary files are their owner's alone.
+#[cfg(unix)]
+fn share(file: &Path, folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(folder)?.permissions().mode() & 0o666;
+    fs::set_permissions(file, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn share(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn cannot_write(out: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()))
+}
+
+fn failure(error: ConvertError, out: &Path) -> Failure {
+    match error {
+        ConvertError::Trace(error) => Failure::new(Exit::Workload, error),
+        ConvertError::Output(error) => cannot_write(out, &error),
+        ConvertError::Stopped => Failure::new(Exit::Interrupted, format!("interrupted; {} was not written", out.display())),
+        ConvertError::Internal(_) => Failure::new(Exit::Internal, error),
+    }
+}
+
+/// Shows how far a conversion is, on a terminal only, and hears whether it shall stop.
+struct Watch {
+    stop: StopFlag,
+    bar: ProgressBar,
+}
+
+impl Watch {
+    fn start(stop: StopFlag) -> Self {
+        let visible = io::stderr().is_terminal();
+        let bar =
+            ProgressBar::with_draw_target(None, if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+            bar.set_style(style);
+        }
+        Self { stop, bar }
+    }
+
+    fn tell(&self, progress: ConvertProgress) -> bool {
+        if !self.bar.is_hidden() {
+            let kernel = (progress.kernels_done + 1).min(progress.kernels);
+            self.bar.set_message(format!("kernel {kernel} of {}  {}B of text", progress.kernels, si(progress.text_bytes as f64)));
+            self.bar.tick();
+        }
+        !self.stop.requested()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        // The last lines must not be lost in a terminal's buffer.
+        let _ = io::stderr().flush();
+    }
+}

@@ -1,0 +1,183 @@
+//! `warpshard phases`: the phases of a workload's kernels, as a phase-aware warp scheduler sees them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::CtaIndex;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
+use crate::frontend::sass::DecodeClock;
+use crate::frontend::{Kernel, NO_REGISTER, StaticInst};
+use crate::report::text::{Align, Style, Table, counted};
+
+use super::args::PhasesArgs;
+use super::exit::{Exit, Failure};
+use super::inputs::{self, Settings};
+use super::{output, select};
+
+/// A kernel with its phases, and what its instructions are called when that is known.
+struct Found {
+    kernel: Kernel,
+    code: Arc<[StaticInst]>,
+    phases: Phases,
+    mnemonics: Option<Arc<[String]>>,
+}
+
+/// Prints the phases of each kernel.
+///
+/// # Errors
+/// When the workload or the machine is wrong, or standard output cannot be written.
+pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
+    let settings = Settings::of(&args.set);
+    let latencies = match &args.machine {
+        Some(name) => Latencies::of_machine(&inputs::machine(name, &settings.machine)?.machine.gpu.sm.timing),
+        None => Latencies::COMPILER,
+    };
+    let long = if args.device_memory { LongOps::DeviceMemory } else { LongOps::All };
+    let (workload, mnemonics) = if inputs::is_trace(&args.workload) {
+        let (workload, _) = inputs::trace(Path::new(&args.workload), 1, args.lenient, &Arc::new(DecodeClock::default()))?;
+        (workload, Vec::new())
+    } else {
+        let model = inputs::model(&args.workload, args.seed, &settings.model)?;
+        (model.workload(), model.kernels.iter().map(|kernel| Arc::clone(&kernel.mnemonics)).collect())
+    };
+    // Kernels are found again by their number in the workload, which selection keeps.
+    let numbers: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.id).collect();
+    let workload = match &args.kernels {
+        Some(wanted) => select::select(workload, wanted)?,
+        None => workload,
+    };
+    let mut found = Vec::new();
+    for kernel in workload.kernels {
+        let code = Arc::clone(&kernel.source.cta(CtaIndex(0)).code);
+        if let Some(failure) = kernel.source.failure() {
+            return Err(Failure::new(Exit::Workload, failure));
+        }
+        let phases = Phases::of_kernel(&kernel, &latencies, long);
+        let place = numbers.iter().position(|&id| id == kernel.info.id);
+        found.push(Found { mnemonics: place.and_then(|place| mnemonics.get(place).cloned()), kernel, code, phases });
+    }
+    let text = if args.json { json(&found) } else { text(&found, args.summary) };
+    output::print(&text).map(|()| Exit::Ok)
+}
+
+fn text(found: &[Found], summary: bool) -> String {
+    let columns = ["instructions", "phases", "shortest", "longest"].map(|head| (head, Align::Right));
+    let mut table = Table::new(&[&[("id", Align::Right), ("kernel", Align::Left)][..], &columns].concat());
+    for one in found {
+        table.row(vec![
+            one.kernel.info.id.to_string(),
+            one.kernel.info.name.clone(),
+            one.phases.order().len().to_string(),
+            one.phases.list().len().to_string(),
+            one.phases.shortest().to_string(),
+            one.phases.longest().to_string(),
+        ]);
+    }
+    let mut text = table.render(Style::Plain);
+    let listed = if summary { &[][..] } else { found };
+    for (i, one) in listed.iter().enumerate() {
+        let _ = write!(text, "\nKernel {} ({})", one.kernel.info.id, one.kernel.info.name);
+        match found[..i].iter().find(|other| other.phases == one.phases && other.code == one.code) {
+            Some(other) => {
+                let _ = writeln!(text, ": the same phases as kernel {}", other.kernel.info.id);
+            }
+            None => {
+                let _ = writeln!(text, ": {}", counted(one.phases.list().len() as u64, "phase"));
+                text.push_str(&listing(one).render(Style::Plain));
+            }
+        }
+    }
+    text
+}
+
+/// A row per instruction; the first of a phase names the phase, its length and why it starts.
+fn listing(found: &Found) -> Table {
+    let right = |head| (head, Align::Right);
+    let left = |head| (head, Align::Left);
+    let mut table = Table::new(&[
+        right("phase"),
+        right("length"),
+        left("starts with"),
+        right("pc"),
+        right("distance"),
+        left("instruction"),
+        left("writes"),
+        left("reads"),
+    ]);
+    for (number, phase) in found.phases.list().iter().enumerate() {
+        let members = &found.phases.order()[phase.first as usize..][..phase.instructions as usize];
+        for (place, &index) in members.iter().enumerate() {
+            let inst = &found.code[index as usize];
+            let head = match (place, phase.block) {
+                (0, true) => [(number + 1).to_string(), phase.length.to_string(), "a block".into()],
+                (0, false) => [(number + 1).to_string(), phase.length.to_string(), "a dependence".into()],
+                _ => [String::new(), String::new(), String::new()],
+            };
+            let reads: Vec<String> = inst.src.iter().filter(|&&source| source != NO_REGISTER).map(|&source| register(source)).collect();
+            let rest = [
+                format!("{:#06x}", inst.pc),
+                found.phases.distance(index).to_string(),
+                name(found, index),
+                if inst.dst == NO_REGISTER { String::new() } else { register(inst.dst) },
+                reads.join(" "),
+            ];
+            table.row(head.into_iter().chain(rest).collect());
+        }
+    }
+    table
+}
+
+fn register(number: u16) -> String {
+    if number == 255 { "RZ".into() } else { format!("R{number}") }
+}
+
+/// The mnemonic, or what a trace's table keeps of it.
+fn name(found: &Found, index: u32) -> String {
+    if let Some(mnemonics) = &found.mnemonics {
+        return mnemonics[index as usize].clone();
+    }
+    let inst = &found.code[index as usize];
+    match inst.mem {
+        Some(mem) => format!("{:?} {:?}", mem.kind, mem.space).to_lowercase(),
+        None => format!("{:?}", inst.class).to_lowercase(),
+    }
+}
+
+fn json(found: &[Found]) -> String {
+    let kernels: Vec<_> = found
+        .iter()
+        .map(|one| {
+            let phases = &one.phases;
+            let instructions: Vec<_> = phases
+                .order()
+                .iter()
+                .map(|&index| {
+                    serde_json::json!({
+                        "pc": one.code[index as usize].pc,
+                        "instruction": name(one, index),
+                        "distance": phases.distance(index),
+                        "length": phases.length(index),
+                        "starts": phases.starts(index),
+                    })
+                })
+                .collect();
+            let list: Vec<_> = phases
+                .list()
+                .iter()
+                .map(|phase| {
+                    serde_json::json!({"first": phase.first, "instructions": phase.instructions, "length": phase.length, "block": phase.block})
+                })
+                .collect();
+            serde_json::json!({
+                "id": one.kernel.info.id,
+                "kernel": one.kernel.info.name,
+                "shortest": phases.shortest(),
+                "longest": phases.longest(),
+                "phases": list,
+                "instructions": instructions,
+            })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Array(kernels))
+}

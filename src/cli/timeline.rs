@@ -1,0 +1,52 @@
+//! `warpshard timeline`: what the controllers of a run decided, and from what numbers.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::report::timeline::{first_sm, plots, read, text};
+
+use super::args::TimelineArgs;
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Prints the summary and draws the plots into the run's folder.
+///
+/// # Errors
+/// When the folder has no timeline, it is not one, or the plots cannot be written.
+pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
+    let file = args.run.join("timeline.csv");
+    let contents = fs::read_to_string(&file).map_err(|error| {
+        let hint = "a run with --policy writes one into its result folder";
+        Failure::new(Exit::Usage, format!("cannot read {}: {error}; {hint}", file.display()))
+    })?;
+    let records = read(&contents).map_err(|problem| Failure::new(Exit::Usage, format!("{}: {problem}", file.display())))?;
+    if records.is_empty() {
+        return output::print("The controllers of this run decided nothing.\n").map(|()| Exit::Ok);
+    }
+    let sm = args.sm.or_else(|| first_sm(&records)).unwrap_or(0);
+    let mut report = text(&records, sm, output::stdout_style());
+    for (name, plot) in plots(&records, sm) {
+        let failure = |error: String| Failure::new(Exit::Output, error);
+        let svg = plot.svg().map_err(|error| failure(error.to_string()))?;
+        let png = plot.png().map_err(|error| failure(error.to_string()))?;
+        for (extension, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
+            let path = args.run.join(name).with_extension(extension);
+            write(&path, bytes).map_err(|error| failure(format!("cannot write {}: {error}", path.display())))?;
+            if extension == "svg" {
+                report.push_str(&format!("\n{}\n", path.display()));
+            }
+        }
+    }
+    output::print(&report).map(|()| Exit::Ok)
+}
+
+/// Writes a file under a temporary name first.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(fs::metadata(folder.join("timeline.csv"))?.permissions())?;
+    file.persist(path)?;
+    Ok(())
+}

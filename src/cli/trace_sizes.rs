@@ -1,0 +1,62 @@
+//! The sizes of a trace: what its text, its file and its decoded streams take per warp instruction.
+
+use std::path::Path;
+
+use crate::frontend::sass::{self, TraceOptions, TraceReport, native_facts, trace_is_native};
+use crate::report::text::{Align, Table, count, counted};
+
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Decodes a trace wholly and counts.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
+    sass::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
+}
+
+/// Prints the sizes of every kernel of a recorded trace.
+///
+/// # Errors
+/// When it is wrong, or standard output cannot be written.
+pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
+    let report = of(path)?;
+    let right = |name| (name, Align::Right);
+    let columns = ["CTAs", "warp instr", "text bytes", "/instr", "stored", "/instr", "decoded", "/instr"].map(right);
+    let mut table = Table::new(&[&[("kernel", Align::Left)][..], &columns].concat());
+    for kernel in &report.kernels {
+        let mut cells = vec![kernel.info.name.clone(), count(kernel.ctas), count(kernel.warp_instructions)];
+        for bytes in [kernel.text_bytes, kernel.stored_bytes, kernel.decoded_bytes] {
+            cells.push(count(bytes));
+            cells.push(per(bytes, kernel.warp_instructions));
+        }
+        table.row(cells);
+    }
+    let mut text = format!("{}: {}\n", report.name, counted(report.kernels.len() as u64, "kernel"));
+    text.push_str(&table.render(output::stdout_style()));
+    text.push_str(&line(&report));
+    if trace_is_native(path) {
+        let facts = native_facts(path).map_err(|error| Failure::new(Exit::Workload, error))?;
+        text.push_str(&format!("native file: {} bytes, {} of them for its text only\n", count(facts.bytes), count(facts.text_bytes)));
+    }
+    output::print(&text).map(|()| Exit::Ok)
+}
+
+/// The sizes of all kernels in one line.
+pub(super) fn line(report: &TraceReport) -> String {
+    let instructions = report.warp_instructions();
+    let sum = |bytes: fn(&sass::KernelReport) -> u64| report.kernels.iter().map(bytes).sum::<u64>();
+    let (text, stored, decoded) = (sum(|kernel| kernel.text_bytes), sum(|kernel| kernel.stored_bytes), sum(|kernel| kernel.decoded_bytes));
+    format!(
+        "{}; bytes per warp instruction: {} as text, {} as stored and simulated, {} decoded\n",
+        counted(instructions, "warp instruction"),
+        per(text, instructions),
+        per(stored, instructions),
+        per(decoded, instructions),
+    )
+}
+
+fn per(bytes: u64, instructions: u64) -> String {
+    format!("{:.2}", bytes as f64 / instructions.max(1) as f64)
+}

@@ -1,0 +1,25 @@
+//! What is known before a run begins, and never changes: sizes that controllers reckon with.
+
+/// A kernel launch as far as it is known before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelFacts {
+    /// The kernel's name.
+    pub name: String,
+    /// CTAs of the launch.
+    pub ctas: u32,
+    /// Warps of a CTA.
+    pub warps_per_cta: u32,
+    /// CTAs that an SM holds at once when nothing else is on it, at least 1.
+    pub ctas_per_sm: u32,
+}
+
+/// The machine and its workload in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Warp slots of an SM.
+    pub warps_per_sm: u32,
+    /// Warp schedulers of an SM.
+    pub schedulers_per_sm: u32,
+    /// Kernel launches, by `KernelIndex`.
+    pub kernels: Vec<KernelFacts>,
+}

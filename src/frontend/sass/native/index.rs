@@ -1,0 +1,107 @@
+//! The index of a native file: the trace's name, its kernel list, and where each kernel's blocks are.
+
+use super::frame::BlockRef;
+use super::wire::{Bytes, put, put_text};
+
+/// What stands at the end of a native file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Index {
+    /// The trace's name.
+    pub(super) name: String,
+    /// The kernel list as it was written; none when the trace is a single kernel's file.
+    pub(super) list: Option<Vec<u8>>,
+    /// The kernel of each launch of the list, in order.
+    pub(super) launches: Vec<u32>,
+    /// The kernels, in the order of their first launch.
+    pub(super) kernels: Vec<KernelIndex>,
+}
+
+/// Where a kernel is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct KernelIndex {
+    /// As the list names its file.
+    pub(super) listed: String,
+    /// Header and templates.
+    pub(super) code: BlockRef,
+    /// Warp instructions.
+    pub(super) instructions: u64,
+    /// Its CTAs, in order.
+    pub(super) batches: Vec<BatchIndex>,
+}
+
+/// Where some consecutive CTAs are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BatchIndex {
+    pub(super) ctas: u32,
+    /// Bytes of text that they stand for.
+    pub(super) text_bytes: u64,
+    pub(super) programs: BlockRef,
+    /// Patches of the text, when one CTA at least needs some.
+    pub(super) text: Option<BlockRef>,
+}
+
+impl KernelIndex {
+    /// CTAs of the kernel.
+    pub(super) fn ctas(&self) -> u64 {
+        self.batches.iter().map(|batch| u64::from(batch.ctas)).sum()
+    }
+
+    /// Bytes in the file that simulation reads, and those that hold text only.
+    pub(super) fn file_bytes(&self) -> (u64, u64) {
+        let programs: u64 = self.batches.iter().map(|batch| batch.programs.file_bytes()).sum();
+        let text = self.batches.iter().filter_map(|batch| batch.text.as_ref()).map(BlockRef::file_bytes).sum();
+        (self.code.file_bytes() + programs, text)
+    }
+}
+
+impl Index {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_text(&mut out, self.name.as_bytes());
+        put(&mut out, u64::from(self.list.is_some()));
+        put_text(&mut out, self.list.as_deref().unwrap_or_default());
+        put(&mut out, self.launches.len() as u64);
+        self.launches.iter().for_each(|&kernel| put(&mut out, kernel.into()));
+        put(&mut out, self.kernels.len() as u64);
+        for kernel in &self.kernels {
+            put_text(&mut out, kernel.listed.as_bytes());
+            kernel.code.put(&mut out);
+            put(&mut out, kernel.instructions);
+            put(&mut out, kernel.batches.len() as u64);
+            for batch in &kernel.batches {
+                put(&mut out, batch.ctas.into());
+                put(&mut out, batch.text_bytes);
+                batch.programs.put(&mut out);
+                put(&mut out, u64::from(batch.text.is_some()));
+                batch.text.iter().for_each(|text| text.put(&mut out));
+            }
+        }
+        out
+    }
+
+    pub(super) fn decode(raw: &[u8]) -> Option<Self> {
+        let mut bytes = Bytes::new(raw);
+        let string = |bytes: &mut Bytes<'_>| String::from_utf8(bytes.text()?.to_vec()).ok();
+        let flag = |bytes: &mut Bytes<'_>| bytes.byte().filter(|&flag| flag < 2).map(|flag| flag == 1);
+        let name = string(&mut bytes)?;
+        let listed = flag(&mut bytes)?;
+        let list = bytes.text()?.to_vec();
+        let launches: Vec<u32> = (0..bytes.count()?).map(|_| bytes.small()).collect::<Option<_>>()?;
+        let mut kernels = Vec::new();
+        for _ in 0..bytes.count()? {
+            let listed = string(&mut bytes)?;
+            let code = BlockRef::read(&mut bytes)?;
+            let instructions = bytes.number()?;
+            let mut batches = Vec::new();
+            for _ in 0..bytes.count()? {
+                let (ctas, text_bytes) = (bytes.small().filter(|&ctas| ctas > 0)?, bytes.number()?);
+                let programs = BlockRef::read(&mut bytes)?;
+                let text = if flag(&mut bytes)? { Some(BlockRef::read(&mut bytes)?) } else { None };
+                batches.push(BatchIndex { ctas, text_bytes, programs, text });
+            }
+            kernels.push(KernelIndex { listed, code, instructions, batches });
+        }
+        let complete = bytes.left() == 0 && launches.iter().all(|&kernel| (kernel as usize) < kernels.len());
+        complete.then_some(Self { name, list: listed.then_some(list), launches, kernels })
+    }
+}

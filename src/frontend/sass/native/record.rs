@@ -1,0 +1,373 @@
+//! The block of some CTAs: each warp is a path (templates, masks, address modes and strides) and the addresses on it.
+//!
+//! Warps of a block that execute the same share a path, and equal warps are written once. A block needs nothing but the
+//! kernel's templates, so blocks decode in any order and side by side.
+
+use rustc_hash::FxHashMap;
+
+use super::template::Meaning;
+use super::wire::{Bytes, put, put_signed, zigzag};
+
+/// The control byte's bits for the address mode.
+const MODE_BITS: u8 = 3;
+/// A mask follows; otherwise it is that of the step before.
+const MASK_FOLLOWS: u8 = 4;
+/// Where the jump stands in the control byte.
+const JUMP_SHIFT: u32 = 3;
+/// The jump does not fit the control byte and follows.
+const FAR: u64 = 31;
+
+/// How the addresses of a step are written in text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Mode {
+    /// None: no access, or one without active lanes.
+    #[default]
+    None,
+    /// One address per active lane.
+    List,
+    /// Base and stride.
+    Affine,
+    /// Base and differences.
+    Deltas,
+}
+
+/// One instruction of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Step {
+    pub(super) template: u32,
+    pub(super) mask: u32,
+    pub(super) mode: Mode,
+    /// Of [`Mode::Affine`], else 0.
+    pub(super) stride: i64,
+}
+
+impl Step {
+    /// Numbers that the step takes from the warp's addresses: the first address, and differences to further ones.
+    pub(super) fn numbers(&self) -> usize {
+        match self.mode {
+            Mode::None => 0,
+            Mode::Affine => 1,
+            Mode::List | Mode::Deltas => self.mask.count_ones() as usize,
+        }
+    }
+}
+
+/// A CTA as its text lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CtaRecord {
+    pub(super) coordinates: [u64; 3],
+    pub(super) warps: Vec<WarpRecord>,
+}
+
+/// A warp as its text lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct WarpRecord {
+    pub(super) number: u32,
+    pub(super) steps: Vec<Step>,
+    /// For each access the first address, and in lists and deltas the difference of each further lane to the one before.
+    pub(super) addresses: Vec<u64>,
+}
+
+/// Collects the CTAs of a block.
+#[derive(Debug, Default)]
+pub(super) struct BlockBuilder {
+    body: Vec<u8>,
+    ctas: u32,
+    paths: FxHashMap<Vec<Step>, u64>,
+    warps: FxHashMap<(u64, Vec<u64>), u64>,
+    last: Vec<u64>,
+}
+
+impl BlockBuilder {
+    /// CTAs since the last block.
+    pub(super) fn ctas(&self) -> u32 {
+        self.ctas
+    }
+
+    /// Bytes since the last block.
+    pub(super) fn bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Appends a CTA; there are `templates` templates by now.
+    pub(super) fn add(&mut self, cta: CtaRecord, templates: usize) {
+        self.last.resize(templates, 0);
+        self.ctas += 1;
+        cta.coordinates.iter().for_each(|&coordinate| put(&mut self.body, coordinate));
+        put(&mut self.body, cta.warps.len() as u64);
+        let mut expected = 0;
+        for warp in cta.warps {
+            put_signed(&mut self.body, i64::from(warp.number) - expected);
+            expected = i64::from(warp.number) + 1;
+            self.warp(warp);
+        }
+    }
+
+    fn warp(&mut self, warp: WarpRecord) {
+        let known = self.paths.get(&warp.steps).copied();
+        let path = known.unwrap_or(self.paths.len() as u64);
+        let key = (path, warp.addresses);
+        if let Some(&same) = self.warps.get(&key) {
+            return put(&mut self.body, 2 + 2 * same);
+        }
+        match known {
+            Some(path) => put(&mut self.body, 1 + 2 * path),
+            None => {
+                put(&mut self.body, 0);
+                put_steps(&mut self.body, &warp.steps);
+            }
+        }
+        let mut numbers = key.1.iter();
+        for step in &warp.steps {
+            let mut own = numbers.by_ref().take(step.numbers());
+            if let Some(&first) = own.next() {
+                let last = &mut self.last[step.template as usize];
+                put_signed(&mut self.body, first.wrapping_sub(*last) as i64);
+                *last = first;
+            }
+            own.for_each(|&difference| put_signed(&mut self.body, difference as i64));
+        }
+        if known.is_none() {
+            self.paths.insert(warp.steps, path);
+        }
+        let number = self.warps.len() as u64;
+        self.warps.insert(key, number);
+    }
+
+    /// The block of all CTAs since the last one.
+    pub(super) fn finish(&mut self) -> Vec<u8> {
+        let mut block = Vec::with_capacity(self.body.len() + 5);
+        put(&mut block, self.ctas.into());
+        block.append(&mut self.body);
+        self.ctas = 0;
+        self.paths.clear();
+        self.warps.clear();
+        self.last.clear();
+        block
+    }
+}
+
+fn put_steps(out: &mut Vec<u8>, steps: &[Step]) {
+    put(out, steps.len() as u64);
+    let (mut expected, mut mask) = (0, u32::MAX);
+    for step in steps {
+        let jump = zigzag(i64::from(step.template) - expected);
+        let control = step.mode as u8 | if step.mask == mask { 0 } else { MASK_FOLLOWS } | (jump.min(FAR) as u8) << JUMP_SHIFT;
+        out.push(control);
+        if jump >= FAR {
+            put(out, jump);
+        }
+        if step.mask != mask {
+            out.extend_from_slice(&step.mask.to_le_bytes());
+        }
+        if step.mode == Mode::Affine {
+            put_signed(out, step.stride);
+        }
+        (expected, mask) = (i64::from(step.template) + 1, step.mask);
+    }
+}
+
+fn read_steps(bytes: &mut Bytes<'_>, templates: usize) -> Option<Vec<Step>> {
+    let count = bytes.count()?;
+    let (mut expected, mut mask) = (0i64, u32::MAX);
+    let mut steps = Vec::with_capacity(count);
+    for _ in 0..count {
+        let control = bytes.byte()?;
+        let mut jump = u64::from(control >> JUMP_SHIFT);
+        if jump == FAR {
+            jump = bytes.number().filter(|&jump| jump >= FAR)?;
+        }
+        let template = expected.checked_add(super::wire::unzigzag(jump))?;
+        let template = u32::try_from(template).ok().filter(|&template| (template as usize) < templates)?;
+        if control & MASK_FOLLOWS != 0 {
+            mask = bytes.word()?;
+        }
+        let mode = [Mode::None, Mode::List, Mode::Affine, Mode::Deltas][usize::from(control & MODE_BITS)];
+        if mode != Mode::None && mask == 0 {
+            return None;
+        }
+        let stride = if mode == Mode::Affine { bytes.signed()? } else { 0 };
+        steps.push(Step { template, mask, mode, stride });
+        expected = i64::from(template) + 1;
+    }
+    Some(steps)
+}
+
+/// Takes what a block holds, in its order. `None` from any function says that the block is malformed.
+pub(super) trait Sink {
+    /// The next path of the block.
+    fn path(&mut self, steps: Vec<Step>) -> Option<()>;
+    /// A CTA begins.
+    fn cta(&mut self, coordinates: [u64; 3], warps: usize) -> Option<()>;
+    /// A warp of the CTA executes a path; its addresses come next in `bytes`, relative to `last`.
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()>;
+    /// A warp of the CTA equals one of the block that was written before.
+    fn again(&mut self, number: u32, warp: usize) -> Option<()>;
+    /// The CTA ends.
+    fn end(&mut self) -> Option<()>;
+}
+
+/// Reads a block into `sink`; the number of its CTAs, or `None` when it is malformed.
+pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> Option<u32> {
+    let mut bytes = Bytes::new(raw);
+    let ctas = u32::try_from(bytes.count()?).ok()?;
+    let mut last = vec![0; templates];
+    let (mut paths, mut distinct) = (0, 0);
+    for _ in 0..ctas {
+        let coordinates = [bytes.number()?, bytes.number()?, bytes.number()?];
+        let warps = bytes.count()?;
+        sink.cta(coordinates, warps)?;
+        let mut expected = 0i64;
+        for _ in 0..warps {
+            let number = u32::try_from(expected.checked_add(bytes.signed()?)?).ok()?;
+            expected = i64::from(number) + 1;
+            let reference = bytes.number()?;
+            let place = usize::try_from(reference.wrapping_sub(1) / 2).ok()?;
+            if reference != 0 && reference % 2 == 0 {
+                if place >= distinct {
+                    return None;
+                }
+                sink.again(number, place)?;
+                continue;
+            }
+            let path = if reference == 0 { paths } else { place };
+            if reference == 0 {
+                sink.path(read_steps(&mut bytes, templates)?)?;
+                paths += 1;
+            }
+            if path >= paths {
+                return None;
+            }
+            sink.warp(number, path, &mut bytes, &mut last)?;
+            distinct += 1;
+        }
+        sink.end()?;
+    }
+    (bytes.left() == 0).then_some(ctas)
+}
+
+/// Keeps CTAs as they were listed, for writing text.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) ctas: Vec<CtaRecord>,
+    paths: Vec<Vec<Step>>,
+    /// Path and addresses of the distinct warps.
+    warps: Vec<(usize, Vec<u64>)>,
+}
+
+impl Sink for Records {
+    fn path(&mut self, steps: Vec<Step>) -> Option<()> {
+        self.paths.push(steps);
+        Some(())
+    }
+
+    fn cta(&mut self, coordinates: [u64; 3], _: usize) -> Option<()> {
+        self.ctas.push(CtaRecord { coordinates, warps: Vec::new() });
+        Some(())
+    }
+
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()> {
+        let mut addresses = Vec::new();
+        for step in &self.paths[path] {
+            for lane in 0..step.numbers() {
+                let value = bytes.signed()? as u64;
+                let last = &mut last[step.template as usize];
+                if lane == 0 {
+                    *last = last.wrapping_add(value);
+                }
+                addresses.push(if lane == 0 { *last } else { value });
+            }
+        }
+        self.warps.push((path, addresses));
+        self.again(number, self.warps.len() - 1)
+    }
+
+    fn again(&mut self, number: u32, warp: usize) -> Option<()> {
+        let (path, addresses) = &self.warps[warp];
+        let record = WarpRecord { number, steps: self.paths[*path].clone(), addresses: addresses.clone() };
+        self.ctas.last_mut()?.warps.push(record);
+        Some(())
+    }
+
+    fn end(&mut self) -> Option<()> {
+        Some(())
+    }
+}
+
+/// Whether the steps fit what the templates mean now: accesses with active lanes have addresses.
+pub(super) fn fits(steps: &[Step], meanings: &[Meaning]) -> bool {
+    let lacks = |step: &Step| step.mode == Mode::None && step.mask != 0 && meanings[step.template as usize].access;
+    !steps.iter().any(lacks)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEMPLATES: u32 = 100;
+
+    fn step() -> impl Strategy<Value = (Step, Vec<u64>)> {
+        let mask = prop_oneof![Just(u32::MAX), any::<u32>(), Just(0), (0..32u32).prop_map(|lane| 1 << lane)];
+        let mode = prop_oneof![Just(Mode::None), Just(Mode::List), Just(Mode::Affine), Just(Mode::Deltas)];
+        let number = prop_oneof![any::<u64>(), 0..256u64, any::<u32>().prop_map(u64::from)];
+        (0..TEMPLATES, mask, mode, any::<i64>(), vec(number, 32)).prop_map(|(template, mask, mode, stride, numbers)| {
+            let mode = if mask == 0 { Mode::None } else { mode };
+            let step = Step { template, mask, mode, stride: if mode == Mode::Affine { stride } else { 0 } };
+            (step, numbers[..step.numbers()].to_vec())
+        })
+    }
+
+    fn cta() -> impl Strategy<Value = CtaRecord> {
+        let warp = (any::<u32>(), vec(step(), 0..20)).prop_map(|(number, steps)| {
+            let (steps, addresses): (Vec<Step>, Vec<Vec<u64>>) = steps.into_iter().unzip();
+            WarpRecord { number, steps, addresses: addresses.concat() }
+        });
+        (any::<[u64; 3]>(), vec(warp, 0..6)).prop_map(|(coordinates, warps)| CtaRecord { coordinates, warps })
+    }
+
+    fn encoded(ctas: &[CtaRecord]) -> Vec<u8> {
+        let mut builder = BlockBuilder::default();
+        ctas.iter().for_each(|cta| builder.add(cta.clone(), TEMPLATES as usize));
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn ctas_come_back_as_they_were(ctas in vec(cta(), 0..5)) {
+            // Said twice, so that paths and warps are shared.
+            let ctas = [ctas.clone(), ctas].concat();
+            let block = encoded(&ctas);
+            let mut records = Records::default();
+            prop_assert_eq!(read_block(&block, TEMPLATES as usize, &mut records), Some(ctas.len() as u32));
+            prop_assert_eq!(&records.ctas, &ctas);
+            prop_assert_eq!(encoded(&records.ctas), block);
+        }
+
+        #[test]
+        fn a_damaged_block_does_no_harm(ctas in vec(cta(), 1..3), at: prop::sample::Index, with: u8, cut: prop::sample::Index) {
+            let mut block = encoded(&ctas);
+            let at = at.index(block.len());
+            block[at] = with;
+            read_block(&block, TEMPLATES as usize, &mut Records::default());
+            block.truncate(cut.index(block.len()));
+            read_block(&block, TEMPLATES as usize, &mut Records::default());
+        }
+    }
+
+    #[test]
+    fn straight_line_code_takes_a_byte_an_instruction_once_and_an_affine_access_few_a_warp() {
+        let warp = |number: u32| {
+            let op = |template| Step { template, mask: u32::MAX, mode: Mode::None, stride: 0 };
+            let mut steps: Vec<Step> = (0..99).map(op).collect();
+            steps.push(Step { template: 99, mask: u32::MAX, mode: Mode::Affine, stride: 4 });
+            WarpRecord { number, steps, addresses: vec![0x7f00_0000_0000 + u64::from(number) * 128] }
+        };
+        let cta = CtaRecord { coordinates: [0; 3], warps: (0..32).map(warp).collect() };
+        let bytes = encoded(&[cta]).len();
+        // One path of 99 single bytes and an access with its stride; each warp its number, its path and two of address.
+        assert!(bytes < 101 + 32 * 4 + 16, "{bytes}");
+    }
+}

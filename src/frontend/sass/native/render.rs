@@ -1,0 +1,164 @@
+//! The canonical text of a CTA, and patches that turn it into the text that was recorded.
+//!
+//! Text is cut into pieces that correspond one to one: the opening with the first warp's lines, each instruction line, what
+//! stands between two warps, and the closing. A patch copies, drops and inserts bytes of the canonical text, so whatever is
+//! unusual in a recorded file survives, at the cost of its own length.
+
+use std::io::Write;
+
+use super::record::{CtaRecord, Mode, WarpRecord};
+use super::template::Template;
+use super::wire::{Bytes, put, put_text};
+
+/// Appends the canonical text of the kernel's CTA `index` to `out`, and the end of each piece to `marks`.
+pub(super) fn render(cta: &CtaRecord, index: u64, templates: &[Template], out: &mut Vec<u8>, marks: &mut Vec<usize>) {
+    let [x, y, z] = cta.coordinates;
+    let between = if index > 0 { "\n\n" } else { "" };
+    push(out, format_args!("{between}#BEGIN_TB\n\nthread block = {x},{y},{z}\n\n"));
+    for (place, warp) in cta.warps.iter().enumerate() {
+        if place > 0 {
+            out.push(b'\n');
+        }
+        push(out, format_args!("warp = {}\ninsts = {}\n", warp.number, warp.steps.len()));
+        marks.push(out.len());
+        lines(cta, warp, templates, out, marks);
+    }
+    push(out, format_args!("{}#END_TB", if cta.warps.is_empty() { "" } else { "\n" }));
+    marks.push(out.len());
+}
+
+/// The beginning of the lines of a warp in files that repeat its coordinates.
+pub(super) fn coordinates(cta: [u64; 3], warp: u32) -> String {
+    format!("{} {} {} {warp} ", cta[0], cta[1], cta[2])
+}
+
+fn lines(cta: &CtaRecord, warp: &WarpRecord, templates: &[Template], out: &mut Vec<u8>, marks: &mut Vec<usize>) {
+    let lead = coordinates(cta.coordinates, warp.number);
+    let mut numbers = warp.addresses.iter().copied();
+    for step in &warp.steps {
+        let template = &templates[step.template as usize];
+        if template.coordinates {
+            out.extend_from_slice(lead.as_bytes());
+        }
+        out.extend_from_slice(&template.before);
+        push_hex(out, step.mask.into(), 8);
+        out.extend_from_slice(&template.middle);
+        let digits = if template.padded { 16 } else { 1 };
+        let mut address = 0u64;
+        for lane in 0..step.numbers() {
+            let number = numbers.next().unwrap_or_default();
+            address = if lane == 0 { number } else { address.wrapping_add(number) };
+            match (lane, step.mode) {
+                (0, mode) => {
+                    out.extend_from_slice(match mode {
+                        Mode::None | Mode::List => b"0 0x",
+                        Mode::Affine => b"1 0x",
+                        Mode::Deltas => b"2 0x",
+                    });
+                    push_hex(out, address, digits);
+                }
+                (_, Mode::Deltas) => push(out, format_args!(" {}", number as i64)),
+                _ => {
+                    out.extend_from_slice(b" 0x");
+                    push_hex(out, address, digits);
+                }
+            }
+        }
+        if step.mode == Mode::Affine {
+            push(out, format_args!(" {}", step.stride));
+        }
+        out.extend_from_slice(&template.end);
+        out.push(b'\n');
+        marks.push(out.len());
+    }
+}
+
+fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to a vector does not fail.
+    let _ = out.write_fmt(text);
+}
+
+/// At least `least` hexadecimal digits.
+fn push_hex(out: &mut Vec<u8>, value: u64, least: u32) {
+    let digits = (64 - value.leading_zeros()).div_ceil(4).max(least);
+    for digit in (0..digits).rev() {
+        out.push(b"0123456789abcdef"[(value >> (4 * digit) & 15) as usize]);
+    }
+}
+
+/// Appends the patch that turns `canonical` into `recorded`, whose pieces end at `marks` and `recorded_marks`.
+pub(super) fn put_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], recorded: &[u8], recorded_marks: &[usize]) {
+    let mut edits = 0;
+    let mut body = Vec::new();
+    // Canonical bytes before this are dealt with; those since are to be copied.
+    let mut done = 0;
+    let (mut from, mut recorded_from) = (0, 0);
+    for (&to, &recorded_to) in marks.iter().zip(recorded_marks) {
+        let (old, new) = (&canonical[from..to], &recorded[recorded_from..recorded_to]);
+        if old != new {
+            let front = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+            let most = old.len().min(new.len()) - front;
+            let back = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+            put(&mut body, (from + front - done) as u64);
+            put(&mut body, (old.len() - front - back) as u64);
+            put_text(&mut body, &new[front..new.len() - back]);
+            done = to - back;
+            edits += 1;
+        }
+        (from, recorded_from) = (to, recorded_to);
+    }
+    put(out, edits);
+    out.append(&mut body);
+}
+
+/// Appends to `out` what the next patch of `patches` makes of `canonical`; `None` when it is malformed.
+pub(super) fn apply_patch(patches: &mut Bytes<'_>, canonical: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let edits = patches.number()?;
+    let mut rest = canonical;
+    for _ in 0..edits {
+        let (copied, after) = rest.split_at_checked(usize::try_from(patches.number()?).ok()?)?;
+        out.extend_from_slice(copied);
+        rest = after.split_at_checked(usize::try_from(patches.number()?).ok()?)?.1;
+        out.extend_from_slice(patches.text()?);
+    }
+    out.extend_from_slice(rest);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(texts: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
+        let ends = texts.iter().scan(0, |at, text| {
+            *at += text.len();
+            Some(*at)
+        });
+        (texts.concat(), ends.collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_patch_makes_the_recorded_text(both in vec((vec(0u8..4, 0..6), vec(0u8..4, 0..6)), 0..8)) {
+            let (old, new): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+            let ((old, marks), (new, new_marks)) = (pieces(&old), pieces(&new));
+            let mut patch = Vec::new();
+            put_patch(&mut patch, &old, &marks, &new, &new_marks);
+            let mut out = Vec::new();
+            let mut bytes = Bytes::new(&patch);
+            prop_assert_eq!(apply_patch(&mut bytes, &old, &mut out), Some(()));
+            prop_assert_eq!(bytes.left(), 0);
+            prop_assert_eq!(out, new);
+        }
+    }
+
+    #[test]
+    fn equal_texts_need_one_byte() {
+        let mut patch = Vec::new();
+        put_patch(&mut patch, b"abc", &[1, 3], b"abc", &[1, 3]);
+        assert_eq!(patch, [0]);
+    }
+}

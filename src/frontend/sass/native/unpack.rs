@@ -1,0 +1,209 @@
+//! Native to text: every kernel file and the list, byte by byte as they were read.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::error::{Problem, ProblemKind, TraceError};
+use super::super::list::{LIST, NAME_FILE};
+use super::container::{CONTRADICTION, Container};
+use super::frame::Kind;
+use super::pack::{ConvertError, ConvertProgress, Converted, Watcher};
+use super::record::{Records, read_block};
+use super::render::{apply_patch, render};
+use super::wire::Bytes;
+
+/// Writes the native trace at `path` as text: into the folder `out`, which exists, or to the file `out` when the trace is a
+/// single kernel without a list. `named` is what `out` will finally be called.
+///
+/// Kernel files are compressed as their names say (`.xz`, `.gz`, `.zst`) when `compress` holds; without it they are written
+/// plain and under the name without that suffix, which readers of the list find. The list keeps its bytes either way.
+///
+/// # Errors
+/// When the trace is damaged or names files outside of its folder, a file cannot be written, or `watch` asks to stop.
+pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: Watcher<'_>) -> Result<Converted, ConvertError> {
+    let container = Container::open(path)?;
+    let index = &container.index;
+    let mut done = Converted { kernels: index.kernels.len(), native_bytes: container.bytes(), ..Converted::default() };
+    for (number, kernel) in index.kernels.iter().enumerate() {
+        let (target, suffix) = match &index.list {
+            None => (out.to_path_buf(), Suffix::of(named)),
+            Some(_) => {
+                let place = inside(&kernel.listed).ok_or_else(|| outside(&container, &kernel.listed))?;
+                let suffix = Suffix::of(&place);
+                (out.join(if compress { place } else { suffix.without(&place) }), if compress { suffix } else { Suffix::None })
+            }
+        };
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let mut file = Compressed::create(&target, suffix)?;
+        let progress = ConvertProgress { kernels_done: number, kernels: index.kernels.len(), text_bytes: done.text_bytes };
+        done.text_bytes += write_kernel(&container, number, &mut file, progress, watch)?;
+        file.finish()?;
+        done.warp_instructions += kernel.instructions;
+        done.program_bytes += kernel.file_bytes().0;
+    }
+    if let Some(list) = &index.list {
+        fs::write(out.join(LIST), list)?;
+        done.text_bytes += list.len() as u64;
+        // A trace is called like its folder; where that is another name, a file keeps it.
+        if named.file_name().is_none_or(|folder| folder != index.name.as_str()) {
+            fs::write(out.join(NAME_FILE), format!("{}\n", index.name))?;
+        }
+    }
+    Ok(done)
+}
+
+fn write_kernel(
+    container: &Arc<Container>,
+    number: usize,
+    out: &mut dyn Write,
+    progress: ConvertProgress,
+    watch: Watcher<'_>,
+) -> Result<u64, ConvertError> {
+    let native = container.kernel(number)?;
+    let templates = &native.code.templates;
+    out.write_all(&native.code.head)?;
+    let mut written = native.code.head.len() as u64;
+    let mut cta = 0u64;
+    let (mut canonical, mut text) = (Vec::new(), Vec::new());
+    for batch in &container.index.kernels[number].batches {
+        if !watch(ConvertProgress { text_bytes: progress.text_bytes + written, ..progress }) {
+            return Err(ConvertError::Stopped);
+        }
+        let wrong = |kind, at| ConvertError::from(TraceError::from(container.damaged(kind, at, number, CONTRADICTION.into())));
+        let raw = container.block(Kind::Programs, &batch.programs, number)?;
+        let mut records = Records::default();
+        if read_block(&raw, templates.len(), &mut records) != Some(batch.ctas) {
+            return Err(wrong(Kind::Programs, &batch.programs));
+        }
+        let patches = match &batch.text {
+            Some(at) => Some((at, container.block(Kind::Text, at, number)?)),
+            None => None,
+        };
+        let mut bytes = patches.as_ref().map(|(at, raw)| (*at, Bytes::new(raw)));
+        for record in &records.ctas {
+            canonical.clear();
+            render(record, cta, templates, &mut canonical, &mut Vec::new());
+            cta += 1;
+            let shown = match &mut bytes {
+                None => &canonical,
+                Some((at, bytes)) => {
+                    text.clear();
+                    apply_patch(bytes, &canonical, &mut text).ok_or_else(|| wrong(Kind::Text, at))?;
+                    &text
+                }
+            };
+            out.write_all(shown)?;
+            written += shown.len() as u64;
+        }
+        if let Some((at, _)) = bytes.filter(|(_, bytes)| bytes.left() > 0) {
+            return Err(wrong(Kind::Text, at));
+        }
+    }
+    out.write_all(&native.code.tail)?;
+    Ok(written + native.code.tail.len() as u64)
+}
+
+/// The place of a listed file, when it lies in the list's folder.
+fn inside(listed: &str) -> Option<PathBuf> {
+    let path = Path::new(listed);
+    let harmless = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    (harmless && path.file_name().is_some()).then(|| path.to_path_buf())
+}
+
+fn outside(container: &Container, listed: &str) -> TraceError {
+    Problem {
+        kind: ProblemKind::List,
+        file: container.path().to_path_buf(),
+        line: None,
+        what: "the kernel list names a file outside of its folder, which is not written".into(),
+        found: format!("`{listed}`"),
+        expected: "files below the folder of the list".into(),
+        help: "simulate the native file as it is, or convert from a list whose kernels lie beside it".into(),
+    }
+    .into()
+}
+
+/// How a text file is compressed, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Suffix {
+    None,
+    Xz,
+    Gz,
+    Zst,
+}
+
+impl Suffix {
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(|suffix| suffix.to_str()) {
+            Some("xz") => Self::Xz,
+            Some("gz") => Self::Gz,
+            Some("zst") => Self::Zst,
+            _ => Self::None,
+        }
+    }
+
+    fn without(self, path: &Path) -> PathBuf {
+        if self == Self::None { path.to_path_buf() } else { path.with_extension("") }
+    }
+}
+
+/// A file that compresses what is written to it.
+enum Compressed {
+    None(BufWriter<File>),
+    Xz(Box<lzma_rust2::XzWriter<BufWriter<File>>>),
+    Gz(flate2::write::GzEncoder<BufWriter<File>>),
+    Zst(zstd::stream::write::Encoder<'static, BufWriter<File>>),
+}
+
+/// Higher presets take minutes for a trace of a gigabyte.
+const XZ_PRESET: u32 = 3;
+
+impl Compressed {
+    fn create(path: &Path, suffix: Suffix) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        Ok(match suffix {
+            Suffix::None => Self::None(file),
+            Suffix::Xz => {
+                let options = lzma_rust2::XzOptions::with_preset(XZ_PRESET);
+                Self::Xz(Box::new(lzma_rust2::XzWriter::new(file, options)?))
+            }
+            Suffix::Gz => Self::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
+            Suffix::Zst => Self::Zst(zstd::stream::write::Encoder::new(file, 3)?),
+        })
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let mut file = match self {
+            Self::None(file) => file,
+            Self::Xz(writer) => writer.finish()?,
+            Self::Gz(writer) => writer.finish()?,
+            Self::Zst(writer) => writer.finish()?,
+        };
+        file.flush()?;
+        file.get_ref().sync_all()
+    }
+}
+
+impl Write for Compressed {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::None(file) => file.write(text),
+            Self::Xz(writer) => writer.write(text),
+            Self::Gz(writer) => writer.write(text),
+            Self::Zst(writer) => writer.write(text),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::None(file) => file.flush(),
+            Self::Xz(writer) => writer.flush(),
+            Self::Gz(writer) => writer.flush(),
+            Self::Zst(writer) => writer.flush(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Spans in which the unit can only try again: no credit, no MSHR, no room in a pipe, a bank conflict that takes its time.
+//!
+//! Such a cycle changes nothing but counters, and the same ones as the cycle before. So at the end of a cycle the unit finds
+//! out when it will do more, is not stepped before, and then counts the cycles passed over at once.
+//! Invariant: from `uncounted` up to the present the unit was blocked, and what [`Sm::count_blocked`] reads of it has not
+//! changed. A reply, a credit and an instruction can end this earlier; they are noted with [`Lsu::look_at`]. Whoever else
+//! changes the unit's state calls [`Sm::wake_load_store`] first.
+
+use crate::base::Cycle;
+
+use super::super::Sm;
+use super::super::units::UnitKind;
+use super::{Entry, Lsu, Work, token};
+
+/// Why the instruction in the unit cannot leave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// It makes its way through bank conflicts until that cycle.
+    Conflicts(Cycle),
+    /// The pipe of shared memory is full.
+    SharedPipe,
+    /// No credit for an access past the L1.
+    Network,
+    /// The pipe of an L1 bank is full.
+    L1Bank,
+}
+
+impl Lsu {
+    /// The unit is stepped at cycle `at`, if not earlier.
+    #[inline]
+    pub(in crate::gpu::sm) fn look_at(&mut self, at: Cycle) {
+        self.next = self.next.min(at);
+    }
+}
+
+impl Sm {
+    /// When the unit does more than try again; a cycle that passed stands for the present.
+    #[inline]
+    pub(in crate::gpu::sm) fn load_store_at(&self) -> Cycle {
+        if self.lsu.entry.is_none() && self.operands.ready.taken(UnitKind::Mem) != 0 { self.now } else { self.lsu.next }
+    }
+
+    /// The first cycle at or after `now` in which the unit does more than try again, if nothing comes from outside.
+    #[inline]
+    pub(super) fn load_store_event(&self, now: Cycle) -> Cycle {
+        let lsu = &self.lsu;
+        if lsu.answer.is_some() || lsu.bypassed.is_some() {
+            return now;
+        }
+        let entry = match &lsu.entry {
+            None => Cycle::NEVER,
+            Some(entry) => match self.hold(entry, now) {
+                None => return now,
+                Some(Hold::Conflicts(until)) => until,
+                Some(_) => Cycle::NEVER,
+            },
+        };
+        let reply = lsu.responses.front().map_or(Cycle::NEVER, |reply| match &lsu.l1 {
+            Some(l1) if reply.token & token::KIND == token::LOAD => l1.fill_port_free_at(),
+            _ => now,
+        });
+        let shared = lsu.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let l1 = lsu.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
+        entry.min(reply).min(shared).min(l1).max(now)
+    }
+
+    /// What holds the instruction in the unit, if it cannot make an access or leave.
+    #[inline]
+    fn hold(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
+        let lsu = &self.lsu;
+        match entry.work {
+            Work::SharedLoad | Work::SharedStore if entry.leaves > now => Some(Hold::Conflicts(entry.leaves)),
+            Work::SharedLoad => (lsu.shared_pipe.len() as u64 == lsu.shared_latency).then_some(Hold::SharedPipe),
+            Work::SharedStore | Work::Nothing => None,
+            Work::Load(_) | Work::Store => {
+                let access = lsu.accesses.last()?;
+                if entry.bypass {
+                    (!self.net.can_send()).then_some(Hold::Network)
+                } else {
+                    lsu.l1.as_ref().is_some_and(|l1| l1.is_full(access)).then_some(Hold::L1Bank)
+                }
+            }
+        }
+    }
+
+    /// Counts the blocked cycles before `until` that are not counted yet.
+    #[inline]
+    pub(in crate::gpu::sm) fn count_blocked(&mut self, until: Cycle) {
+        let cycles = until.0 - self.lsu.uncounted.0;
+        if cycles == 0 {
+            return;
+        }
+        let (lsu, counters) = (&self.lsu, &mut self.counters.sm);
+        if let Some(l1) = &lsu.l1 {
+            counters.l1_retries += cycles * l1.retries();
+            counters.network_full_cycles += cycles * u64::from(l1.queued() > 0);
+        }
+        if let Some(entry) = &lsu.entry {
+            match entry.work {
+                Work::SharedLoad | Work::SharedStore => {
+                    // The last cycle of an access may be followed by cycles in which the pipe behind it is full.
+                    counters.memory_stall_cycles += until.min(entry.leaves).0.saturating_sub(lsu.uncounted.0);
+                }
+                Work::Load(_) | Work::Store => {
+                    counters.memory_stall_cycles += cycles;
+                    if entry.bypass {
+                        counters.network_full_cycles += cycles;
+                    } else {
+                        counters.l1_bank_conflicts += cycles;
+                    }
+                }
+                Work::Nothing => {}
+            }
+        }
+        self.lsu.uncounted = until;
+    }
+
+    /// Something changes in the unit from outside, or may: what it did before `from` is counted, and it looks at everything
+    /// anew.
+    pub(in crate::gpu::sm) fn wake_load_store(&mut self, from: Cycle) {
+        self.count_blocked(from);
+        self.lsu.next = from;
+        if let Some(l1) = &mut self.lsu.l1 {
+            l1.admit_all();
+        }
+    }
+}

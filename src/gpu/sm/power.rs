@@ -1,0 +1,112 @@
+//! The power states of an SM: active, paused, draining, power-gated.
+//!
+//! In: decisions at cuts, and the SM's own doings. Out: whether warps may issue and CTAs may start, the event that a paused
+//! SM is quiet, and the cycles spent paused and gated.
+//!
+//! A paused SM issues nothing and starts no CTA, but keeps its state; what is in flight ends, and then the SM tells so. One
+//! that is to be gated first finishes the CTAs that it has or that are bound to it, and is off from the cycle after the last
+//! ended. A CTA that the grid scheduler bound before it heard of the gating turns it on again; so does the decision that it is
+//! active, after the latency of waking.
+
+use crate::base::Cycle;
+use crate::protocol::{EventKind, Outbox, PowerState};
+
+use super::warps::bits;
+use super::{Sm, SmCounters};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Active,
+    Paused,
+    Draining,
+    Gated,
+}
+
+/// An SM's state, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Power {
+    state: State,
+    /// From when on the state's cycles are not counted yet.
+    since: Cycle,
+    /// Somebody waits for word that nothing is in flight.
+    asked: bool,
+}
+
+impl Power {
+    pub(super) fn new() -> Self {
+        Self { state: State::Active, since: Cycle(0), asked: false }
+    }
+
+    /// Whether warps may not issue and CTAs may not start.
+    #[inline]
+    pub(super) fn is_paused(self) -> bool {
+        self.state == State::Paused
+    }
+
+    /// Whether somebody waits for word that nothing is in flight.
+    #[inline]
+    pub(super) fn is_asked(self) -> bool {
+        self.asked
+    }
+
+    /// Counts the state's cycles up to `at`.
+    pub(super) fn count(&mut self, at: Cycle, counters: &mut SmCounters) {
+        let cycles = at.0 - self.since.0;
+        match self.state {
+            State::Paused => counters.paused_cycles += cycles,
+            State::Gated => counters.gated_cycles += cycles,
+            State::Active | State::Draining => {}
+        }
+        self.since = at;
+    }
+
+    fn enter(&mut self, state: State, at: Cycle, counters: &mut SmCounters) {
+        self.count(at, counters);
+        self.state = state;
+    }
+}
+
+impl Sm {
+    /// Carries out a decision on the power state at cycle `at`, the present.
+    pub(super) fn set_power(&mut self, at: Cycle, wanted: PowerState) {
+        let was_gated = self.power.state == State::Gated;
+        let empty = self.ctas.is_empty();
+        let state = match wanted {
+            PowerState::Active => State::Active,
+            PowerState::Paused => State::Paused,
+            PowerState::Gated if empty => State::Gated,
+            PowerState::Gated => State::Draining,
+        };
+        self.power.enter(state, at, &mut self.counters.sm);
+        self.power.asked = state == State::Paused;
+        if was_gated && state != State::Gated {
+            self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
+        }
+        self.ctas.hold(state == State::Paused);
+        self.limit_warps();
+    }
+
+    /// The last CTA ended in this cycle, or there is none: an SM that was draining is off from the next cycle on.
+    pub(super) fn drained(&mut self) {
+        if self.power.state == State::Draining && self.ctas.is_empty() {
+            self.power.enter(State::Gated, self.now.after(1), &mut self.counters.sm);
+        }
+    }
+
+    /// A CTA was bound, seen at `at`: a gated SM turns on for it.
+    pub(super) fn woken(&mut self, at: Cycle) {
+        if self.power.state == State::Gated {
+            self.power.enter(State::Draining, at.max(self.power.since), &mut self.counters.sm);
+            self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
+        }
+    }
+
+    /// Tells who paused the SM when nothing is in flight any more.
+    pub(super) fn tell_quiet(&mut self, out: &mut Outbox) {
+        let quiet = bits(self.warps.live).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp));
+        if quiet {
+            self.power.asked = false;
+            out.event(self.now, EventKind::SmQuiet(self.id));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What phase-aware schedulers know of each warp: how far its front instruction is from the end of its phase, and how long
+//! that phase is.
+//!
+//! In: the phases of the workload's kernels, and each new front instruction. Out: two numbers per warp slot.
+
+use std::sync::Arc;
+
+use crate::base::KernelIndex;
+use crate::frontend::phases::Phases;
+
+use super::super::warps::MAX_WARPS;
+
+/// Phase distance and phase length by warp slot, as of the slot's front instruction.
+#[derive(Clone, Debug)]
+pub(in crate::gpu::sm) struct PhaseView {
+    kernels: Arc<[Phases]>,
+    distance: [u16; MAX_WARPS],
+    length: [u16; MAX_WARPS],
+}
+
+impl PhaseView {
+    pub(in crate::gpu::sm) fn new(kernels: Arc<[Phases]>) -> Self {
+        Self { kernels, distance: [0; MAX_WARPS], length: [0; MAX_WARPS] }
+    }
+
+    /// Static instruction `index` of `kernel` is at the front of a warp.
+    #[inline]
+    pub(in crate::gpu::sm) fn look(&mut self, warp: usize, kernel: KernelIndex, index: u32) {
+        let phases = &self.kernels[kernel.index()];
+        self.distance[warp] = phases.distance(index);
+        self.length[warp] = phases.length(index);
+    }
+
+    /// Summed latencies to the ends of the phases.
+    #[inline]
+    pub(in crate::gpu::sm) fn distance(&self) -> &[u16; MAX_WARPS] {
+        &self.distance
+    }
+
+    /// Lengths of the phases.
+    #[inline]
+    pub(in crate::gpu::sm) fn length(&self) -> &[u16; MAX_WARPS] {
+        &self.length
+    }
+}
+
+/// For schedulers that know nothing of phases.
+pub(in crate::gpu::sm) static NO_PHASES: [u16; MAX_WARPS] = [0; MAX_WARPS];

@@ -1,0 +1,187 @@
+//! The channel of a machine: one type over the controllers that a machine may have, chosen once and matched per call.
+//!
+//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Channel::returned`],
+//! finished write-backs from [`Channel::cycle`]. Every variant keeps the contracts written here, so that a partition does not
+//! know which one it drives.
+
+use crate::base::{Cycle, Frequency, PartitionId};
+use crate::config::machine::Mem;
+use crate::stats::{CounterInfo, Counters as _, Latencies};
+
+use super::channel::Channel as GpgpuSim;
+use super::control::{BankCounters, Issued};
+use super::driven::DrivenChannel;
+use super::{DramCounters, Request};
+
+/// The DRAM channel of a memory partition.
+#[derive(Clone, Debug)]
+pub enum Channel {
+    /// GPGPU-Sim's: a bank takes a request and keeps it until its last burst.
+    GpgpuSim(Box<GpgpuSim>),
+    /// A command-level controller that drives a device of a standard.
+    Driven(Box<DrivenChannel>),
+}
+
+macro_rules! each {
+    ($self:expr, $channel:ident => $body:expr) => {
+        match $self {
+            Channel::GpgpuSim($channel) => $body,
+            Channel::Driven($channel) => $body,
+        }
+    };
+}
+
+impl Channel {
+    /// The channel that a machine's memory has, its banks idle.
+    ///
+    /// # Panics
+    /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
+    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
+        if mem.dram.control.is_some() {
+            return Self::Driven(Box::new(DrivenChannel::new(mem, clock, partition)));
+        }
+        assert!(
+            1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
+            "{partition}: the address mapping tells more banks apart than the {} there are",
+            mem.dram.banks
+        );
+        Self::GpgpuSim(Box::new(GpgpuSim::new(&mem.dram)))
+    }
+
+    /// Requests that wait for commands when its queues are full.
+    pub fn queue(&self) -> u32 {
+        each!(self, channel => channel.queue())
+    }
+
+    /// GPGPU-Sim's channel, where it is that.
+    pub fn gpgpusim(&self) -> Option<&GpgpuSim> {
+        match self {
+            Self::GpgpuSim(channel) => Some(channel),
+            Self::Driven(_) => None,
+        }
+    }
+
+    /// The channel with a command-level controller, where it is that.
+    pub fn driven(&self) -> Option<&DrivenChannel> {
+        match self {
+            Self::GpgpuSim(_) => None,
+            Self::Driven(channel) => Some(channel),
+        }
+    }
+
+    /// Counters of each bank, where the controller keeps them.
+    pub fn bank_counters(&self) -> &[BankCounters] {
+        self.driven().map_or(&[], DrivenChannel::bank_counters)
+    }
+
+    /// Keeps every command from now on, where the controller issues commands that can be replayed.
+    pub fn record(&mut self) {
+        if let Self::Driven(channel) = self {
+            channel.record();
+        }
+    }
+
+    /// The commands since the last call.
+    pub fn take_trace(&mut self) -> Vec<Issued> {
+        match self {
+            Self::GpgpuSim(_) => Vec::new(),
+            Self::Driven(channel) => channel.take_trace(),
+        }
+    }
+
+    /// Brings the counters up to cycles before `until`, which were all worked through or had nothing to do.
+    pub(in crate::mem) fn settle(&mut self, until: Cycle) {
+        match self {
+            Self::GpgpuSim(_) => {}
+            Self::Driven(channel) => channel.settle(until),
+        }
+    }
+
+    /// Shows every counter with its value.
+    pub fn visit_counters(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
+        match self {
+            Self::GpgpuSim(channel) => channel.counters().visit(see),
+            Self::Driven(channel) => channel.counters().visit(see),
+        }
+    }
+
+    /// Bursts read and written so far.
+    pub fn bursts(&self) -> (u64, u64) {
+        match self {
+            Self::GpgpuSim(channel) => {
+                let DramCounters { reads, writes, .. } = *channel.counters();
+                (reads, writes)
+            }
+            Self::Driven(channel) => (channel.counters().reads, channel.counters().writes),
+        }
+    }
+
+    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    pub fn read_latency(&self) -> &Latencies {
+        each!(self, channel => channel.read_latency())
+    }
+
+    /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues
+    /// was full.
+    pub(in crate::mem) fn count_full(&mut self, cycles: u64) {
+        match self {
+            Self::GpgpuSim(channel) => channel.count_full(cycles),
+            Self::Driven(_) => {}
+        }
+    }
+
+    /// Whether it takes no request.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        each!(self, channel => channel.is_full())
+    }
+
+    /// Requests inside.
+    pub fn occupancy(&self) -> usize {
+        each!(self, channel => channel.occupancy())
+    }
+
+    /// Takes a request after the work of cycle `now`; it may get its first command in the next one. At most one per cycle,
+    /// and none while [`Channel::is_full`].
+    #[inline]
+    pub fn push(&mut self, now: Cycle, request: Request) {
+        match self {
+            Self::GpgpuSim(channel) => channel.push(request),
+            Self::Driven(channel) => channel.push(now, request),
+        }
+    }
+
+    /// The oldest finished read or awaited write.
+    #[inline]
+    pub fn returned(&self) -> Option<&Request> {
+        each!(self, channel => channel.returned())
+    }
+
+    /// Takes the oldest finished read or awaited write.
+    #[inline]
+    pub fn pop_returned(&mut self) -> Option<Request> {
+        each!(self, channel => channel.pop_returned())
+    }
+
+    /// Whether answers that nobody takes hold the channel up, so that every cycle must be looked at.
+    #[inline]
+    pub fn return_full(&self) -> bool {
+        match self {
+            Self::GpgpuSim(channel) => channel.return_full(),
+            Self::Driven(_) => false,
+        }
+    }
+
+    /// One command clock. Returns a write-back that finished.
+    #[inline]
+    pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
+        each!(self, channel => channel.cycle(now))
+    }
+
+    /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
+    /// popped; [`Cycle::NEVER`] when there is none. May be too early, never too late.
+    #[inline]
+    pub fn next_event(&self, from: Cycle) -> Cycle {
+        each!(self, channel => channel.next_event(from))
+    }
+}

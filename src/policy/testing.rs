@@ -1,0 +1,74 @@
+//! Hand-made observations for the tests of policies.
+
+use crate::base::Cycle;
+use crate::control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, Table};
+use crate::policy::registry;
+use crate::stats::CounterInfo;
+
+/// The policy called `name`, made from the text of its table.
+pub(super) fn made(name: &str, parameters: &str) -> Box<dyn Controller> {
+    let table = parameters.parse().expect("the test's own text");
+    (registry::find(name).expect("it is registered").build)(table).expect("the parameters are right")
+}
+
+/// What a controller answers to cuts, 100 cycles apart, with these events.
+pub(super) fn answers(controller: &mut dyn Controller, cuts: &[&[EventKind]]) -> Vec<String> {
+    let mut scene = Scene::default();
+    cuts.iter().enumerate().map(|(i, events)| scene.cut(controller, 100 * i as u64, events)).collect()
+}
+
+/// A machine in numbers that a test writes by hand.
+#[derive(Default)]
+pub(super) struct Scene {
+    /// What was known before.
+    pub(super) facts: Facts,
+    /// SMs: the names of the columns, and a row per SM of what was counted since the last cut.
+    pub(super) sms: Numbers,
+    /// Partitions, likewise.
+    pub(super) partitions: Numbers,
+    /// Core cycle of the last cut.
+    pub(super) last: u64,
+}
+
+/// A table of an observation.
+#[derive(Default)]
+pub(super) struct Numbers {
+    columns: Vec<&'static CounterInfo>,
+    /// Row after row.
+    pub(super) values: Vec<u64>,
+}
+
+impl Numbers {
+    /// Columns with these names.
+    pub(super) fn named(names: &[&'static str]) -> Self {
+        let column = |&name| &*Box::leak(Box::new(CounterInfo { name, unit: "", help: "" }));
+        Self { columns: names.iter().map(column).collect(), values: Vec::new() }
+    }
+}
+
+impl Scene {
+    /// A kernel of `ctas` CTAs of which an SM holds `ctas_per_sm`, on SMs of 48 warps and two schedulers.
+    pub(super) fn with_kernel(ctas: u32, ctas_per_sm: u32) -> Self {
+        let kernel = KernelFacts { name: "k".into(), ctas, warps_per_cta: 8, ctas_per_sm };
+        Self { facts: Facts { warps_per_sm: 48, schedulers_per_sm: 2, kernels: vec![kernel] }, ..Self::default() }
+    }
+
+    /// What the controller decides at a cut at `cycle` at which `events` take effect, in words.
+    pub(super) fn cut(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> String {
+        let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(cycle), kind }).collect();
+        let none = Table::new(&[], &[]);
+        let seen = Observation {
+            cycle: Cycle(cycle),
+            interval: cycle - std::mem::replace(&mut self.last, cycle),
+            facts: &self.facts,
+            sms: Table::new(&self.sms.columns, &self.sms.values),
+            partitions: Table::new(&self.partitions.columns, &self.partitions.values),
+            grid: none,
+            cpus: none,
+            events: &events,
+        };
+        let mut out = DecisionSet::new(controller.knobs());
+        controller.observe(&seen, &mut out);
+        out.to_string()
+    }
+}

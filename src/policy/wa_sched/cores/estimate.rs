@@ -1,0 +1,140 @@
+//! Which number of cores is sampled next (Section 4.4.2.2).
+//!
+//! In: the IPC of a sample with a number of cores. Out: the next number, or the number found. The first sample is with all
+//! cores; its IPC times the threshold is what fewer must reach.
+//!
+//! ONAC then samples one core, and takes for its first estimate the number at which that core's IPC, multiplied, reaches the
+//! threshold; each further one is where the line through the last two samples does. Estimates are rounded up and grow by at
+//! least one (the paper leaves rounding open). An estimate of all cores needs no sample. Seq-Det takes one core away per
+//! sample until the threshold is missed.
+
+use super::Search;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A sample with so many cores.
+    Sample(u32),
+    /// So many cores are enough.
+    Found(u32),
+}
+
+/// A search's memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimator {
+    search: Search,
+    all: u32,
+    share: f64,
+    /// The IPC to reach, once it is known.
+    threshold: Option<f64>,
+    /// Cores and IPC of the sample before.
+    previous: Option<(u32, f64)>,
+}
+
+impl Estimator {
+    /// A search among 1 to `all` cores for `share` of the IPC of all.
+    pub(super) fn new(search: Search, all: u32, share: f64) -> Self {
+        Self { search, all, share, threshold: None, previous: None }
+    }
+
+    /// Takes a sample.
+    pub(super) fn sampled(&mut self, cores: u32, ipc: f64) -> Next {
+        let Some(threshold) = self.threshold else {
+            self.threshold = Some(self.share * ipc);
+            return match self.search {
+                _ if self.all == 1 => Next::Found(1),
+                Search::Onac => Next::Sample(1),
+                Search::SeqDet => Next::Sample(self.all - 1),
+            };
+        };
+        match self.search {
+            Search::SeqDet if ipc < threshold => Next::Found(cores + 1),
+            Search::SeqDet if cores == 1 => Next::Found(1),
+            Search::SeqDet => Next::Sample(cores - 1),
+            Search::Onac if ipc >= threshold => Next::Found(cores),
+            Search::Onac => {
+                // The first line goes through the origin.
+                let (before, below) = self.previous.replace((cores, ipc)).unwrap_or((0, 0.0));
+                let per_core = (ipc - below) / f64::from(cores - before);
+                let next = self.crossing(cores, ipc, threshold, per_core);
+                if next == self.all { Next::Found(next) } else { Next::Sample(next) }
+            }
+        }
+    }
+
+    /// Where a line through the sample, rising by `per_core`, reaches the threshold.
+    fn crossing(&self, cores: u32, ipc: f64, threshold: f64, per_core: f64) -> u32 {
+        if per_core <= 0.0 {
+            return self.all;
+        }
+        let further = ((threshold - ipc) / per_core).ceil().min(f64::from(self.all));
+        (cores + (further as u32).max(1)).min(self.all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that are sampled after the first, and the one found, when `ipc` tells the IPC of a number.
+    fn walk(search: Search, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
+        let mut estimator = Estimator::new(search, 32, 0.98);
+        let (mut cores, mut samples) = (32, Vec::new());
+        loop {
+            match estimator.sampled(cores, ipc(cores)) {
+                Next::Found(found) => return (samples, found),
+                Next::Sample(next) => {
+                    samples.push(next);
+                    cores = next;
+                }
+            }
+        }
+    }
+
+    /// Backprop's second kernel as Figures 4.8 and 4.12 describe it: 8.2 times one core's IPC would be enough, but the curve
+    /// flattens from 9 cores on and saturates at 12.
+    fn backprop(cores: u32) -> f64 {
+        match cores {
+            1 => 12.0,
+            9 => 92.0,
+            10 => 95.6,
+            11 => 97.0,
+            _ => 100.0,
+        }
+    }
+
+    #[test]
+    fn backprop_is_estimated_at_9_10_11_and_12() {
+        assert_eq!(walk(Search::Onac, backprop), (vec![1, 9, 10, 11, 12], 12));
+    }
+
+    #[test]
+    fn pathfinder_is_estimated_at_31_and_then_needs_all_32() {
+        // Almost linear: one core promises the threshold at 31 (Figure 4.11).
+        let pathfinder = |cores: u32| if cores == 1 { 1.02 } else { f64::from(cores) };
+        assert_eq!(walk(Search::Onac, pathfinder), (vec![1, 31], 32));
+    }
+
+    #[test]
+    fn a_falling_line_asks_for_all_cores() {
+        let ipc = |cores: u32| [(32, 100.0), (1, 20.0), (5, 15.0)].iter().find(|(at, _)| *at == cores).map_or(0.0, |(_, ipc)| *ipc);
+        assert_eq!(walk(Search::Onac, ipc), (vec![1, 5], 32));
+    }
+
+    #[test]
+    fn estimates_grow_by_at_least_one() {
+        let mut estimator = Estimator::new(Search::Onac, 32, 1.0);
+        estimator.sampled(32, 10.0);
+        assert_eq!(estimator.sampled(1, 2.5), Next::Sample(4));
+        assert_eq!(estimator.sampled(4, 9.999), Next::Sample(5));
+    }
+
+    #[test]
+    fn seq_det_takes_one_core_away_until_the_threshold_is_missed() {
+        let (samples, found) = walk(Search::SeqDet, |cores| f64::from(cores.min(28)));
+        assert_eq!((samples.first(), samples.last(), found), (Some(&31), Some(&27), 28));
+        let (samples, found) = walk(Search::SeqDet, f64::from);
+        assert_eq!((samples, found), (vec![31], 32), "one sample too many costs a compute-bound kernel little");
+        assert_eq!(walk(Search::SeqDet, |_| 1.0).1, 1);
+    }
+}

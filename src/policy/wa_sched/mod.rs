@@ -1,0 +1,8 @@
+//! Controllers of "Workload-aware scheduling techniques for general purpose applications on graphics processing units"
+//! (Awatramani's thesis).
+
+mod cores;
+mod perf_sat;
+
+pub use cores::{CoreGating, Search};
+pub use perf_sat::PerfSat;

@@ -1,0 +1,247 @@
+//! Perf-Sat (Section 4.3): finds, on each core by itself, the number of CTAs beyond which more do not help.
+//!
+//! In: per SM the scheduler cycles lost to the scoreboard and to full pipelines, starts and ends of kernels, ends of CTAs.
+//! Out: a CTA limit per SM, at the end of each sample.
+//!
+//! A core starts with half of the CTAs that fit. The cycles until its first CTA ends, times the CTAs that fit, are its
+//! sampling period; at the end of each the search takes one step (`search.rs`). A core that has settled keeps its limit
+//! until another kernel begins.
+
+mod search;
+
+use serde::Deserialize;
+
+use crate::base::{Cycle, KernelIndex, SmId};
+use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Table, Trigger};
+use crate::policy::registry::PolicyError;
+
+use search::{Search, State};
+
+/// What the "stalled cycle count" adds up: scoreboard and pipeline stalls, of arithmetic and of memory instructions.
+const STALLED: [&str; 4] = ["stall_scoreboard_alu", "stall_scoreboard_memory", "stall_pipeline", "stall_memory_pipeline"];
+
+/// The parameters of [`PerfSat`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Factor on the sampling period, 1 as in the thesis.
+    #[serde(default = "one")]
+    period: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Perf-Sat: detection of the CTA count at which performance saturates, per core.
+#[derive(Clone, Debug)]
+pub struct PerfSat {
+    period: f64,
+    cores: Vec<Core>,
+    columns: Vec<usize>,
+}
+
+/// One core's search.
+#[derive(Clone, Debug)]
+struct Core {
+    kernel: KernelIndex,
+    search: Search,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The kernel has not started.
+    Waiting,
+    /// Until the first CTA ends.
+    First { begun: Cycle },
+    /// A sample is being taken.
+    Sample { period: u64, end: Cycle, stalled: u64 },
+    /// The limit is found.
+    Done,
+}
+
+impl PerfSat {
+    /// The policy's name.
+    pub const NAME: &'static str = "perf_sat";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] =
+        &[("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given")];
+
+    /// The policy with its parameters; the factor is above 0.
+    pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
+        let Parameters { period } = parameters;
+        if !(period > 0.0 && period.is_finite()) {
+            return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
+        }
+        Ok(Self { period, cores: Vec::new(), columns: Vec::new() })
+    }
+
+    /// Every core begins anew, for `kernel`.
+    fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
+        let core = Core { kernel, search: Search::new(facts.ctas_per_sm), stage: Stage::Waiting };
+        let limit = core.search.count();
+        self.cores = vec![core; seen.sms.rows().len()];
+        let reason = format!("{kernel} begins with half of the {} CTAs that fit", facts.ctas_per_sm);
+        out.decide_because(Decision::CtaLimit { sm: None, limit }, reason);
+    }
+
+    fn count(&mut self, sms: &Table<'_>) {
+        if self.columns.is_empty() {
+            self.columns = STALLED.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
+        }
+        for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
+            if let Stage::Sample { stalled, .. } = &mut core.stage {
+                *stalled += self.columns.iter().map(|&column| row[column]).sum::<u64>();
+            }
+        }
+    }
+}
+
+impl Core {
+    /// A CTA of the kernel ended: the first one tells how long samples are.
+    fn cta_ended(&mut self, kernel: KernelIndex, at: Cycle, now: Cycle, factor: f64, most: u32) {
+        if let Stage::First { begun } = self.stage
+            && kernel == self.kernel
+        {
+            let period = ((at.0 - begun.0) as f64 * f64::from(most) * factor).ceil().max(1.0) as u64;
+            let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
+            self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+        }
+    }
+
+    /// Ends the sample that is due; the count it was taken at, and what it counted.
+    fn sampled(&mut self, now: Cycle) -> Option<(u32, u64)> {
+        let Stage::Sample { period, end, stalled } = self.stage else { return None };
+        if end > now {
+            return None;
+        }
+        let count = self.search.count();
+        self.search.sample(stalled);
+        let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
+        self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+        Some((count, stalled))
+    }
+}
+
+impl Controller for PerfSat {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        let on = |selector| Trigger::On(selector);
+        let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
+        // Only the first CTA to end on an SM matters.
+        let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, Stage::Waiting | Stage::First { .. }));
+        triggers.extend(firsts.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
+        triggers
+    }
+
+    fn alarm(&self) -> Option<Cycle> {
+        let end = |core: &Core| if let Stage::Sample { end, .. } = core.stage { Some(end) } else { None };
+        self.cores.iter().filter_map(end).min()
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::CtaLimit])
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        if self.cores.is_empty() {
+            self.prepare(KernelIndex(0), seen, out);
+        }
+        self.count(&seen.sms);
+        for sm in 0..self.cores.len() {
+            let core = &mut self.cores[sm];
+            let Some((count, stalled)) = core.sampled(seen.cycle) else { continue };
+            let sm = SmId(sm as u16);
+            out.signal(Some(sm), "stalled_cycles", stalled as f64);
+            let reason = format!("{stalled} stalled cycles at {count} CTAs: {}", core.search.state());
+            out.decide_because(Decision::CtaLimit { sm: Some(sm), limit: core.search.count() }, reason);
+        }
+        for event in seen.events {
+            match event.kind {
+                // The limit is set before the next kernel's CTAs are bound.
+                EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
+                EventKind::KernelStarted(kernel) => {
+                    if self.cores.first().is_none_or(|core| core.kernel != kernel) {
+                        self.prepare(kernel, seen, out);
+                    }
+                    self.cores.iter_mut().for_each(|core| core.stage = Stage::First { begun: event.cycle });
+                }
+                EventKind::CtaEnded(sm, kernel) => {
+                    let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
+                    self.cores[usize::from(sm.0)].cta_ended(kernel, event.cycle, seen.cycle, self.period, most);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::testing::{Numbers, Scene, made};
+
+    const KERNEL: KernelIndex = KernelIndex(0);
+
+    /// Two SMs on which 8 CTAs fit; the second column of stalls is that of waiting for memory.
+    fn scene() -> Scene {
+        Scene { sms: Numbers::named(&["issued", STALLED[0], STALLED[1], STALLED[2], STALLED[3]]), ..Scene::with_kernel(1000, 8) }
+    }
+
+    fn stalls(scene: &mut Scene, of: [u64; 2]) {
+        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1, stalled - 6, 2, 3]).collect();
+    }
+
+    #[test]
+    fn a_sample_lasts_as_long_as_the_first_cta_times_the_ctas_that_fit() {
+        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
+        stalls(&mut scene, [100, 100]);
+        let start = scene.cut(&mut *policy, 0, &[]);
+        assert_eq!(start, "cta_limit 4 on every SM: kernel 0 begins with half of the 8 CTAs that fit");
+        assert_eq!(scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]), "");
+        assert_eq!(policy.alarm(), None);
+        scene.cut(&mut *policy, 150, &[EventKind::CtaEnded(SmId(1), KERNEL)]);
+        assert_eq!(policy.alarm(), Some(Cycle(150 + 8 * 100)));
+        scene.cut(&mut *policy, 160, &[EventKind::CtaEnded(SmId(1), KERNEL), EventKind::CtaEnded(SmId(0), KERNEL)]);
+        assert_eq!(policy.alarm(), Some(Cycle(950)), "later CTAs change nothing");
+        let sampled = scene.cut(&mut *policy, 950, &[]);
+        assert_eq!(sampled, "cta_limit 5 on sm1: 200 stalled cycles at 4 CTAs: weak increase", "what was counted at both cuts");
+        assert_eq!(policy.alarm(), Some(Cycle(160 + 8 * 110)));
+    }
+
+    #[test]
+    fn cores_search_by_themselves_and_keep_what_they_found() {
+        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
+        let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
+        stalls(&mut scene, [6, 6]);
+        scene.cut(&mut *policy, 0, &[]);
+        scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
+        scene.cut(&mut *policy, 10, &[ended(0), ended(1)]);
+        // SM 0 gets better with every CTA, SM 1 worse: it turns, goes down twice, and then up by one.
+        let samples = [[100, 100], [90, 110], [80, 90], [70, 95], [60, 96], [50, 7], [40, 7]];
+        let limits: Vec<String> = (1..)
+            .zip(samples)
+            .map(|(i, of)| {
+                stalls(&mut scene, of);
+                scene.cut(&mut *policy, 10 + 80 * i, &[])
+            })
+            .collect();
+        let words = |text: &str| text.split("; ").map(|part| part.split(" on ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>();
+        assert_eq!(words(&limits[2]), ["cta_limit 6", "cta_limit 3"]);
+        assert!(limits[4].contains("cta_limit 4 on sm1: 96 stalled cycles at 3 CTAs: settled"), "{}", limits[4]);
+        assert_eq!(words(&limits[5]), ["cta_limit 8"], "a core that has settled is left alone");
+        let next = scene.cut(&mut *policy, 5000, &[EventKind::KernelEnded(KERNEL)]);
+        assert_eq!(next, "", "there is no further kernel");
+    }
+
+    #[test]
+    fn a_factor_that_is_none_is_refused() {
+        let error = PerfSat::new(Parameters { period: -1.0 }).unwrap_err().to_string();
+        assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
+    }
+}

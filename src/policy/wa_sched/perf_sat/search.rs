@@ -1,0 +1,253 @@
+//! The state machine of Perf-Sat (Section 4.3.2.2 and Figure 4.4): from stalled cycles at one CTA count after the other to the
+//! count at which performance saturates.
+//!
+//! In: one number per sample. Out: the count for the next sample, or that the search is over.
+//!
+//! Readings where the text is silent. A toggle between the weak states is itself a decision for the new direction, so one
+//! agreeing sample more makes it strong ("two consecutive decisions favor the same direction"). A sample that equals the
+//! stored one counts as not lower. At the greatest and the least count there is nothing to go on to, so a lower sample there
+//! ends the search.
+
+use std::fmt;
+
+/// Toggles after which a search ends.
+const TOGGLES: u32 = 3;
+
+/// Where the search stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// No sample was taken yet.
+    Start,
+    /// More CTAs may be better: no direction is decided, or a worse sample is being confirmed.
+    WeakIncrease,
+    /// More CTAs were better each time.
+    StrongIncrease,
+    /// Fewer CTAs may be better.
+    WeakDecrease,
+    /// Fewer CTAs were better each time.
+    StrongDecrease,
+    /// The count is found.
+    Settled,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::WeakIncrease => "weak increase",
+            Self::StrongIncrease => "strong increase",
+            Self::WeakDecrease => "weak decrease",
+            Self::StrongDecrease => "strong decrease",
+            Self::Settled => "settled",
+        })
+    }
+}
+
+/// The search on one core for one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Search {
+    most: u32,
+    count: u32,
+    state: State,
+    /// Whether a direction is decided.
+    direction: bool,
+    /// Whether the last decision was for the present direction.
+    history: bool,
+    /// Stalled cycles that the next sample is compared with.
+    stored: u64,
+    toggles: u32,
+}
+
+impl Search {
+    /// A search among 1 to `most` CTAs, from half of them on.
+    pub(super) fn new(most: u32) -> Self {
+        let state = if most <= 1 { State::Settled } else { State::Start };
+        Self { most, count: Self::first(most), state, direction: false, history: false, stored: 0, toggles: 0 }
+    }
+
+    /// The count that a search among `most` CTAs starts with.
+    pub(super) fn first(most: u32) -> u32 {
+        most.div_ceil(2).max(1)
+    }
+
+    /// CTAs for the next sample, or the count found.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Where the search stands.
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Takes the stalled cycles of a sample at the present count.
+    pub(super) fn sample(&mut self, stalled: u64) {
+        let lower = stalled < self.stored;
+        match (self.state, lower) {
+            (State::Settled, _) => {}
+            (State::Start, _) => {
+                self.stored = stalled;
+                self.count += 1;
+                self.state = State::WeakIncrease;
+            }
+            (State::WeakIncrease, true) if !self.direction && !self.history => self.history = true,
+            (State::WeakIncrease | State::WeakDecrease, true) if !self.direction => self.advance(stalled),
+            (State::WeakIncrease | State::WeakDecrease, false) if !self.direction => self.turn(stalled),
+            // A worse sample was not confirmed: the search goes on, unless it has wavered too often.
+            (State::WeakIncrease | State::WeakDecrease, true) => {
+                self.toggles += 1;
+                if self.toggles > TOGGLES { self.settle(self.previous()) } else { self.advance(stalled) }
+            }
+            (State::WeakIncrease | State::WeakDecrease, false) => self.settle(self.previous()),
+            (State::StrongIncrease | State::StrongDecrease, true) => self.advance(stalled),
+            // The sample is discarded; the next one confirms it or not.
+            (State::StrongIncrease | State::StrongDecrease, false) => {
+                self.history = false;
+                self.state = if self.is_increasing() { State::WeakIncrease } else { State::WeakDecrease };
+            }
+        }
+    }
+
+    fn is_increasing(&self) -> bool {
+        matches!(self.state, State::WeakIncrease | State::StrongIncrease)
+    }
+
+    /// The count before the present one in the direction of the search.
+    fn previous(&self) -> u32 {
+        if self.is_increasing() { self.count - 1 } else { self.count + 1 }
+    }
+
+    /// The direction is right: the sample is stored and the next count tried.
+    fn advance(&mut self, stalled: u64) {
+        self.stored = stalled;
+        self.direction = true;
+        self.history = true;
+        let last = if self.is_increasing() { self.most } else { 1 };
+        if self.count == last {
+            self.settle(last);
+        } else if self.is_increasing() {
+            self.count += 1;
+            self.state = State::StrongIncrease;
+        } else {
+            self.count -= 1;
+            self.state = State::StrongDecrease;
+        }
+    }
+
+    /// The other weak state, before a direction is decided.
+    fn turn(&mut self, stalled: u64) {
+        self.toggles += 1;
+        if self.toggles > TOGGLES {
+            self.settle(Self::first(self.most) + 1);
+            return;
+        }
+        self.stored = stalled;
+        self.history = true;
+        (self.count, self.state) =
+            if self.is_increasing() { (self.count - 1, State::WeakDecrease) } else { (self.count + 1, State::WeakIncrease) };
+    }
+
+    fn settle(&mut self, count: u32) {
+        self.count = count;
+        self.state = State::Settled;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts and states after each of the samples.
+    fn steps(search: &mut Search, samples: &[u64]) -> Vec<(u32, State)> {
+        let step = |&stalled| {
+            search.sample(stalled);
+            (search.count(), search.state())
+        };
+        samples.iter().map(step).collect()
+    }
+
+    #[test]
+    fn the_papers_example_finds_12_of_15() {
+        // Stalled cycles fall up to 12 CTAs and rise at 13 (Section 4.3.2.2, step 3).
+        let stalled = |count: u32| if count <= 12 { 1000 - 50 * u64::from(count) } else { 900 };
+        let mut search = Search::new(15);
+        assert_eq!(search.count(), 8);
+        let mut counts = Vec::new();
+        while search.state() != State::Settled {
+            search.sample(stalled(search.count()));
+            counts.push(search.count());
+        }
+        // Two samples at 9 set the direction; 13 is tried twice.
+        assert_eq!(counts, [9, 9, 10, 11, 12, 13, 13, 12]);
+    }
+
+    #[test]
+    fn a_direction_needs_two_agreeing_samples() {
+        let mut search = Search::new(8);
+        let seen = steps(&mut search, &[100, 90, 80]);
+        assert_eq!(seen, [(5, State::WeakIncrease), (5, State::WeakIncrease), (6, State::StrongIncrease)]);
+    }
+
+    #[test]
+    fn a_worse_second_sample_turns_to_fewer_ctas() {
+        let mut search = Search::new(8);
+        let seen = steps(&mut search, &[100, 110, 90, 80]);
+        assert_eq!(seen, [(5, State::WeakIncrease), (4, State::WeakDecrease), (3, State::StrongDecrease), (2, State::StrongDecrease)]);
+    }
+
+    #[test]
+    fn one_disagreeing_sample_takes_the_first_step_back() {
+        let mut search = Search::new(8);
+        assert_eq!(steps(&mut search, &[100, 90, 110]).last(), Some(&(4, State::WeakDecrease)));
+    }
+
+    #[test]
+    fn more_than_three_toggles_around_the_start_settle_one_above_it() {
+        let mut search = Search::new(8);
+        let seen = steps(&mut search, &[100, 110, 120, 130, 140]);
+        let counts: Vec<u32> = seen.iter().map(|step| step.0).collect();
+        assert_eq!(counts, [5, 4, 5, 4, 5]);
+        assert_eq!(seen[4].1, State::Settled);
+    }
+
+    #[test]
+    fn two_samples_worse_than_the_stored_one_settle_on_the_count_before() {
+        let mut search = Search::new(8);
+        let seen = steps(&mut search, &[100, 90, 80, 85, 81]);
+        assert_eq!(seen[3..], [(6, State::WeakIncrease), (5, State::Settled)]);
+    }
+
+    #[test]
+    fn an_unconfirmed_worse_sample_lets_the_search_go_on() {
+        let mut search = Search::new(8);
+        assert_eq!(steps(&mut search, &[100, 90, 80, 85, 70]).last(), Some(&(7, State::StrongIncrease)));
+    }
+
+    #[test]
+    fn more_than_three_toggles_before_convergence_settle_on_the_previous_count() {
+        let mut search = Search::new(16);
+        steps(&mut search, &[1000, 900, 800]);
+        let mut stored = 800;
+        for toggle in 0..3 {
+            assert_eq!(steps(&mut search, &[stored + 1, stored - 1])[1], (11 + toggle, State::StrongIncrease));
+            stored -= 1;
+        }
+        assert_eq!(steps(&mut search, &[stored + 1, stored - 1])[1], (12, State::Settled));
+    }
+
+    #[test]
+    fn a_search_that_goes_down_ends_at_one_cta_or_above_the_first_worse_one() {
+        let mut search = Search::new(4);
+        assert_eq!(steps(&mut search, &[100, 110, 90, 80]).last(), Some(&(1, State::Settled)));
+        let mut search = Search::new(8);
+        let seen = steps(&mut search, &[100, 110, 90, 95, 96]);
+        assert_eq!(seen[2..], [(3, State::StrongDecrease), (3, State::WeakDecrease), (4, State::Settled)]);
+    }
+
+    #[test]
+    fn the_greatest_count_ends_the_search_when_it_is_the_best() {
+        let mut search = Search::new(3);
+        assert_eq!(steps(&mut search, &[100, 90, 80]).last(), Some(&(3, State::Settled)));
+        assert_eq!(Search::new(1).state(), State::Settled);
+    }
+}

@@ -1,0 +1,190 @@
+//! A run's timeline read back from `timeline.csv`: what controllers decided and computed, as text and as plots.
+//!
+//! In: the text of the file. Out: one summary per knob and per number, how often each reason was given, and two plots: the
+//! knobs of one SM over the run, and the numbers that they rest on.
+
+use serde::Deserialize;
+
+use super::plot::{Form, Plot, Series};
+use super::text::{Align, Style, Table, count};
+
+/// A row of `timeline.csv`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Core cycle.
+    pub cycle: u64,
+    /// The controller.
+    pub controller: String,
+    /// The SM; the whole machine when `None`.
+    pub sm: Option<u16>,
+    /// A knob or a number; empty for a remark.
+    pub name: String,
+    /// What the knob was turned to, or the number.
+    pub value: Option<f64>,
+    /// Why; empty for a number.
+    pub reason: String,
+}
+
+impl Record {
+    /// Whether it concerns `sm`: it is of that SM or of all.
+    fn concerns(&self, sm: u16) -> bool {
+        self.sm.is_none_or(|own| own == sm)
+    }
+
+    /// Whether a knob was turned; numbers have no reason.
+    fn is_decision(&self) -> bool {
+        self.value.is_some() && !self.reason.is_empty()
+    }
+}
+
+/// The rows of `timeline.csv`.
+///
+/// # Errors
+/// A message for the user that names the line, when the text is not what a run writes.
+pub fn read(text: &str) -> Result<Vec<Record>, String> {
+    ::csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().map_err(|error| match error.position() {
+        Some(position) => format!("line {}: {error}", position.line()),
+        None => error.to_string(),
+    })
+}
+
+/// The first SM that a number or a decision is recorded of, if any is.
+pub fn first_sm(records: &[Record]) -> Option<u16> {
+    records.iter().filter_map(|record| record.sm).min()
+}
+
+/// What happened: a line per knob and number, then the reasons.
+pub fn text(records: &[Record], sm: u16, style: Style) -> String {
+    let mut table = Table::new(&[
+        ("controller", Align::Left),
+        ("what", Align::Left),
+        ("records", Align::Right),
+        ("least", Align::Right),
+        ("mean", Align::Right),
+        ("greatest", Align::Right),
+        ("last", Align::Right),
+    ]);
+    for (controller, name, values) in grouped(records, sm) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let last = values.last().copied().unwrap_or_default();
+        let mut row = vec![controller.to_owned(), name.to_owned(), count(values.len() as u64)];
+        row.extend([least, mean, greatest, last].map(number));
+        table.row(row);
+    }
+    let mut text = format!("{}\n{}", style.title(&format!("What concerns SM {sm}")), table.render(style));
+    let mut reasons: Vec<(&str, u64)> = Vec::new();
+    for record in records.iter().filter(|record| !record.reason.is_empty()) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == record.reason) {
+            Some((_, times)) => *times += 1,
+            None => reasons.push((&record.reason, 1)),
+        }
+    }
+    reasons.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut table = Table::new(&[("times", Align::Right), ("reason", Align::Left)]);
+    let shown = 12;
+    for (reason, times) in reasons.iter().take(shown) {
+        table.row(vec![count(*times), (*reason).to_owned()]);
+    }
+    text.push_str(&format!("\n{}\n{}", style.title("Reasons, of all SMs"), table.render(style)));
+    if reasons.len() > shown {
+        text.push_str(&format!("  and {} more in timeline.csv\n", reasons.len() - shown));
+    }
+    text
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The values of each knob and number that concern an SM, in the order of their first records.
+fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
+    let mut groups: Vec<(&str, &str, Vec<f64>)> = Vec::new();
+    for record in records.iter().filter(|record| record.concerns(sm)) {
+        let Some(value) = record.value else { continue };
+        match groups.iter_mut().find(|(controller, name, _)| *controller == record.controller && *name == record.name) {
+            Some((_, _, values)) => values.push(value),
+            None => groups.push((&record.controller, &record.name, vec![value])),
+        }
+    }
+    groups
+}
+
+/// What is drawn of the SM: its knobs in steps, and the numbers as lines; a plot without records is left out.
+pub fn plots(records: &[Record], sm: u16) -> Vec<(&'static str, Plot)> {
+    let end = records.last().map_or(0, |record| record.cycle) as f64;
+    let plot = |title: String, y: &str, decisions: bool| {
+        let mut series: Vec<Series> = Vec::new();
+        for record in records.iter().filter(|record| record.concerns(sm) && record.is_decision() == decisions) {
+            let Some(value) = record.value else { continue };
+            let at = record.cycle as f64;
+            let index = series.iter().position(|series| series.name == record.name).unwrap_or_else(|| {
+                series.push(Series { name: record.name.clone(), points: Vec::new() });
+                series.len() - 1
+            });
+            let points = &mut series[index].points;
+            // A knob keeps its value until it is turned.
+            if let (true, Some(&(_, before))) = (decisions, points.last()) {
+                points.push((at, before));
+            }
+            points.push((at, value));
+        }
+        if decisions {
+            for points in series.iter_mut().map(|series| &mut series.points) {
+                if let Some(&(_, last)) = points.last() {
+                    points.push((end, last));
+                }
+            }
+        }
+        Plot { title, x: "core cycle".into(), y: y.into(), form: Form::Lines, series }
+    };
+    let all = [
+        ("timeline", plot(format!("Limits of SM {sm}"), "limit", true)),
+        ("signals", plot(format!("What the limits of SM {sm} rest on"), "value", false)),
+    ];
+    all.into_iter().filter(|(_, plot)| !plot.series.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "cycle,controller,sm,name,value,reason\n\
+        1024,cm_bal,,stall_mc,1.5,\n\
+        1024,cm_bal,0,diff_up,-3,\n\
+        1024,cm_bal,0,warp_limit,24,\"part 1: a, b\"\n\
+        2048,cm_bal,1,warp_limit,16,\"part 1: a, b\"\n\
+        4096,cm_bal,,warp_limit,48,kernel 0 ended\n";
+
+    #[test]
+    fn every_row_is_read() {
+        let records = read(TEXT).unwrap();
+        assert_eq!(records.len(), 5);
+        assert_eq!((records[2].sm, records[2].value, records[2].reason.as_str()), (Some(0), Some(24.0), "part 1: a, b"));
+        assert_eq!(first_sm(&records), Some(0));
+    }
+
+    #[test]
+    fn a_text_that_no_run_wrote_is_refused_with_its_line() {
+        let error = read("cycle,controller,sm,name,value,reason\n1,a,,b,2,\nx,a,,b,2,\n").unwrap_err();
+        assert!(error.starts_with("line 3: "), "{error}");
+        assert!(read("cycle,decision\n1,2\n").is_err());
+    }
+
+    #[test]
+    fn the_summary_is_of_one_sm_and_counts_reasons_of_all() {
+        let text = text(&read(TEXT).unwrap(), 0, Style::Plain);
+        assert!(text.lines().any(|line| line.split_whitespace().eq(["cm_bal", "warp_limit", "2", "24", "36", "48", "48"])), "{text}");
+        assert!(text.lines().any(|line| line.split_whitespace().eq(["2", "part", "1:", "a,", "b"])), "{text}");
+    }
+
+    #[test]
+    fn knobs_are_drawn_in_steps_to_the_end() {
+        let plots = plots(&read(TEXT).unwrap(), 1);
+        assert_eq!(plots[0].1.series[0].points, [(2048.0, 16.0), (4096.0, 16.0), (4096.0, 48.0), (4096.0, 48.0)]);
+        assert_eq!(plots[1].1.series.len(), 1, "SM 1 has no numbers of its own");
+    }
+}

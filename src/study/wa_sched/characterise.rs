@@ -1,0 +1,266 @@
+//! `study characterise`: each kernel of the thesis alone on its machines, ours beside the published figures.
+//!
+//! CTAs per core follow from what a CTA needs; phases from the instructions, with the latencies that the thesis's compiler sums
+//! up. The optimum of CTAs per core is found by running with every limit: it is the count after which one more gives less
+//! than 2 % (4.3.3.2). A kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the
+//! optimum is the most, else C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use crate::config::Machine;
+use crate::engine::occupancies;
+use crate::frontend::model::builtin_model;
+use crate::frontend::phases::{Latencies, LongOps, Phases};
+
+use super::published::{Class, CoreType, CtaCells, Kernel, PhaseCells, published};
+use super::steady::Job;
+use crate::study::{StudyError, StudyOutput};
+
+/// Gain of one more CTA, or loss against the best count, that matters (4.3.3.2).
+const STEP: f64 = 0.02;
+/// How far phase counts and lengths may be off.
+const PHASE_TOLERANCE: f64 = 0.15;
+/// The machine of Tables 3.2 and 3.3, and of Fermi's columns of Table 4.2.
+const FERMI: &str = "m2090";
+/// The machine of Kepler's columns of Table 4.2.
+const KEPLER: &str = "k20x-l1";
+/// The machine of Table 4.4.
+const MANY: &str = "fermi32";
+
+/// What is run, and how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Core cycles of a run behind the launch.
+    pub cycles: u64,
+    /// Only kernels whose name contains this.
+    pub only: Option<String>,
+    /// Where the rates of runs are kept, so that an interrupted study resumes; nowhere when not given.
+    pub cache: Option<PathBuf>,
+}
+
+impl Options {
+    /// Core cycles of a quick study.
+    pub const QUICK: u64 = 30_000;
+    /// Core cycles of a full study.
+    pub const FULL: u64 = 150_000;
+}
+
+/// One comparison.
+struct Cell {
+    kernel: String,
+    machine: &'static str,
+    what: &'static str,
+    ours: String,
+    published: String,
+    verdict: Verdict,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Holds,
+    Misses,
+    /// The publication contradicts itself.
+    Contradicted,
+    /// The kernel was fitted to this very cell.
+    Fitted {
+        holds: bool,
+    },
+}
+
+impl Verdict {
+    fn holds(self) -> Option<bool> {
+        match self {
+            Self::Holds => Some(true),
+            Self::Misses => Some(false),
+            Self::Fitted { holds } => Some(holds),
+            Self::Contradicted => None,
+        }
+    }
+}
+
+/// Runs the study.
+///
+/// # Errors
+/// When `only` names no kernel, or a kernel or machine does not run.
+pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
+    let published = published();
+    let wanted = |kernel: &&Kernel| options.only.as_ref().is_none_or(|only| kernel.name.contains(only.as_str()));
+    let kernels: Vec<&Kernel> = published.kernel.iter().filter(wanted).collect();
+    if kernels.is_empty() {
+        return Err(StudyError::Input("no kernel of the thesis has such a name".into()));
+    }
+    let cells: Vec<Vec<Cell>> =
+        kernels.par_iter().map(|kernel| characterise(kernel, options)).collect::<Result<_, String>>().map_err(StudyError::Input)?;
+    let cells: Vec<Cell> = cells.into_iter().flatten().collect();
+    let title = format!("kernels of the thesis, each alone, beside {}; runs of {} cycles", published.source, options.cycles);
+    let mut output = StudyOutput::new("characterise", title);
+    output.columns(&["kernel", "machine", "quantity", "ours", "published", "kind", "verdict"]);
+    for cell in &cells {
+        let kind = match cell.what {
+            "class" | "cores" => "direction",
+            _ => "number",
+        };
+        let verdict = match cell.verdict {
+            Verdict::Holds => "holds",
+            Verdict::Misses => "misses",
+            Verdict::Contradicted => "contradicted by the text",
+            Verdict::Fitted { holds: true } => "holds (fitted)",
+            Verdict::Fitted { holds: false } => "misses (fitted)",
+        };
+        let row = [&cell.kernel, cell.machine, cell.what, &cell.ours, &cell.published, kind, verdict];
+        output.row(row.iter().map(|cell| (*cell).to_owned()).collect());
+    }
+    let share = |output: &mut StudyOutput, name: &str, chosen: &[&str]| {
+        let judged: Vec<bool> = cells.iter().filter(|cell| chosen.contains(&cell.what)).filter_map(|cell| cell.verdict.holds()).collect();
+        if !judged.is_empty() {
+            output.figure(name, 100.0 * judged.iter().filter(|&&holds| holds).count() as f64 / judged.len() as f64);
+        }
+    };
+    share(&mut output, "CTAs per core equal, %", &["CTAs per core"]);
+    share(&mut output, "class equal, %", &["class"]);
+    share(&mut output, "optimum within 1, %", &["optimum"]);
+    share(&mut output, "phase counts and lengths within 15 %, %", PHASES);
+    share(&mut output, "type A or B equal, %", &["cores"]);
+    for cell in cells.iter().filter(|cell| cell.verdict.holds() == Some(false)) {
+        output.note(format!("miss: {} on {}: {} is {}, published {}", cell.kernel, cell.machine, cell.what, cell.ours, cell.published));
+    }
+    Ok(output)
+}
+
+/// The quantities of phases.
+const PHASES: &[&str] = &["phases", "longest phase", "shortest phase"];
+
+fn characterise(kernel: &Kernel, options: &Options) -> Result<Vec<Cell>, String> {
+    let mut cells = Vec::new();
+    if let Some(published) = &kernel.phases {
+        phases(kernel, published, &mut cells)?;
+    }
+    for (machine, published) in [(FERMI, &kernel.m2090), (KEPLER, &kernel.k20x)] {
+        if let Some(published) = published {
+            ctas(kernel, machine, published, options, &mut cells)?;
+        }
+    }
+    if let Some(published) = kernel.cores {
+        cells.push(cores(kernel, published, options)?);
+    }
+    Ok(cells)
+}
+
+fn workload(kernel: &Kernel) -> String {
+    format!("wa_sched/{}", kernel.name)
+}
+
+fn most_ctas(kernel: &Kernel, machine: &str) -> Result<u32, String> {
+    let machine = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?.machine;
+    let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    occupancies(&machine, &model.workload()).map(|all| all[0])
+}
+
+fn phases(kernel: &Kernel, published: &PhaseCells, cells: &mut Vec<Cell>) -> Result<(), String> {
+    let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    let found = Phases::of_kernel(&model.kernels[0].kernel, &Latencies::COMPILER, LongOps::All);
+    let table = format!("Table {}", published.table);
+    let mut add = |what: &'static str, cell: &str, ours: u32, theirs: u32, tolerance: f64| {
+        let holds = f64::from(ours.abs_diff(theirs)) <= tolerance * f64::from(theirs);
+        let fitted = model.fitted_to.iter().any(|fitted| fitted.starts_with(&table) && fitted.contains(what));
+        let verdict = match (published.contradicted.iter().any(|contradicted| contradicted == cell), fitted) {
+            (true, _) => Verdict::Contradicted,
+            (false, true) => Verdict::Fitted { holds },
+            (false, false) if holds => Verdict::Holds,
+            (false, false) => Verdict::Misses,
+        };
+        let name = kernel.name.clone();
+        cells.push(Cell { kernel: name, machine: FERMI, what, ours: ours.to_string(), published: theirs.to_string(), verdict });
+    };
+    add("CTAs per core", "ctas", most_ctas(kernel, FERMI)?, published.ctas, 0.0);
+    add("phases", "total", found.list().len() as u32, published.total, PHASE_TOLERANCE);
+    add("longest phase", "longest", found.longest().into(), published.longest, PHASE_TOLERANCE);
+    add("shortest phase", "shortest", found.shortest().into(), published.shortest, PHASE_TOLERANCE);
+    Ok(())
+}
+
+fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &Options, cells: &mut Vec<Cell>) -> Result<(), String> {
+    let most = most_ctas(kernel, machine)?;
+    let rates = (1..=most)
+        .into_par_iter()
+        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options).rate(options.cache.as_deref()))
+        .collect::<Result<Vec<f64>, String>>()?;
+    let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    let column = if machine == FERMI { "M2090" } else { "K20X" };
+    let fitted = |word: &str| {
+        model.fitted_to.iter().any(|fitted| fitted.starts_with("Table 4.2") && [word, column].iter().all(|w| fitted.contains(w)))
+    };
+    let verdict = |holds: bool, fitted: bool| match (fitted, holds) {
+        (true, holds) => Verdict::Fitted { holds },
+        (false, true) => Verdict::Holds,
+        (false, false) => Verdict::Misses,
+    };
+    let best = optimum(&rates);
+    let class = class(&rates);
+    let mut add = |what, ours: String, published: String, verdict| {
+        cells.push(Cell { kernel: kernel.name.clone(), machine, what, ours, published, verdict });
+    };
+    add("CTAs per core", most.to_string(), published.max.to_string(), verdict(most == published.max, fitted("Max")));
+    add("optimum", best.to_string(), published.opt.to_string(), verdict(best.abs_diff(published.opt) <= 1, fitted("Opt")));
+    add("class", class.name().into(), published.class.name().into(), verdict(class == published.class, fitted("Type")));
+    Ok(())
+}
+
+fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell, String> {
+    let [all, less] = [32, 31].map(|sms| job(kernel, MANY, "gpu.sms", sms, options).rate(options.cache.as_deref()));
+    let share = less? / all?.max(f64::MIN_POSITIVE);
+    let found = if share >= 1.0 - STEP { CoreType::A } else { CoreType::B };
+    let verdict = if found == published { Verdict::Holds } else { Verdict::Misses };
+    let ours = format!("{found:?} ({:.1} % with 31)", 100.0 * share);
+    Ok(Cell { kernel: kernel.name.clone(), machine: MANY, what: "cores", ours, published: format!("{published:?}"), verdict })
+}
+
+fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32, options: &Options) -> Job {
+    let settings = vec![(key.to_owned(), value.to_string())];
+    Job { machine, settings, workload: workload(kernel), cycles: options.cycles }
+}
+
+/// The count after which one more gives less than 2 %; `rates` begins with one CTA.
+fn optimum(rates: &[f64]) -> u32 {
+    1 + rates.windows(2).take_while(|pair| pair[1] >= pair[0] * (1.0 + STEP)).count() as u32
+}
+
+fn class(rates: &[f64]) -> Class {
+    let best = rates.iter().copied().fold(0.0, f64::max);
+    match rates.last() {
+        Some(&last) if last < best * (1.0 - STEP) => Class::Mem,
+        _ if optimum(rates) as usize == rates.len() => Class::Strong,
+        _ => Class::Weak,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_optimum_is_the_count_after_which_one_more_gives_less_than_2_percent() {
+        assert_eq!(optimum(&[1.0, 1.5, 1.9, 1.93, 2.5]), 3);
+        assert_eq!(optimum(&[1.0, 1.1, 1.2]), 3);
+        assert_eq!(optimum(&[1.0]), 1);
+    }
+
+    #[test]
+    fn classes_follow_from_the_end_of_the_curve() {
+        assert_eq!(class(&[1.0, 1.5, 1.9]), Class::Strong);
+        assert_eq!(class(&[1.0, 1.5, 1.51]), Class::Weak);
+        assert_eq!(class(&[1.0, 1.5, 1.4]), Class::Mem);
+    }
+
+    #[test]
+    fn what_needs_no_run_is_compared_with_the_thesis() {
+        let published = published();
+        let kernel = published.kernel.iter().find(|kernel| kernel.name == "lud").unwrap();
+        let mut cells = Vec::new();
+        phases(kernel, kernel.phases.as_ref().unwrap(), &mut cells).unwrap();
+        assert!(cells.iter().all(|cell| cell.verdict.holds() == Some(true)));
+        assert_eq!(cells.len(), 4);
+    }
+}

@@ -1,0 +1,142 @@
+//! The choice of a DRAM controller: what it reads, and what is said of keys that mean nothing to it.
+
+use insta::assert_snapshot;
+use warpshard::config::dram::DramPage;
+use warpshard::config::{Machine, Override, builtin_machines};
+use warpshard::mem::dram::standard::{STANDARDS, Standard};
+
+fn load(name: &str, settings: &[&str]) -> Result<Machine, String> {
+    let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
+    Machine::load(name, &settings).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+}
+
+fn refused(name: &str, settings: &[&str]) -> String {
+    load(name, settings).expect_err("loads, but should not")
+}
+
+const STANDARD: &str = "mem.dram.controller=standard";
+
+#[test]
+fn built_in_machines_keep_gpgpusims_channel_until_told_otherwise() {
+    for builtin in builtin_machines() {
+        assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control, None, "{}", builtin.name);
+    }
+}
+
+#[test]
+fn machines_that_name_their_device_need_one_key() {
+    for (name, device) in [
+        ("v100", "hbm2-2000"),
+        ("p100", "hbm2-2000"),
+        ("m2090", "gddr5-fermi"),
+        ("gtx480", "gddr5-fermi"),
+        ("hetero", "gddr5-hetero"),
+        ("hetero-small", "gddr5-hetero"),
+    ] {
+        let machine = load(name, &[STANDARD]).unwrap_or_else(|error| panic!("{error}"));
+        let control = machine.mem.dram.control.as_ref().unwrap();
+        assert_eq!(control.standard, Standard::named(device), "{name}");
+        assert_eq!((control.refresh, control.page, control.read_queue), (true, DramPage::Open, 64));
+    }
+}
+
+#[test]
+fn a_resolved_machine_with_a_device_loads_back_to_an_equal_one() {
+    for settings in [&[STANDARD][..], &[STANDARD, "mem.dram.standard=machine", "mem.dram.refresh=false", "mem.dram.timing.tFAW=13"]] {
+        let overrides: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
+        let loaded = Machine::load("v100", &overrides).unwrap();
+        let again = Machine::from_text("run.toml", &loaded.provenance.to_toml(), &[]).unwrap();
+        assert_eq!(again.machine, loaded.machine);
+    }
+}
+
+#[test]
+fn every_device_of_the_test_stand_can_be_chosen() {
+    for device in STANDARDS {
+        let clock = format!("clocks.dram={}", device.grade());
+        let named = format!("mem.dram.standard={}", device.name);
+        let machine = load("v100", &[STANDARD, &named, &clock]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(machine.mem.device(machine.clocks.dram).unwrap().as_ref(), Some(*device));
+        let (bytes, per_clock) = machine.mem.dram.burst();
+        assert_eq!((bytes, per_clock), (device.organisation.burst_bytes.into(), device.peak_per_clock()));
+    }
+}
+
+#[test]
+fn a_base_need_not_take_back_what_another_choice_makes_meaningless() {
+    let text = "extends = \"v100\"\n[mem.dram]\ncontroller = \"standard\"\nstandard = \"gddr6-14g\"\n";
+    let machine = Machine::from_text("mine.toml", text, &[]).unwrap_or_else(|error| panic!("{error}")).machine;
+    assert_eq!(machine.mem.dram.control.unwrap().standard, Standard::named("gddr6-14g"));
+}
+
+#[test]
+fn a_key_of_the_other_controller_is_refused() {
+    assert_snapshot!(refused("v100", &["mem.dram.row_hit_cap=4"]), @r#"
+    error: `mem.dram.row_hit_cap` means nothing to this machine
+      --> the command line
+       | --set mem.dram.row_hit_cap=4
+       |                            ^
+       = help: GPGPU-Sim's channel has no such setting; `mem.dram.controller = "standard"` chooses the controller that has
+       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):165
+    "#);
+    assert_snapshot!(refused("v100", &[STANDARD, "mem.dram.queue=32"]), @r#"
+    error: `mem.dram.queue` means nothing to this machine
+      --> the command line
+       | --set mem.dram.queue=32
+       |                      ^^
+       = help: the command-level controller has a queue for reads and one for writes: `mem.dram.read_queue` and `mem.dram.write_queue`
+       = note: `mem.dram.controller` = "standard" comes from the command line
+    "#);
+    assert_snapshot!(refused("v100", &[STANDARD, "mem.dram.timing.tCL=14"]), @r#"
+    error: `mem.dram.timing.tCL` means nothing to this machine
+      --> the command line
+       | --set mem.dram.timing.tCL=14
+       |                           ^^
+       = help: the device that `mem.dram.standard` names has its own; `mem.dram.standard = "machine"` takes the machine's widths and timing
+       = note: `mem.dram.standard` = "hbm2-2000" comes from v100 (built in):166
+       = note: `mem.dram.controller` = "standard" comes from the command line
+    "#);
+    assert_snapshot!(refused("v100", &["mem.dram.standard=gddr6-14g"]), @r#"
+    error: `mem.dram.standard` means nothing to this machine
+      --> the command line
+       | --set mem.dram.standard=gddr6-14g
+       |                         ^^^^^^^^^
+       = help: GPGPU-Sim's channel drives the machine's own widths and timing; `mem.dram.controller = "standard"` chooses the controller that drives a device
+       = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):165
+    "#);
+}
+
+#[test]
+fn a_clock_above_the_devices_is_refused() {
+    assert_snapshot!(refused("rtx2060", &[STANDARD, "mem.dram.standard=gddr6-14g"]), @r#"
+    error: `mem.dram.standard` is "gddr6-14g" with a command clock of 3500.500 MHz, expected at most 1754 MHz
+      --> the command line
+       | --set mem.dram.standard=gddr6-14g
+       |                         ^^^^^^^^^
+       = help: clocks.dram = "1754 MHz" runs the device at its speed grade; where the machine counts another clock (data rather than commands), that is the one to set
+       = note: `clocks.dram` = "3500.500 MHz" comes from rtx2060 (built in):11
+    "#);
+    assert!(load("rtx2060", &[STANDARD, "mem.dram.standard=gddr6-14g", "clocks.dram=1750 MHz"]).is_ok());
+}
+
+#[test]
+fn the_machines_own_table_says_how_it_is_refreshed_or_is_not() {
+    assert_snapshot!(refused("k20x", &[STANDARD]), @r#"
+    error: `mem.dram.refresh` is true, but the machine's own timing table says neither how often banks are refreshed nor how long it takes
+       = help: give mem.dram.timing.tREFI and mem.dram.timing.tRFC in cycles, or mem.dram.refresh = false, or name a device with mem.dram.standard
+       = note: `mem.dram.timing.tREFI` = 0 is the default
+       = note: `mem.dram.timing.tRFC` = 0 is the default
+    "#);
+    assert!(load("k20x", &[STANDARD, "mem.dram.refresh=false"]).is_ok());
+    assert!(refused("k20x", &[STANDARD, "mem.dram.timing.tREFI=100", "mem.dram.timing.tRFC=100"]).contains("tREFI = 100, less than"));
+}
+
+#[test]
+fn marks_and_mappings_that_are_none_are_refused() {
+    let marks = refused("v100", &[STANDARD, "mem.dram.drain_low=80 %"]);
+    assert!(marks.starts_with("error: `mem.dram.drain_low` is 80 %, expected less than `mem.dram.drain_high`, 80 %"), "{marks}");
+    let full = refused("v100", &[STANDARD, "mem.dram.drain_high=100 %"]);
+    assert!(full.starts_with("error: `mem.dram.drain_high` is 100 %, expected less"), "{full}");
+    let cut = refused("v100", &[STANDARD, "mem.dram.mapping=RoBaCo9"]);
+    assert!(cut.starts_with("error: `mem.dram.mapping` is \"RoBaCo9\": the address field `co` has 5 bits, and its parts 9"), "{cut}");
+}

@@ -1,0 +1,45 @@
+//! Machines with each kind of crossbar: what they are refused, and what head-of-line blocking costs.
+
+use crate::common::{QUEUED, VC, built_in, machine};
+use warpshard::config::{Machine, Override};
+use warpshard::engine::{RunOptions, simulate};
+use warpshard::stats::EndedBy;
+
+/// A model that asks for more than a slow network carries, from SMs without an L1.
+fn cycles(kind: &[(&str, &str)]) -> u64 {
+    let slow = [("noc.input_queue", "64"), ("noc.output_queue", "64"), ("clocks.noc", "125 MHz"), ("gpu.sm.l1.cache.present", "false")];
+    let overrides: Vec<_> = slow.iter().chain(kind).copied().collect();
+    let workload = built_in("stream", &[("cta_count", "16")]);
+    let outcome = simulate(&machine("tiny", &overrides), &workload, RunOptions::default()).unwrap().outcome;
+    assert_eq!(outcome.ended_by, EndedBy::Completed);
+    outcome.cycles
+}
+
+#[test]
+fn head_of_line_blocking_makes_nothing_faster() {
+    let (fifo, queued, vc) = (cycles(&[]), cycles(QUEUED), cycles(VC));
+    assert!(10 * queued < 9 * fifo, "{queued} cycles with a queue per output, {fifo} with one per input");
+    // A packet of one flit per cycle and port needs more cycles where it has more flits.
+    assert!(vc > queued, "{vc} cycles with packets of flits, {queued} with whole packets");
+}
+
+#[test]
+fn a_wider_channel_makes_packets_of_fewer_flits() {
+    let of_width = |bytes| cycles(&[VC, &[("noc.vc.channel_bytes", bytes)]].concat());
+    let (narrow, wide) = (of_width("8 B"), of_width("64 B"));
+    assert!(wide < narrow, "{wide} cycles with 64 B, {narrow} with 8 B");
+}
+
+#[test]
+fn keys_of_virtual_channels_are_refused_where_there_are_none_and_missed_where_there_are() {
+    let refusal = |overrides: &[(&str, &str)]| {
+        let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
+        Machine::load("tiny", &overrides).unwrap_err().to_string()
+    };
+    assert!(refusal(&[("noc.vc.vcs", "4")]).contains("`noc.vc.vcs` is 4 virtual channels, expected 0"));
+    assert!(refusal(&[("noc.crossbar", "output_queued"), ("noc.vc.channel_bytes", "32 B")]).contains("`noc.vc.channel_bytes` is 32 bytes"));
+    let missing = refusal(&[("noc.crossbar", "vc"), ("noc.vc.vcs", "4")]);
+    assert!(missing.contains("`noc.vc.buffers` is 0 flits, expected at least 1") && missing.contains("noc.vc.channel_bytes"), "{missing}");
+    let large = refusal(&[VC, &[("gpu.sms", "129")]].concat());
+    assert!(large.contains("a `vc` crossbar has at most 128 ports, and this machine needs 129"), "{large}");
+}
