@@ -102,9 +102,10 @@ fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failur
     if args.cpu.is_empty() {
         return Ok(None);
     }
-    let named = |name: &String| CpuApplication::named(name).map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")));
+    let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
+    let applications = CpuApplication::all(&args.cpu, cores);
     let load = CpuLoad {
-        applications: args.cpu.iter().map(named).collect::<Result<_, _>>()?,
+        applications: applications.map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")))?,
         warm: args.cpu_warm,
         measure: args.cpu_measure.get(),
         gpu_waits: !args.gpu_first,

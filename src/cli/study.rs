@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Override;
 use crate::report::Destination;
 use crate::study::wa_sched::characterise;
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc, relaxed};
+use crate::study::{
+    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, relaxed,
+};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -27,10 +30,26 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::Relaxed => relaxed::run(reference, &traces),
+        StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
         StudyName::Noc => noc::run(reference),
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
+}
+
+/// Lengths and machine of the study of the CPU+GPU chip. The machine that other studies run by default has no CPU cores.
+fn hetero_options(args: &StudyArgs) -> HeteroOptions {
+    let default = HeteroOptions::new();
+    let or = |given: Option<std::num::NonZeroU64>, otherwise: u64| given.map_or(otherwise, std::num::NonZeroU64::get);
+    HeteroOptions {
+        machine: if args.traces.machine == TraceSetArgs::MACHINE { default.machine.clone() } else { args.traces.machine.clone() },
+        overrides: args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect(),
+        cpu_warm: or(args.cpu_warm, default.cpu_warm),
+        cpu_measure: or(args.cpu_measure, default.cpu_measure),
+        gpu_cycles: or(args.gpu_cycles, default.gpu_cycles),
+        longest: or(args.longest, default.longest),
+        ..default
+    }
 }
 
 /// Measures the host.

@@ -210,7 +210,8 @@ impl Partition {
             last_sender: count as usize - 1,
             full_since: None,
             copies: VecDeque::new(),
-            warms: mem.memcpy_warms,
+            // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
+            warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
         }
     }

@@ -42,6 +42,21 @@ const OUR_FILES: [&str; 13] = [
     "scatter.png",
 ];
 
+/// Names that only the folder of a study may contain: tables and plots beside the first.
+const STUDY_FILES: [&str; 11] = [
+    "runs.csv",
+    "warps-cpu.svg",
+    "warps-cpu.png",
+    "warps-gpu.svg",
+    "warps-gpu.png",
+    "warps-stalls.svg",
+    "warps-stalls.png",
+    "controllers.svg",
+    "controllers.png",
+    "network.svg",
+    "network.png",
+];
+
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";
 
@@ -170,8 +185,9 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
     names.sort();
     // Without the mark even a familiar name may be the user's own.
     let marked = names.iter().any(|name| name == MARK);
+    let ours = |name: &str| OUR_FILES.contains(&name) || STUDY_FILES.contains(&name);
     let left_over = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
-    match names.into_iter().find(|name| !left_over(name) && (!marked || !OUR_FILES.contains(&name.as_str()))) {
+    match names.into_iter().find(|name| !left_over(name) && (!marked || !ours(name))) {
         Some(found) => Err(FolderError::NotOurs { folder: folder.to_owned(), found }),
         None => Ok(()),
     }
@@ -242,7 +258,7 @@ fn rename_to_first_free(from: &Path, parent: &Path, stem: &str) -> Result<PathBu
 /// Replaces what an existing folder holds of an earlier run.
 fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     let written = write_temporary(folder, files)?;
-    for name in std::iter::once(MARK).chain(OUR_FILES) {
+    for name in std::iter::once(MARK).chain(OUR_FILES).chain(STUDY_FILES) {
         let old = folder.join(name);
         match fs::remove_file(&old) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(io_error("replace", &old)(source)),

@@ -6,6 +6,7 @@ mod compare;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
+pub mod hetero;
 pub mod noc;
 mod output;
 mod reference;
@@ -14,6 +15,7 @@ mod traces;
 pub mod wa_sched;
 
 pub use bench::BenchOptions;
+pub use hetero::HeteroOptions;
 pub use output::{StudyError, StudyOutput};
 pub use reference::{ReferenceRow, read as read_reference, trace_folder};
 pub use traces::{TraceRun, Traces};
@@ -34,6 +36,7 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
+    StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];

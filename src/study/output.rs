@@ -29,13 +29,26 @@ pub struct StudyOutput {
     figures: Vec<(String, f64)>,
     notes: Vec<String>,
     scatter: Option<Plot>,
+    tables: Vec<Table>,
+    plots: Vec<(PlotNames, Plot)>,
 }
+
+/// A table beside the first: its file, its columns and its rows.
+#[derive(Clone, Debug, PartialEq)]
+struct Table {
+    file: &'static str,
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The files of a plot, SVG and PNG.
+pub(super) type PlotNames = [&'static str; 2];
 
 impl StudyOutput {
     /// An empty result.
     pub(super) fn new(name: &str, title: String) -> Self {
         let (header, rows, figures, notes) = Default::default();
-        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None }
+        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None, tables: Vec::new(), plots: Vec::new() }
     }
 
     /// Names the table's columns.
@@ -62,6 +75,16 @@ impl StudyOutput {
     /// Sets the scatter plot.
     pub(super) fn scatter(&mut self, plot: Plot) {
         self.scatter = Some(plot);
+    }
+
+    /// Adds a table that is written to a file and not shown; the names of files stand in `report::folder`, too.
+    pub(super) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
+        self.tables.push(Table { file, header: header.to_vec(), rows });
+    }
+
+    /// Adds a plot with files of its own.
+    pub(super) fn plot(&mut self, names: PlotNames, plot: Plot) {
+        self.plots.push((names, plot));
     }
 
     /// A headline figure by name.
@@ -126,6 +149,11 @@ impl StudyOutput {
         if let Some(plot) = &self.scatter {
             files.push(ResultFile::new("scatter.svg", plot.svg()?));
             files.push(ResultFile::new("scatter.png", plot.png()?));
+        }
+        files.extend(self.tables.iter().map(|table| ResultFile::new(table.file, csv::table(&table.header, &table.rows))));
+        for ([svg, png], plot) in &self.plots {
+            files.push(ResultFile::new(svg, plot.svg()?));
+            files.push(ResultFile::new(png, plot.png()?));
         }
         Ok(files)
     }

@@ -269,9 +269,11 @@ impl Warps {
         self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
-    /// The `limit` oldest resident warps.
+    /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence or an atomic. One that
+    /// waits gives its place away, as in GPGPU-Sim's static limiting; or a CTA with more warps than the limit would wait at its
+    /// barrier for warps that may not issue.
     pub(super) fn oldest(&self, limit: u32) -> u64 {
-        let mut left = self.live & !self.finished;
+        let mut left = self.live & !self.finished & !self.waiting();
         let mut chosen = 0;
         for _ in 0..limit {
             let Some(warp) = oldest_of(left, &self.age) else { break };
