@@ -489,3 +489,25 @@ fn unknown_dram_names_list_the_known_ones() {
         assert!(stderr(&output).contains(known), "{arguments:?}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn phases_of_a_model_and_of_its_trace_are_the_same() {
+    let folder = scratch();
+    let out = folder.path().join("t");
+    let small = ["--set", "workload.cta_count=2"];
+    let written = command(&["trace", "wa_sched/bp_k1", "--out", out.to_str().unwrap()]).args(small).output().unwrap();
+    assert_eq!(code(&written), 0, "{}", stderr(&written));
+    let list = out.join("kernelslist.g");
+    let phases = |workload: &str, rest: &[&str]| {
+        let output = command(&["phases", workload, "--json"]).args(rest).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        found[0]["phases"].clone()
+    };
+    let model = phases("wa_sched/bp_k1", &small);
+    assert!(model.as_array().is_some_and(|phases| phases.len() > 1));
+    assert_eq!(phases(list.to_str().unwrap(), &[]), model);
+    assert_ne!(phases("wa_sched/bp_k1", &["--machine", "tiny"]), model);
+    let listing = stdout(&warpshard(&["phases", "vecadd"]));
+    assert!(listing.contains("LDG.E.SYS") && listing.contains("a dependence"), "{listing}");
+}

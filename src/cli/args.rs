@@ -422,7 +422,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = PHASES_HELP)]
 pub struct PhasesArgs {
-    /// A built-in kernel model, a .toml file that describes one, or a trace's kernelslist.g.
+    /// A built-in kernel model, a .toml file that describes one, or a trace: its kernelslist.g or a native file.
     #[arg(value_name = "NAME|FILE|KERNELSLIST")]
     pub workload: String,
     /// Take the latencies of this machine's units [default: those of GPGPU-Sim's Fermi by operation, as the thesis did].

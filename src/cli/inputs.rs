@@ -81,7 +81,7 @@ pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<Deco
 
 /// Whether `name` means a recorded trace, not a kernel model: neither a built-in name nor a .toml file.
 pub(super) fn is_trace(name: &str) -> bool {
-    !name.ends_with(".toml") && (name.contains('/') || name.ends_with(".g")) && !is_builtin(name)
+    !name.ends_with(".toml") && !is_builtin(name) && (name.contains('/') || Path::new(name).is_file())
 }
 
 /// Names of built-in models may contain a `/`, as paths do.

@@ -48,5 +48,9 @@ fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failu
     if model.kernels.len() > SHOWN {
         text.push_str(&format!("  and {} more\n", model.kernels.len() - SHOWN));
     }
+    if !model.fitted_to.is_empty() {
+        text.push_str("\nFitted to these published figures; all others are predictions\n");
+        model.fitted_to.iter().for_each(|figure| text.push_str(&format!("  {figure}\n")));
+    }
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use warpshard::base::{CtaIndex, LaneMask};
 use warpshard::frontend::model::{Model, builtin, builtin_model, builtin_names, write_trace};
 use warpshard::frontend::sass::{self, TraceOptions};
-use warpshard::frontend::{Cursor, Kernel, KernelInfo, StaticInst, WarpStream, Workload};
+use warpshard::frontend::{Cursor, Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, Workload};
 
 mod messages;
 
@@ -65,10 +65,10 @@ fn vecadd_executes_fourteen_instructions_per_warp_at_exact_addresses() {
 
 #[test]
 fn every_builtin_loads_and_generates_its_first_middle_and_last_cta() {
-    assert_eq!(builtin_names().count(), 7);
+    assert_eq!(builtin_names().count(), 7 + 32);
     for (name, summary) in builtin_names() {
         let model = builtin_model(name, 1, &[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((model.name.as_str(), model.summary.as_str()), (name, summary));
+        assert_eq!((name.rsplit('/').next(), model.summary.as_str()), (Some(model.name.as_str()), summary));
         let workload: Workload = builtin(name, 1, &[]).unwrap();
         for kernel in &workload.kernels {
             let ctas = kernel.info.ctas();
@@ -329,9 +329,23 @@ fn a_written_trace_loads_back_to_the_same_programs() {
         ("gather", &[("cta_count", 3)]),
         ("divergent", &[("cta_count", 3)]),
     ];
-    assert_eq!(small.len(), builtin_names().count());
-    for (name, parameters) in small {
-        let model = builtin_model(name, 11, &set(parameters)).unwrap();
+    // Of the library a corner of the grid is enough.
+    let library = builtin_names().map(|(name, _)| name).filter(|name| name.contains('/')).map(|name| {
+        let known = builtin_model(name, 1, &[]).unwrap().parameters;
+        let sizes: &[(&str, i64)] = &[("cta_count", 4), ("side", 2), ("across", 2), ("words", 3), ("paths", 3), ("near", 64)];
+        (
+            name,
+            set(&sizes
+                .iter()
+                .copied()
+                .filter(|(key, _)| known.iter().any(|(known, value)| known == key && *value > 0))
+                .collect::<Vec<_>>()),
+        )
+    });
+    let all: Vec<_> = small.iter().map(|(name, parameters)| (*name, set(parameters))).chain(library).collect();
+    assert_eq!(all.len(), builtin_names().count());
+    for (name, parameters) in all {
+        let model = builtin_model(name, 11, &parameters).unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();
         let list = write_trace(&model, folder.path()).unwrap();
         let read = sass::load(&list, &TraceOptions::default()).unwrap();
@@ -472,4 +486,47 @@ fn draws_for_the_warp_are_one_for_all_lanes_and_differ_between_warps() {
     addresses.sort_unstable();
     addresses.dedup();
     assert!(addresses.len() > 28, "32 draws below 1024 are nearly all different");
+}
+
+/// A thread's own array, and a gather by a hash that is the same everywhere.
+const PRIVATE: &str = r#"
+name = "private"
+fitted_to = ["a table", "another"]
+[buffers]
+table = { elements = 4096 }
+[[kernel]]
+name = "k"
+grid = 2
+block = 64
+local = { stack = { elements = 16 }, wide = { elements = 4, element_bytes = 16 } }
+body = [
+  { op = "load", dst = "x", src = ["a"], buffer = "table", index = "hash(thread / 2, 4096)" },
+  { op = "store", src = ["a", "x"], buffer = "stack", index = "thread % 16" },
+  { op = "load", dst = "y", src = ["a"], buffer = "wide", index = 3 },
+]
+"#;
+
+#[test]
+fn local_arrays_are_offsets_of_a_thread_and_hashes_are_the_same_everywhere() {
+    let model = Model::from_text("private.toml", PRIVATE, 1, &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(model.fitted_to, ["a table", "another"]);
+    let code = model.kernels[0].kernel.source.cta(CtaIndex(0)).code.clone();
+    let spaces: Vec<MemSpace> = code.iter().filter_map(|inst| inst.mem).map(|mem| mem.space).collect();
+    assert_eq!(spaces, [MemSpace::Global, MemSpace::Local, MemSpace::Local]);
+    let [first, other] = [0, 1].map(|cta| executed(&model, 0, cta));
+    assert_eq!(first[0][0].addresses, other[0][0].addresses);
+    assert_eq!(first[0][0].addresses[4], first[0][0].addresses[5]);
+    assert_eq!(first[1][1].addresses[..17], (0..17).map(|lane| 4 * (lane % 16)).collect::<Vec<u64>>());
+    assert_eq!(first[1][2].addresses[7], 64 + 3 * 16);
+    assert_eq!((first[0][1].mnemonic.as_str(), first[0][2].mnemonic.as_str()), ("STL", "LDL.128"));
+}
+
+#[test]
+fn the_schema_for_editors_is_the_parsers_own_list_of_keys() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/model.schema.json");
+    let ours = warpshard::frontend::model::json_schema();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &ours).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), ours, "UPDATE_DOCS=1 cargo test --test models schema writes it anew");
 }

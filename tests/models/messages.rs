@@ -38,7 +38,7 @@ fn an_unknown_key_names_the_nearest() {
     bad.toml:6: `grid`: a kernel needs this key
       help: add `grid = ...`
     bad.toml:8: `gird`: not a key of a kernel
-      allowed: name, launches, grid, block, registers, shared_bytes, stream, shared, body
+      allowed: name, launches, grid, block, registers, shared_bytes, stream, shared, local, body
       help: did you mean `grid`?
     
 "#);
@@ -270,7 +270,7 @@ fn several_problems_are_reported_together() {
     bad.toml:6: `grid`: a kernel needs this key
       help: add `grid = ...`
     bad.toml:8: `gird`: not a key of a kernel
-      allowed: name, launches, grid, block, registers, shared_bytes, stream, shared, body
+      allowed: name, launches, grid, block, registers, shared_bytes, stream, shared, local, body
       help: did you mean `grid`?
     bad.toml:11: `op`: not an operation
       given: "laod"
