@@ -20,15 +20,15 @@ name = "launches"
 summary = "Many small kernels one after the other"
 
 [parameters]
-ctas = 20
+width = 20
 
 [buffers]
-a = { elements = "ctas * 64" }
+a = { elements = "width * 64" }
 
 [[kernel]]
 name = "small"
 launches = 64
-grid = "ctas"
+grid = "width"
 block = 64
 body = [
   { op = "s2r", dst = "i" },
@@ -51,8 +51,8 @@ const CASES: [Case; 4] = [
     Case {
         name: "launches",
         workload: |sms| {
-            let ctas = vec![("ctas".to_owned(), sms.div_ceil(4).to_string())];
-            Model::from_text("launches", LAUNCHES, 1, &ctas).map(|model| model.workload()).map_err(|error| error.to_string())
+            let width = vec![("width".to_owned(), sms.div_ceil(4).to_string())];
+            Model::from_text("launches", LAUNCHES, 1, &width).map(|model| model.workload()).map_err(|error| error.to_string())
         },
     },
 ];
