@@ -3,6 +3,7 @@
 //!
 //! Needs valgrind and `cargo install gungraun-runner`. `cargo bench --bench instructions -- --save-baseline=before` keeps a
 //! baseline; after a change `cargo bench --bench instructions -- --baseline=before` compares, and fails beyond 5 %.
+#![expect(unused_qualifications, missing_docs, clippy::exit, reason = "the macros of the benchmark harness write them")]
 
 use std::hint::black_box;
 use std::sync::Arc;

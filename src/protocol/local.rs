@@ -73,7 +73,7 @@ impl LocalMap {
     fn undivided(&self, addr: Addr) -> u64 {
         match self.divided {
             None => addr.0,
-            Some((bit, partitions)) => (addr.0 >> bit) / partitions << bit | addr.0 & ((1 << bit) - 1),
+            Some((bit, partitions)) => ((addr.0 >> bit) / partitions) << bit | addr.0 & ((1 << bit) - 1),
         }
     }
 

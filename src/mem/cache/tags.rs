@@ -358,7 +358,7 @@ impl TagArray {
 
     #[inline]
     fn set_of(&self, line: u16) -> usize {
-        (u64::from(line) * self.per_way >> 32) as usize
+        ((u64::from(line) * self.per_way) >> 32) as usize
     }
 
     /// Notes whether a way holds a line.

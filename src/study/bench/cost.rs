@@ -78,17 +78,14 @@ fn solve(rows: &mut [Vec<f64>]) -> Option<Vec<f64>> {
     for column in 0..n {
         let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
         rows.swap(column, pivot);
-        let scale = rows[column][column];
-        if scale.abs() < 1e-12 * rows[column].iter().map(|value| value.abs()).fold(f64::MIN_POSITIVE, f64::max) {
+        let chosen = rows[column].clone();
+        let scale = chosen[column];
+        if scale.abs() < 1e-12 * chosen.iter().map(|value| value.abs()).fold(f64::MIN_POSITIVE, f64::max) {
             return None;
         }
-        for row in 0..n {
-            if row != column {
-                let factor = rows[row][column] / scale;
-                for at in column..=n {
-                    rows[row][at] -= factor * rows[column][at];
-                }
-            }
+        for (_, row) in rows.iter_mut().enumerate().filter(|(index, _)| *index != column) {
+            let factor = row[column] / scale;
+            row.iter_mut().zip(&chosen).for_each(|(value, other)| *value -= factor * other);
         }
     }
     Some((0..n).map(|row| rows[row][n] / rows[row][row]).collect())
