@@ -25,12 +25,12 @@ pub(super) struct Job {
     pub(super) settings: Vec<(String, String)>,
     /// A built-in model.
     pub(super) workload: String,
-    /// Core cycles behind the launch.
-    pub(super) cycles: u64,
+    /// Core cycles behind the launch; the whole kernel when not given, for a grid of few waves.
+    pub(super) cycles: Option<u64>,
 }
 
 impl Job {
-    /// Warp instructions per core cycle behind the first quarter of the run, or of the whole kernel when it ends before.
+    /// Warp instructions per core cycle: of the whole kernel, or behind the first quarter of a run of limited length.
     ///
     /// # Errors
     /// Whatever goes wrong, as a message for the user.
@@ -46,13 +46,14 @@ impl Job {
         }
         let machine = loaded.machine;
         let launch = machine.gpu.dispatch.launch_latency;
-        let options = RunOptions { max_cycles: Some(launch + self.cycles), interval: Some(INTERVAL), ..RunOptions::default() };
+        let options =
+            RunOptions { max_cycles: self.cycles.map(|cycles| launch + cycles), interval: Some(INTERVAL), ..RunOptions::default() };
         let result = simulate(&machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?;
         let outcome = result.outcome;
         let issued = |names: &[(&'static str, crate::stats::Counted)]| {
             names.iter().find(|(kind, counted)| *kind == "sm" && counted.info.name == "issued").map_or(0, |(_, counted)| counted.value)
         };
-        let from = launch + self.cycles / 4;
+        let from = launch + self.cycles.unwrap_or(0) / 4;
         let steady: Vec<u64> = outcome.intervals.iter().filter(|row| row.cycle > from).map(|row| issued(&row.counters)).collect();
         let ended = outcome.kernels.iter().all(|kernel| kernel.ended.is_some());
         let rate = if ended || steady.is_empty() {
@@ -84,13 +85,13 @@ mod tests {
     #[test]
     fn a_kept_rate_is_the_measured_one_and_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), cycles: 4000 };
+        let job = Job { machine: "tiny", settings: Vec::new(), workload: "vecadd".into(), cycles: Some(4000) };
         let measured = job.rate(Some(folder.path())).unwrap();
         assert!(measured > 0.0);
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         assert_eq!(job.rate(Some(folder.path())), Ok(measured));
         fs::write(file, "42\n").unwrap();
         assert_eq!(job.rate(Some(folder.path())), Ok(42.0));
-        assert_ne!(Job { cycles: 5000, ..job }.rate(Some(folder.path())), Ok(42.0));
+        assert_ne!(Job { cycles: Some(5000), ..job }.rate(Some(folder.path())), Ok(42.0));
     }
 }
