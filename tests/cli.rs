@@ -107,6 +107,37 @@ fn every_built_in_machine_and_model_is_listed_can_be_shown_and_is_valid() {
 }
 
 #[test]
+fn a_mix_gives_every_cpu_core_an_application_and_stands_alone() {
+    let list = stdout(&warpshard(&["list", "mixes"]));
+    for mix in ["L1", "L2", "M1", "M2", "H1", "H2"] {
+        assert!(list.contains(&format!("@{mix} ")), "{list}");
+    }
+    let folder = scratch();
+    let own = folder.path().join("own.toml");
+    std::fs::write(&own, "name = \"own\"\nsummary = \"two for three cores\"\napplications = [\"mcf\", \"gcc\"]\n").unwrap();
+    let own = format!("@{}", own.display());
+    let run = |cpu: &str| {
+        let out = folder.path().join("out");
+        let out = out.to_str().unwrap();
+        let fixed = ["run", "--machine", "hetero-small", "--workload", "vecadd", "--set", "workload.n=2048", "--threads", "1"];
+        let cpus = ["--cpu", cpu, "--cpu-warm", "100", "--cpu-measure", "200", "--out", out, "--force"];
+        (warpshard(&[&fixed[..], &cpus[..]].concat()), folder.path().join("out").join("stats.json"))
+    };
+    for (cpu, expected) in [("@H1", ["milc", "soplex", "milc"]), (own.as_str(), ["mcf", "gcc", "mcf"])] {
+        let (output, stats) = run(cpu);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        let names: Vec<&str> = stats["cpu_cores"].as_array().unwrap().iter().map(|core| core["application"].as_str().unwrap()).collect();
+        assert_eq!(names, expected);
+    }
+    for (cpu, expected) in [("@H9", "--cpu H9: there is no such mix"), ("@h1", "did you mean @H1?"), ("@H1,mcf", "name the mix alone")] {
+        let output = run(cpu).0;
+        assert_eq!(code(&output), exit::Exit::Workload as i32, "{cpu}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{cpu}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn what_show_prints_of_a_machine_is_a_machine() {
     let folder = scratch();
     let file = folder.path().join("m.toml");

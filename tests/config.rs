@@ -37,7 +37,7 @@ fn a_resolved_machine_loads_back_to_an_equal_one() {
 
 #[test]
 fn every_value_of_a_built_in_machine_is_written_with_its_source() {
-    for name in ["v100", "m2090", "hetero", "hetero-small"] {
+    for name in ["v100", "m2090", "hetero", "hetero-2", "hetero-6", "hetero-small"] {
         let text = std::fs::read_to_string(format!("configs/machines/{name}.toml")).unwrap();
         for (number, line) in text.lines().enumerate() {
             let value = line.contains('=') && !line.starts_with('#') && !line.starts_with("summary") && !line.starts_with("extends");

@@ -37,6 +37,19 @@ fn on_an_ideal_memory_only_the_width_and_one_memory_instruction_per_cycle_bind()
 }
 
 #[test]
+fn several_memory_instructions_per_cycle_raise_the_bound_to_their_number() {
+    let hits = |bubbles: u64| {
+        let inst = |i: u64| CpuInst { bubbles, addr: Addr(i % 64 * 128), op: CpuOp::Load, dependent: false };
+        CpuStream::List(ListStream::new((0..4096).map(inst).collect()))
+    };
+    for (memory_per_cycle, bubbles, expected) in [(1, 0, 1.0), (2, 0, 2.0), (3, 0, 3.0), (1, 1, 2.0), (2, 1, 3.0), (3, 7, 3.0)] {
+        let spec = CpuSpec { memory_per_cycle, ..CpuSpec::hetero() };
+        let result = measure(hits(bubbles), spec, CpuMemory::Ideal, 200_000);
+        assert_close(result.ipc(), expected, 1e-3, &format!("{memory_per_cycle} per cycle, {bubbles} bubbles"));
+    }
+}
+
+#[test]
 fn where_a_memory_instruction_ends_its_group_each_takes_whole_cycles() {
     for bubbles in [0, 1, 3, 4, 7, 8, 20] {
         let result = measure(loads(bubbles, false), CpuSpec::ramulator(), CpuMemory::Ideal, 200_000);
@@ -109,7 +122,8 @@ fn passing_cycles_in_closed_form_changes_nothing() {
     };
     for name in ["chase", "loads", "mcf", "hmmer", "namd", "soplex", "swim"] {
         for memory in [CpuMemory::Ideal, CpuMemory::Fixed(7), CpuMemory::Fixed(250)] {
-            for spec in [CpuSpec::hetero(), CpuSpec { caches: None, ..CpuSpec::hetero() }, CpuSpec::ramulator()] {
+            let two = CpuSpec { memory_per_cycle: 2, ..CpuSpec::hetero() };
+            for spec in [CpuSpec::hetero(), CpuSpec { caches: None, ..CpuSpec::hetero() }, CpuSpec::ramulator(), two] {
                 let plan = CpuRun { spec, memory, warm: 1001, instructions: 60_000, skip: true };
                 let stepped = CpuRun { skip: false, ..plan.clone() };
                 assert_eq!(run(stream(name), &plan), run(stream(name), &stepped), "{name} {memory:?} {:?}", plan.spec);

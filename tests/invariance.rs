@@ -9,6 +9,8 @@ mod crossbars;
 mod files;
 #[path = "invariance/hetero.rs"]
 mod hetero;
+#[path = "invariance/relaxed.rs"]
+mod relaxed;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

@@ -160,7 +160,7 @@ impl Memory {
             let to = match kind {
                 SM_REQUEST | SLICE_REQUEST_CREDIT => 0,
                 SLICE_REPLY | SM_REPLY_CREDIT => 1,
-                SLICE_REQUEST | SLICE_REPLY_CREDIT => 3 + index / 2,
+                SLICE_REQUEST | SLICE_REPLY_CREDIT => 3 + (index / 2).min(PARTITIONS - 1),
                 _ => 2,
             };
             let cycles = if kind == SLICE_REQUEST { 1 + machine.mem.rop_latency } else { 1 };

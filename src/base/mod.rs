@@ -14,4 +14,4 @@ pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId,
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;
-pub use time::{ClockDomain, Cycle, Frequency, Tick, TimeBase};
+pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};

@@ -83,6 +83,45 @@ impl ClockDomain {
     }
 }
 
+/// Cycles of one clock as cycles of another, without a division: asked for every cycle of a memory partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    from: u64,
+    to: u64,
+    /// 2^64 divided by the period of the clock asked for, rounded up; 0 where both periods are equal.
+    reciprocal: u64,
+}
+
+impl Crossing {
+    /// From cycles of `from` to cycles of `to`.
+    pub fn new(from: ClockDomain, to: ClockDomain) -> Self {
+        let reciprocal = if from == to || to.period == 1 { 0 } else { u64::MAX / to.period + 1 };
+        Self { from: from.period, to: to.period, reciprocal }
+    }
+
+    /// The last cycle of the other clock that begins at or before `cycle` does.
+    #[inline]
+    pub fn last_at_or_before(self, cycle: Cycle) -> Cycle {
+        if self.from == self.to { cycle } else { Cycle(self.divide(cycle.0 * self.from)) }
+    }
+
+    /// The first cycle of the other clock that begins at or after `cycle` does; [`Cycle::NEVER`] stays what it is.
+    #[inline]
+    pub fn first_at_or_after(self, cycle: Cycle) -> Cycle {
+        if self.from == self.to || cycle == Cycle::NEVER { cycle } else { Cycle(self.divide(cycle.0 * self.from + (self.to - 1))) }
+    }
+
+    /// The quotient by the other clock's period. The product with the rounded reciprocal is it, or one too large.
+    #[inline]
+    fn divide(self, ticks: u64) -> u64 {
+        if self.to == 1 {
+            return ticks;
+        }
+        let quotient = ((u128::from(ticks) * u128::from(self.reciprocal)) >> 64) as u64;
+        quotient - u64::from(quotient * self.to > ticks)
+    }
+}
+
 /// The base tick of a machine: the least common multiple of its frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBase {
@@ -132,6 +171,21 @@ mod tests {
         assert_eq!(clock.edge_at_or_after(Tick(850)), Cycle(2));
         assert_eq!(clock.edge_at_or_after(Tick(851)), Cycle(3));
         assert_eq!(clock.edge_at_or_after(Tick::NEVER), Cycle::NEVER);
+    }
+
+    #[test]
+    fn crossing_from_clock_to_clock_equals_dividing_ticks() {
+        for (from, to) in [(425, 566), (566, 425), (1, 3), (3, 1), (7, 7), (1, 1), (1_000_003, 2), (2, 1_000_003), (64, 4)] {
+            let (from, to) = (ClockDomain { period: from }, ClockDomain { period: to });
+            let crossing = Crossing::new(from, to);
+            let far = (1 << 40) / from.period.max(to.period) * to.period;
+            for cycle in (0..5000).chain(far - 1000..far + 1000).map(Cycle) {
+                let tick = from.tick(cycle);
+                assert_eq!(crossing.first_at_or_after(cycle), to.edge_at_or_after(tick), "{cycle} of {from:?} in {to:?}");
+                assert_eq!(crossing.last_at_or_before(cycle), Cycle(tick.0 / to.period), "{cycle} of {from:?} in {to:?}");
+            }
+        }
+        assert_eq!(Crossing::new(ClockDomain { period: 2 }, ClockDomain { period: 3 }).first_at_or_after(Cycle::NEVER), Cycle::NEVER);
     }
 
     #[test]

@@ -103,8 +103,9 @@ pub struct RunArgs {
     /// them and their parameters.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "What")]
     pub policy: Vec<String>,
-    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces.
-    #[arg(long, value_name = "NAME,NAME,..", value_delimiter = ',', help_heading = "What")]
+    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces;
+    /// or @MIX, a built-in mix or a .toml file that names an application for every core.
+    #[arg(long, value_name = "NAME,NAME,..|@MIX", value_delimiter = ',', help_heading = "What")]
     pub cpu: Vec<String>,
     /// Instructions that each CPU core retires before it is measured; kernels wait for the slowest core.
     #[arg(long, value_name = "N", default_value_t = 500_000, requires = "cpu", help_heading = "What")]
@@ -135,11 +136,11 @@ pub struct RunArgs {
     /// Worker threads [default: all cores]. Results do not depend on it.
     #[arg(long, value_name = "N", help_heading = "How")]
     pub threads: Option<NonZeroU32>,
-    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it.
+    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it without --relaxed.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "How")]
     pub epoch: Epoch,
     /// Allow epochs longer than the lookahead, which makes results approximate; they say so.
-    #[arg(long, help_heading = "How")]
+    #[arg(long, requires = "epoch", help_heading = "How")]
     pub relaxed: bool,
     /// Bind each worker thread to a core.
     #[arg(long, help_heading = "How")]
@@ -189,7 +190,7 @@ pub struct CheckArgs {
 #[derive(Args, Debug)]
 pub struct TraceSetArgs {
     /// A built-in machine, or a file that describes one.
-    #[arg(long, value_name = "NAME|FILE", default_value = "v100")]
+    #[arg(long, value_name = "NAME|FILE", default_value = Self::MACHINE)]
     pub machine: String,
     /// Change a value of the machine; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
@@ -203,6 +204,11 @@ pub struct TraceSetArgs {
     /// The result folder [default: results/study-NAME or results/bench, replaced].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+impl TraceSetArgs {
+    /// The machine when none is named.
+    pub const MACHINE: &'static str = "v100";
 }
 
 /// Options of `study`.
@@ -222,6 +228,18 @@ pub struct StudyArgs {
     /// `characterise`, `phase-aware`, `perf-sat`: only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
+    #[arg(long, value_name = "N")]
+    pub cpu_warm: Option<NonZeroU64>,
+    /// hetero-directions: measured instructions of each CPU core, with memory-heavy applications.
+    #[arg(long, value_name = "N")]
+    pub cpu_measure: Option<NonZeroU64>,
+    /// hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.
+    #[arg(long, value_name = "N")]
+    pub longest: Option<NonZeroU64>,
+    /// hetero-directions: core cycles of runs without CPU cores.
+    #[arg(long, value_name = "N")]
+    pub gpu_cycles: Option<NonZeroU64>,
     /// `oracle`: a built-in kernel model, a .toml file, or a trace.
     #[arg(long, value_name = "NAME|FILE|DIR", required_if_eq("name", "oracle"))]
     pub workload: Option<String>,
@@ -244,6 +262,10 @@ pub enum StudyName {
     Cpu,
     /// What binding CTAs ahead costs, against dispatch within a cycle.
     Dispatch,
+    /// What epochs beyond the lookahead cost in truth and bring in speed.
+    Relaxed,
+    /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
+    HeteroDirections,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
     /// A workload with every static limit of CTAs per SM, and the best: --workload, --machine, --cycles.
@@ -271,6 +293,12 @@ pub struct BenchArgs {
     /// Simulate native files, converted into the cache first, instead of text.
     #[arg(long)]
     pub native: bool,
+    /// Measure kernel models on machines of these numbers of SMs instead, on one thread.
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', num_args = 0.., default_missing_value = "1,8,28,56,80,160,320", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub sizes: Option<Vec<u32>>,
+    /// Measure whole processes from text instead, against the seconds of the reference simulator.
+    #[arg(long, conflicts_with = "sizes")]
+    pub process: bool,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -294,6 +322,8 @@ pub enum ListWhat {
     Policies,
     /// Built-in profiles of CPU applications.
     Profiles,
+    /// Built-in mixes of CPU applications.
+    Mixes,
     /// Comparisons with published or measured figures.
     Studies,
     /// Counters of the results, with units and meanings.

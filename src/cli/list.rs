@@ -2,7 +2,7 @@
 
 use crate::config::builtin_machines;
 use crate::engine::counter_lists;
-use crate::frontend::cpu::{builtin_profile, builtin_profiles};
+use crate::frontend::cpu::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
 use crate::frontend::model::builtin_names;
 use crate::policy::registry::POLICIES;
 use crate::report::text::{Align, Style, Table};
@@ -17,7 +17,7 @@ use super::output;
 /// # Errors
 /// When standard output cannot be written.
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Profiles, ListWhat::Policies, ListWhat::Studies];
+    let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Profiles, ListWhat::Mixes, ListWhat::Policies, ListWhat::Studies];
     let wanted = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
     let sections: Vec<String> = wanted.iter().map(|&what| section(what)).collect();
     output::print(&sections.join("\n")).map(|()| Exit::Ok)
@@ -35,9 +35,28 @@ fn section(what: ListWhat) -> String {
             let profiles: Vec<_> = builtin_profiles().filter_map(|name| builtin_profile(name).ok()).collect();
             lines("CPU profiles (warpshard cpu --profile NAME)", profiles.iter().map(|p| (p.name.as_str(), p.summary.as_str())))
         }
+        ListWhat::Mixes => {
+            let mixes: Vec<_> = builtin_mixes().filter_map(|name| CpuMix::named(name).ok()).collect();
+            let rows: Vec<_> =
+                mixes.iter().map(|m| (format!("@{}", m.name), format!("{}: {}", m.summary, counted(&m.applications)))).collect();
+            lines("CPU mixes (warpshard run --cpu @NAME)", rows.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        }
         ListWhat::Studies => lines("Studies (warpshard study NAME)", STUDIES.iter().map(|study| (study.name, study.summary))),
         ListWhat::Counters => counters(),
     }
+}
+
+/// Names with how often each occurs, in the order of their first occurrence.
+fn counted(names: &[String]) -> String {
+    let mut counts: Vec<(&str, u32)> = Vec::new();
+    for name in names {
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let text = |&(name, count): &(&str, u32)| if count == 1 { name.to_owned() } else { format!("{count} {name}") };
+    counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// The controllers, and under each its parameters.

@@ -12,7 +12,7 @@ use crate::engine::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
-use crate::report::{Destination, ResultFile, RunFacts, csv, json, summary};
+use crate::report::{Destination, ResultFile, RunFacts, csv, json, relaxed_words, summary};
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::args::{Epoch, RunArgs, Until};
@@ -65,6 +65,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
     let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
     let folder = destination.write(&files(&facts, &outcome, &host, run_toml))?;
+    if let Some(relaxed) = &outcome.relaxed {
+        output::warn(&format!("warning: {}", relaxed_words(relaxed)));
+    }
     output::print(&summary(&facts, &outcome, &host, output::stdout_style()))?;
     output::print(&format!("\nResults in {}\n", folder.display()))?;
     Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
@@ -99,9 +102,10 @@ fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failur
     if args.cpu.is_empty() {
         return Ok(None);
     }
-    let named = |name: &String| CpuApplication::named(name).map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")));
+    let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
+    let applications = CpuApplication::all(&args.cpu, cores);
     let load = CpuLoad {
-        applications: args.cpu.iter().map(named).collect::<Result<_, _>>()?,
+        applications: applications.map_err(|problem| Failure::new(Exit::Workload, format!("--cpu {problem}")))?,
         warm: args.cpu_warm,
         measure: args.cpu_measure.get(),
         gpu_waits: !args.gpu_first,

@@ -4,10 +4,13 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
 use crate::study::wa_sched::{characterise, perf_sat, phase_aware};
-use crate::study::{self, BenchOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, noc, oracle};
+use crate::study::{
+    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, relaxed,
+};
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -26,6 +29,8 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Characterise => characterise::run(&thesis(args)),
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+        StudyName::Relaxed => relaxed::run(reference, &traces),
+        StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
         StudyName::Noc => noc::run(reference),
         StudyName::Oracle => sweep(args)?,
         StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
@@ -62,6 +67,21 @@ fn thesis(args: &StudyArgs) -> characterise::Options {
     }
 }
 
+/// Lengths and machine of the study of the CPU+GPU chip. The machine that other studies run by default has no CPU cores.
+fn hetero_options(args: &StudyArgs) -> HeteroOptions {
+    let default = HeteroOptions::new();
+    let or = |given: Option<NonZeroU64>, otherwise: u64| given.map_or(otherwise, NonZeroU64::get);
+    HeteroOptions {
+        machine: if args.traces.machine == TraceSetArgs::MACHINE { default.machine.clone() } else { args.traces.machine.clone() },
+        overrides: args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect(),
+        cpu_warm: or(args.cpu_warm, default.cpu_warm),
+        cpu_measure: or(args.cpu_measure, default.cpu_measure),
+        gpu_cycles: or(args.gpu_cycles, default.gpu_cycles),
+        longest: or(args.longest, default.longest),
+        ..default
+    }
+}
+
 /// Measures the host.
 ///
 /// # Errors
@@ -73,7 +93,13 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         only: args.only.clone(),
         native: args.native,
     };
-    show(study::bench::run(&args.traces.reference, &traces(&args.traces), &options), "", args.traces.out.as_deref())
+    let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let result = match &args.sizes {
+        Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
+        None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
+        None => study::bench::run(reference, &traces, &options),
+    };
+    show(result, "", args.traces.out.as_deref())
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {

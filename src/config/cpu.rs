@@ -9,10 +9,12 @@ use super::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
 pub struct CpuSpec {
     /// Instructions fetched, executed and committed per cycle.
     pub width: u32,
+    /// Instructions among them that access memory, at most.
+    pub memory_per_cycle: u32,
     /// Instructions in the window, from fetch to in-order commit.
     pub window: u32,
     /// Whether a memory instruction is the last of its fetch group, as in Ramulator; otherwise other instructions follow it
-    /// in the same cycle, and the next memory instruction waits for the next.
+    /// in the same cycle, and memory instructions beyond [`CpuSpec::memory_per_cycle`] wait for the next.
     pub memory_ends_group: bool,
     /// Whether writebacks in a trace count as instructions, as in Ramulator.
     pub count_writebacks: bool,
@@ -67,6 +69,7 @@ impl CpuSpec {
         };
         Self {
             width: 3,
+            memory_per_cycle: 1,
             window: 128,
             memory_ends_group: false,
             count_writebacks: false,
@@ -77,7 +80,7 @@ impl CpuSpec {
 
     /// The core of Ramulator 1 with `cache = no`: 4-wide, 128 entries, 64-byte requests.
     pub fn ramulator() -> Self {
-        Self { width: 4, window: 128, memory_ends_group: true, count_writebacks: true, line_bytes: 64, caches: None }
+        Self { width: 4, memory_per_cycle: 1, window: 128, memory_ends_group: true, count_writebacks: true, line_bytes: 64, caches: None }
     }
 
     /// What is wrong with the values, if anything, as a message for the user.
@@ -87,6 +90,9 @@ impl CpuSpec {
     pub fn check(&self) -> Result<(), String> {
         if !(1..=64).contains(&self.width) {
             return Err(format!("a width of {}; expected 1 to 64 instructions per cycle", self.width));
+        }
+        if !(1..=self.width).contains(&self.memory_per_cycle) {
+            return Err(format!("{} memory instructions per cycle; expected 1 to the width of {}", self.memory_per_cycle, self.width));
         }
         if !(1..=4096).contains(&self.window) || self.window < self.width {
             return Err(format!("a window of {} for a width of {}; expected at least the width and at most 4096", self.window, self.width));

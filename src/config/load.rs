@@ -14,7 +14,7 @@ use super::source::{self, Entry, Override};
 use super::value::Raw;
 
 /// The machines that come with the program, by name.
-const BUILTIN: [(&str, &str); 12] = [
+const BUILTIN: [(&str, &str); 14] = [
     ("v100", include_str!("../../configs/machines/v100.toml")),
     ("rtx2060", include_str!("../../configs/machines/rtx2060.toml")),
     ("rtx3070", include_str!("../../configs/machines/rtx3070.toml")),
@@ -26,6 +26,8 @@ const BUILTIN: [(&str, &str); 12] = [
     ("fermi32", include_str!("../../configs/machines/fermi32.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),
     ("hetero", include_str!("../../configs/machines/hetero.toml")),
+    ("hetero-2", include_str!("../../configs/machines/hetero-2.toml")),
+    ("hetero-6", include_str!("../../configs/machines/hetero-6.toml")),
     ("hetero-small", include_str!("../../configs/machines/hetero-small.toml")),
 ];
 

@@ -17,7 +17,8 @@ pub enum Decision {
         /// CTAs.
         limit: u32,
     },
-    /// Each SM's schedulers consider at most `limit` warps of the SM, the oldest ones.
+    /// Each SM's schedulers consider at most `limit` warps of the SM, the oldest ones that do not wait at a barrier or for
+    /// a fence or an atomic.
     WarpLimit {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,

@@ -53,25 +53,28 @@ impl CpuCore {
     /// Fetches one group. Returns whether any instruction was fetched.
     #[inline]
     pub(super) fn fetch(&mut self, now: Cycle, out: &mut Outbox) -> bool {
-        let mut port = !self.execute_deferred(now, out);
+        let mut ports = self.spec.memory_per_cycle;
+        while ports > 0 && self.execute_deferred(now, out) {
+            ports -= 1;
+        }
         let mut slots = u64::from(self.spec.width);
         let mut fetched = false;
-        let mut memory = false;
+        let mut memory = self.spec.memory_per_cycle;
         loop {
             let run = self.next.bubbles.min(slots).min(self.window.room());
             self.window.push_ready(run);
             self.next.bubbles -= run;
             slots -= run;
             fetched |= run > 0;
-            if self.next.bubbles > 0 || memory {
+            if self.next.bubbles > 0 || memory == 0 {
                 return fetched;
             }
             let takes_slot = self.next.op != CpuOp::WriteBack;
-            if takes_slot && (slots == 0 || self.window.room() == 0) || !self.memory_instruction(now, &mut port, out) {
+            if takes_slot && (slots == 0 || self.window.room() == 0) || !self.memory_instruction(now, &mut ports, out) {
                 return fetched;
             }
             fetched = true;
-            memory = true;
+            memory -= 1;
             slots -= u64::from(takes_slot);
             self.next = self.stream.next_inst();
             if self.spec.memory_ends_group {
@@ -82,7 +85,7 @@ impl CpuCore {
 
     /// Fetches and executes the next instruction, which accesses memory. `false` when it has to wait.
     #[inline]
-    fn memory_instruction(&mut self, now: Cycle, port: &mut bool, out: &mut Outbox) -> bool {
+    fn memory_instruction(&mut self, now: Cycle, ports: &mut u32, out: &mut Outbox) -> bool {
         let CpuInst { addr, op, dependent, .. } = self.next;
         let waits = dependent && op == CpuOp::Load && self.must_wait(now);
         if !waits {
@@ -90,10 +93,10 @@ impl CpuCore {
                 CpuOp::Load => (MemOp::Read, self.window.next_token()),
                 CpuOp::Store | CpuOp::WriteBack => (MemOp::Write, STORE),
             };
-            if !*port || !self.takes(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
+            if *ports == 0 || !self.takes(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
                 return false;
             }
-            *port = false;
+            *ports -= 1;
         }
         match op {
             CpuOp::Load => {
@@ -116,7 +119,7 @@ impl CpuCore {
         true
     }
 
-    /// Sends the oldest load whose address became known to memory. Returns whether it took the memory port.
+    /// Sends the oldest load whose address became known to memory. Returns whether it took a memory port.
     #[inline]
     fn execute_deferred(&mut self, now: Cycle, out: &mut Outbox) -> bool {
         let Some(&Deferred { load, addr, needs }) = self.deferred.front() else { return false };

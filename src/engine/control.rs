@@ -6,18 +6,20 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Board, Locals, StopFlag};
+use warpshard_sync::{Board, Locals, StopFlag, TrayGuest};
 
 use crate::base::{ClockDomain, Cycle, Tick, UnitId};
 
 use super::director::{Cut, Director, SeenEvent};
-use super::placement::{ShardCost, place};
+use super::placement::improve;
 use super::plan::PlannedLink;
-use super::worker::{TimeClass, Worker};
+use super::worker::{Slot, TimeClass, Worker};
 use super::{Unit, Work};
 
 /// Epochs between two looks at the balance of the workers.
-const BALANCE_EVERY: u64 = 512;
+const BALANCE_EVERY: u64 = 16;
+/// Measured host nanoseconds that a look at the balance is based on, at least.
+const ENOUGH_NANOS: u64 = 1_000_000;
 /// Host time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Epochs between two looks at the host's clock and at failures.
@@ -72,8 +74,16 @@ pub(super) type Published<U> = (u64, Decisions<U>);
 pub(super) struct Shared<U: Unit, D> {
     pub(super) step: Step,
     pub(super) epoch: u64,
+    /// The cycle up to which the units of each class have come.
+    pub(super) presents: Vec<Cycle>,
+    /// The cycle up to which the epoch takes them, and the same as a global tick.
     pub(super) bounds: Vec<Cycle>,
+    pub(super) limits: Vec<Tick>,
     pub(super) classes: Vec<TimeClass>,
+    /// Where each worker offers its units to the others.
+    pub(super) trays: Vec<TrayGuest<Slot<U>>>,
+    /// Whether the director looks at the samples of the cut.
+    pub(super) sampled: bool,
     pub(super) reference: ClockDomain,
     pub(super) last_cut: Cycle,
     pub(super) decisions: Board<Published<U>>,
@@ -108,7 +118,7 @@ pub(super) struct Control<U: Unit, D> {
     pub(super) epochs: u64,
     pub(super) cuts: u64,
     pub(super) shard_of: Vec<u32>,
-    pub(super) kind_of_shard: Vec<&'static str>,
+    pub(super) worker_of_shard: Vec<u16>,
     pub(super) looked: Instant,
 }
 
@@ -136,6 +146,7 @@ pub(super) fn control_step<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, w
 
 fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let period = shared.reference.period;
+    shared.presents.iter_mut().zip(&shared.bounds).for_each(|(present, bound)| *present = (*present).max(*bound));
     let (mut sent, mut next) = (0, Tick::NEVER);
     let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
     control.epochs += 1;
@@ -153,9 +164,12 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
     if control.epochs.is_multiple_of(LOOK_EVERY) && control.looked.elapsed() >= PROGRESS_EVERY {
         control.looked = Instant::now();
         let mut work = Work::default();
-        for part in workers.iter_mut().flat_map(|worker| worker.slots.iter()).map(|slot| slot.unit.progress()) {
-            work.instructions += part.instructions;
-            work.tasks += part.tasks;
+        for worker in workers.iter_mut() {
+            worker.tray.close();
+            for part in worker.tray.iter_mut().map(|slot| slot.unit.progress()) {
+                work.instructions += part.instructions;
+                work.tasks += part.tasks;
+            }
         }
         control.director.progress(Cycle(control.end.0 / period), work);
         if let Some(failure) = control.director.failure() {
@@ -175,9 +189,10 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
     }
     control.idle_cuts = if idle { control.idle_cuts } else { 0 };
     let begin = if sent > 0 { control.end } else { control.end.max(next) };
-    let balance_now = workers.len() > 1 && control.epochs.is_multiple_of(BALANCE_EVERY);
+    let look = workers.len() > 1 && control.epochs.is_multiple_of(BALANCE_EVERY);
     set_bounds(shared, begin);
-    if shared.step == Step::Run && balance_now {
+    let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if look && shared.step == Step::Run && control.unbalanced(workers) {
         shared.step = Step::Deliver;
     }
 }
@@ -199,13 +214,15 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, begin: Tick) {
     let horizon = cut_tick.0.saturating_add(control.skew);
     if begin.0 >= horizon {
         shared.last_cut = cut.unwrap_or_default();
+        shared.sampled = control.director.wants_samples();
         shared.step = Step::Settle;
         return;
     }
     control.end = Tick((begin.0 + control.epoch_cycles * shared.reference.period).min(horizon));
-    for (bound, class) in shared.bounds.iter_mut().zip(&shared.classes) {
+    for ((bound, limit), class) in shared.bounds.iter_mut().zip(&mut shared.limits).zip(&shared.classes) {
         let local = control.end.0.saturating_sub(class.offset).min(cut_tick.0);
         *bound = class.clock.edge_at_or_after(Tick(local));
+        *limit = class.global(*bound);
     }
     shared.step = Step::Run;
     shared.epoch += 1;
@@ -217,6 +234,9 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mu
     samples.sort_by_key(|(unit, _)| *unit);
     let samples: Vec<_> = samples.into_iter().map(|(_, sample)| sample).collect();
     let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for (present, class) in shared.presents.iter_mut().zip(&shared.classes) {
+        *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
+    }
     control.cuts += 1;
     control.idle_cuts += 1;
     let mut events: Vec<SeenEvent> = control.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
@@ -253,23 +273,41 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mu
     set_bounds(shared, begin);
 }
 
-/// Moves shards between workers so that measured host time evens out. All mailboxes are empty.
+impl<U: Unit, D> Control<U, D> {
+    /// Whether measured host time says that shards should change hands; if so, `worker_of_shard` is as it should be.
+    fn unbalanced(&mut self, workers: &mut Locals<'_, Worker<U>>) -> bool {
+        let mut costs = vec![0; self.worker_of_shard.len()];
+        for worker in workers.iter_mut() {
+            worker.tray.close();
+            for slot in worker.tray.iter_mut() {
+                costs[self.shard_of[slot.id.index()] as usize] += slot.nanos;
+            }
+        }
+        if costs.iter().sum::<u64>() < ENOUGH_NANOS {
+            return false;
+        }
+        let improved = improve(&costs, &mut self.worker_of_shard, workers.len());
+        for slot in workers.iter_mut().flat_map(|worker| worker.tray.iter_mut()) {
+            // What was measured last counts most, but one disturbed measurement alone moves nothing.
+            slot.all_nanos += slot.nanos - slot.nanos / 2;
+            slot.nanos /= 2;
+        }
+        improved
+    }
+}
+
+/// Moves shards to the workers that they are to be at. All mailboxes are empty.
 fn balance<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.slots.drain(..)).collect();
+    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.tray.drain()).collect();
     slots.sort_by_key(|slot| slot.id);
-    let mut shards: Vec<_> = control.kind_of_shard.iter().map(|&kind| ShardCost { kind, cost: 0.0 }).collect();
-    for slot in &mut slots {
-        shards[control.shard_of[slot.id.index()] as usize].cost += slot.nanos as f64 + 1.0;
-    }
-    let worker_of_shard = place(&shards, workers.len());
-    let worker_of: Vec<u16> = control.shard_of.iter().map(|&shard| worker_of_shard[shard as usize]).collect();
+    let worker_of: Vec<u16> = control.shard_of.iter().map(|&shard| control.worker_of_shard[shard as usize]).collect();
     for slot in slots {
         let worker = usize::from(worker_of[slot.id.index()]);
-        workers.get_mut(worker).slots.push(slot);
+        workers.get_mut(worker).tray.push(slot);
     }
     for worker in workers.iter_mut() {
-        worker.index_slots();
+        worker.index_slots(&shared.classes, &shared.links);
         worker.outbox.reassign(&worker_of);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::base::CpuId;
 use crate::config::Machine;
 use crate::cpu::CpuGoals;
-use crate::frontend::cpu::{CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
+use crate::frontend::cpu::{CpuMix, CpuProfile, CpuStream, CpuTrace, ProfileStream, builtin_profile};
 use crate::protocol::EventKind;
 
 /// What a core executes.
@@ -42,6 +42,28 @@ impl CpuApplication {
         };
         let name = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
         Ok(Self { name, source })
+    }
+
+    /// The applications of the first cores of a chip with `cores` of them, as `--cpu` names them: single ones, or one mix as
+    /// `@NAME` that gives every core of the chip something.
+    ///
+    /// # Errors
+    /// When a name or file is wrong, or a mix has company; a message for the user.
+    pub fn all(names: &[String], cores: u32) -> Result<Vec<Self>, String> {
+        match names {
+            [name] if name.starts_with('@') => {
+                let mix = CpuMix::named(&name[1..]).map_err(|error| error.to_string())?;
+                mix.dealt(cores).map(|application| Self::named(application).map_err(|error| format!("{name}: {error}"))).collect()
+            }
+            names => match names.iter().find(|name| name.starts_with('@')) {
+                Some(mix) => Err(format!(
+                    "{mix} stands beside {} other name(s), but a mix gives every core of the chip an application; name the mix alone, \
+                     or write its applications out",
+                    names.len() - 1
+                )),
+                None => names.iter().map(|name| Self::named(name)).collect(),
+            },
+        }
     }
 
     pub(super) fn stream(&self, seed: u64, core: u32) -> Result<CpuStream, String> {

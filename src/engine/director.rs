@@ -21,7 +21,7 @@ pub struct SeenEvent {
 pub struct Cut<'a, S> {
     /// The cycle of the reference clock.
     pub at: Cycle,
-    /// Samples by unit.
+    /// Samples by unit, if the director [wants](Director::wants_samples) them.
     pub samples: &'a [S],
     /// Events that take effect at or before this cut and were not shown before, by cycle, then unit.
     pub events: &'a [SeenEvent],
@@ -31,6 +31,11 @@ pub struct Cut<'a, S> {
 
 /// Decides on cuts. Called by the control step alone.
 pub trait Director<U: Unit>: Send + 'static {
+    /// Whether it looks at the samples of the next cut, which take time to gather; without, [`Cut::samples`] is empty.
+    fn wants_samples(&self) -> bool {
+        true
+    }
+
     /// The next cycle after `now` at which it wants a cut, whatever happens.
     fn next_cut(&self, now: Cycle) -> Option<Cycle>;
 

@@ -84,6 +84,33 @@ impl GpuUnit {
     }
 }
 
+impl GpuUnit {
+    /// The values of all counters of all components inside, in the order of [`GpuUnit::components`].
+    fn values(&self) -> Vec<u64> {
+        // Room for what most units have; more is found by growing.
+        let mut values = Vec::with_capacity(96);
+        let mut see = |_: &'static CounterInfo, value| values.push(value);
+        match self {
+            Self::Sm(sm) => {
+                sm.stats().sm.visit(&mut see);
+                values.extend(sm.stats().stalls);
+            }
+            Self::Partition(partition) => {
+                partition.slices().iter().for_each(|slice| slice.counters().visit(&mut see));
+                partition.channel().visit_counters(&mut see);
+                partition.channel().bank_counters().iter().for_each(|bank| bank.visit(&mut see));
+                partition.stalls().visit(&mut see);
+            }
+            Self::Subnet(subnet) => subnet.counters().visit(&mut see),
+            Self::Queued(subnet) => subnet.counters().visit(&mut see),
+            Self::Mesh(net) => net.counters().visit(&mut see),
+            Self::Cpu(core) => values.extend(core.component().iter().map(|counted| counted.value)),
+            Self::Grid(grid) => grid.counters().visit(&mut see),
+        }
+        values
+    }
+}
+
 fn net_kind(direction: Direction) -> &'static str {
     match direction {
         Direction::Request => "request_net",
@@ -117,7 +144,7 @@ pub(super) fn counted<C: Counters>(counters: &C) -> Vec<Counted> {
 
 impl Unit for GpuUnit {
     type Payload = Payload;
-    type Sample = Vec<ComponentStats>;
+    type Sample = Vec<u64>;
     type Decision = GpuDecision;
 
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
@@ -136,8 +163,8 @@ impl Unit for GpuUnit {
         each!(self, unit => unit.settle(at));
     }
 
-    fn sample(&self) -> Vec<ComponentStats> {
-        self.components()
+    fn sample(&self) -> Vec<u64> {
+        self.values()
     }
 
     fn apply(&mut self, at: Cycle, decision: &GpuDecision) {
@@ -158,5 +185,37 @@ impl Unit for GpuUnit {
 
     fn waiting(&self) -> Vec<String> {
         each!(self, unit => unit.waiting())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Machine;
+    use crate::engine::{Built, CpuApplication, CpuEnd, CpuLoad, ShardCut, build};
+    use crate::frontend::model::builtin;
+
+    #[test]
+    fn a_sample_lists_the_values_of_all_components_in_their_order() {
+        let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
+        let applications = vec![CpuApplication::named("mcf").unwrap()];
+        let load = CpuLoad { applications, warm: 0, measure: 1, gpu_waits: false, end: CpuEnd::Gpu, seed: 1 };
+        for (name, load) in [("tiny", None), ("hetero-small", Some(&load))] {
+            let machine = Machine::load(name, &[]).unwrap().machine;
+            let Built { plan, .. } = build(&machine, &workload, load, ShardCut::default()).unwrap();
+            let mut out = Outbox::new(Arc::new([]), Vec::new(), 1);
+            for planned in plan.units {
+                let mut unit = planned.unit;
+                if matches!(unit, GpuUnit::Sm(_)) {
+                    // Idle cycles are counted, so that not everything is zero.
+                    unit.run(Cycle(7), true, &mut out);
+                }
+                let listed: Vec<u64> = unit.components().iter().flat_map(|c| &c.counters).map(|counted| counted.value).collect();
+                assert_eq!(unit.sample(), listed, "{} of {name}", planned.name);
+                assert!(!listed.is_empty());
+            }
+        }
     }
 }

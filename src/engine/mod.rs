@@ -2,17 +2,20 @@
 //!
 //! The generic part ([`Plan`], [`run`]) knows units and links but no GPU: a toy machine runs on it in the tests.
 
+mod agenda;
 mod build;
 mod control;
 mod cpu;
 mod director;
 mod gpu;
+mod log;
 mod observe;
 mod placement;
 mod plan;
 mod retime;
 mod run;
 mod sim;
+mod snapshot;
 mod unit;
 mod worker;
 
@@ -21,11 +24,11 @@ pub use control::StopReason;
 pub use cpu::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use director::{Cut, Director, SeenEvent};
 pub use gpu::{GpuDecision, GpuUnit, counter_lists};
+pub use log::{Logged, MessageLog};
 pub use observe::Observer;
-pub use placement::{ShardCost, place};
+pub use placement::{ShardCost, improve, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
 pub use retime::{Timing, retime};
 pub use run::{Progress, RunError, RunOptions, RunResult, simulate};
 pub use sim::{EngineError, EngineFacts, Finished, Settings, run};
 pub use unit::{Unit, Work};
-pub use worker::{LateMessages, Logged, MessageLog};

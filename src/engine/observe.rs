@@ -6,13 +6,13 @@ use crossbeam_channel::Sender;
 
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
-use crate::control::{Controller, Decision, DecisionSet, Facts, KernelFacts, Observation, Seen, Table, Trigger, check};
+use crate::control::{Controller, Decision, DecisionSet, Facts, KernelFacts, Observation, Seen, Trigger, check};
 use crate::frontend::{Kernel, Workload};
 use crate::gpu::cta::GridDecision;
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::SmDecision;
 use crate::protocol::{EventKind, PowerState};
-use crate::stats::{ComponentStats, Counted, CounterInfo, IntervalRow, TimelineEntry};
+use crate::stats::{IntervalRow, TimelineEntry};
 
 use super::Work;
 use super::build::GpuLayout;
@@ -20,80 +20,7 @@ use super::cpu::{CpuLoad, CpuWatch};
 use super::director::{Cut, Director, SeenEvent};
 use super::gpu::{GpuDecision, GpuUnit};
 use super::run::Progress;
-
-/// Numbers of the units of one kind: a row per unit, a column per counter of each kind of component inside.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Rows {
-    kinds: Vec<&'static str>,
-    columns: Vec<&'static CounterInfo>,
-    values: Vec<u64>,
-}
-
-impl Rows {
-    fn of(units: &[Vec<ComponentStats>]) -> Self {
-        let mut rows = Self::default();
-        for (index, components) in units.iter().enumerate() {
-            let mut row: Vec<(&'static str, Counted)> = Vec::new();
-            for component in components {
-                for counted in &component.counters {
-                    let same = |(kind, c): &&mut (&'static str, Counted)| *kind == component.kind && std::ptr::eq(c.info, counted.info);
-                    match row.iter_mut().find(same) {
-                        Some((_, sum)) => sum.value += counted.value,
-                        None => row.push((component.kind, *counted)),
-                    }
-                }
-            }
-            if index == 0 {
-                rows.kinds = row.iter().map(|(kind, _)| *kind).collect();
-                rows.columns = row.iter().map(|(_, counted)| counted.info).collect();
-            }
-            rows.values.extend(row.iter().map(|(_, counted)| counted.value));
-        }
-        rows
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        let before = earlier.values.iter().copied().chain(std::iter::repeat(0));
-        let values = self.values.iter().zip(before).map(|(now, before)| now - before).collect();
-        Self { kinds: self.kinds.clone(), columns: self.columns.clone(), values }
-    }
-
-    fn sums(&self) -> impl Iterator<Item = (&'static str, Counted)> {
-        let width = self.columns.len().max(1);
-        (0..self.columns.len()).map(move |column| {
-            let value = self.values.iter().skip(column).step_by(width).sum();
-            (self.kinds[column], Counted { info: self.columns[column], value })
-        })
-    }
-
-    fn table(&self) -> Table<'_> {
-        Table::new(&self.columns, &self.values)
-    }
-}
-
-/// The whole chip in numbers.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Snapshot {
-    at: Cycle,
-    sms: Rows,
-    partitions: Rows,
-    networks: Rows,
-    grid: Rows,
-    cpus: Rows,
-}
-
-impl Snapshot {
-    fn since(&self, earlier: &Self) -> Self {
-        Self {
-            at: self.at,
-            sms: self.sms.since(&earlier.sms),
-            partitions: self.partitions.since(&earlier.partitions),
-            networks: self.networks.since(&earlier.networks),
-            grid: self.grid.since(&earlier.grid),
-            cpus: self.cpus.since(&earlier.cpus),
-        }
-    }
-}
+use super::snapshot::{Rows, Schemas, Snapshot};
 
 struct Attached {
     controller: Box<dyn Controller>,
@@ -108,6 +35,7 @@ pub struct Observer {
     workload: Arc<Workload>,
     facts: Facts,
     layout: GpuLayout,
+    schemas: Schemas,
     interval: Option<u64>,
     before: Snapshot,
     controllers: Vec<Attached>,
@@ -153,6 +81,7 @@ impl Observer {
             facts: facts(machine, &workload),
             workload,
             layout,
+            schemas: Schemas::default(),
             interval,
             before: Snapshot::default(),
             controllers: controllers.into_iter().map(attach).collect(),
@@ -175,22 +104,15 @@ impl Observer {
         self.over
     }
 
+    /// The same, for a machine whose units have these counters.
+    #[must_use]
+    pub(super) fn counting(self, schemas: Schemas) -> Self {
+        Self { schemas, ..self }
+    }
+
     /// The interval series and the decisions.
     pub fn into_series(self) -> (Vec<IntervalRow>, Vec<TimelineEntry>) {
         (self.intervals, self.timeline)
-    }
-
-    fn snapshot(&self, cut: &Cut<'_, Vec<ComponentStats>>) -> Snapshot {
-        let sms = self.layout.sms as usize;
-        let partitions = sms + self.layout.partitions as usize;
-        Snapshot {
-            at: cut.at,
-            sms: Rows::of(&cut.samples[..sms]),
-            partitions: Rows::of(&cut.samples[sms..partitions]),
-            networks: Rows::of(&[cut.samples[partitions..partitions + 2].concat()]),
-            grid: Rows::of(&cut.samples[partitions + 2..partitions + 3]),
-            cpus: Rows::of(&cut.samples[partitions + 3..]),
-        }
     }
 
     fn settings(layout: &GpuLayout, decision: &Decision) -> Vec<(UnitId, GpuDecision)> {
@@ -223,6 +145,10 @@ impl Director<GpuUnit> for Observer {
         controllers.chain(interval).chain(alarms).chain(over).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
+    fn wants_samples(&self) -> bool {
+        self.interval.is_some() || !self.controllers.is_empty()
+    }
+
     fn wants_start(&self) -> bool {
         self.controllers.iter().any(|attached| attached.triggers.contains(&Trigger::Start))
     }
@@ -236,8 +162,15 @@ impl Director<GpuUnit> for Observer {
         self.watch.is_over() || self.over
     }
 
-    fn at_cut(&mut self, cut: &Cut<'_, Vec<ComponentStats>>) -> Vec<(UnitId, GpuDecision)> {
-        let now = self.snapshot(cut);
+    fn at_cut(&mut self, cut: &Cut<'_, Vec<u64>>) -> Vec<(UnitId, GpuDecision)> {
+        let mut settings = Vec::new();
+        if self.watch.releases_gpu() {
+            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
+        }
+        if cut.samples.is_empty() {
+            return settings;
+        }
+        let now = self.schemas.snapshot(cut.at, cut.samples);
         if let Some(interval) = self.interval
             && cut.at > self.before.at
             && (cut.last || cut.at.0.is_multiple_of(interval))
@@ -246,10 +179,6 @@ impl Director<GpuUnit> for Observer {
             let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus].into_iter().flat_map(Rows::sums).collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
-        }
-        let mut settings = Vec::new();
-        if self.watch.releases_gpu() {
-            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
         }
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));

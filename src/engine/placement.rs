@@ -4,6 +4,9 @@
 //! numerous kinds are then dealt out one by one in proportion to the room that is left, so that neighbours go to different
 //! workers: CTAs are handed out breadth first from SM 0, so a small grid keeps only the first SMs busy, and a worker that
 //! owned those alone would work while the others wait.
+//!
+//! Later, measured costs move as few shards as even out the loads, since a shard that moves leaves its state in another
+//! core's cache.
 
 /// A shard as placement sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +57,33 @@ pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     worker_of
 }
 
+/// Imbalance that is not worth a move: the share of a worker's load by which the heaviest may exceed the lightest.
+const TOLERATED: f64 = 0.02;
+
+/// Moves shards from the heaviest to the lightest worker while that evens out their loads; says whether any moved.
+pub fn improve(costs: &[u64], worker_of: &mut [u16], workers: usize) -> bool {
+    let mut load = vec![0u64; workers];
+    costs.iter().zip(&*worker_of).for_each(|(cost, &worker)| load[usize::from(worker)] += cost);
+    let tolerated = (load.iter().sum::<u64>() as f64 / workers as f64 * TOLERATED) as u64;
+    let mut moved = false;
+    // Each move lessens the difference of two workers, so a few per shard are more than enough.
+    for _ in 0..costs.len() {
+        let by_load = |&worker: &usize| load[worker];
+        let (Some(light), Some(heavy)) = ((0..workers).min_by_key(by_load), (0..workers).max_by_key(by_load)) else { break };
+        let gap = load[heavy] - load[light];
+        if gap <= tolerated {
+            break;
+        }
+        let ours = (0..costs.len()).filter(|&shard| usize::from(worker_of[shard]) == heavy && costs[shard] > 0);
+        let Some(best) = ours.min_by_key(|&shard| (gap / 2).abs_diff(costs[shard])).filter(|&shard| costs[shard] < gap) else { break };
+        load[heavy] -= costs[best];
+        load[light] += costs[best];
+        worker_of[best] = light as u16;
+        moved = true;
+    }
+    moved
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +97,26 @@ mod tests {
         assert!(placed[2..].windows(3).all(|run| run[0] != run[1] || run[1] != run[2]), "{placed:?}");
         let load = |worker| shards.iter().zip(&placed).filter(|(_, w)| **w == worker).map(|(s, _)| s.cost).sum::<f64>();
         assert!((0..3).all(|worker| (5.0..=7.0).contains(&load(worker))), "{placed:?}");
+    }
+
+    #[test]
+    fn few_moves_even_out_measured_loads() {
+        let costs: Vec<u64> = [900, 80, 120, 100].into_iter().chain([100; 16]).collect();
+        let mut worker_of: Vec<u16> = (0..costs.len()).map(|shard| (shard % 2) as u16).collect();
+        let before = worker_of.clone();
+        assert!(improve(&costs, &mut worker_of, 2));
+        let load = |worker| costs.iter().zip(&worker_of).filter(|(_, w)| **w == worker).map(|(cost, _)| cost).sum::<u64>();
+        assert!(load(0).abs_diff(load(1)) <= 30, "{} and {}", load(0), load(1));
+        assert!(worker_of.iter().zip(&before).filter(|(now, before)| now != before).count() <= 5, "{worker_of:?}");
+        assert!(!improve(&costs, &mut worker_of, 2), "loads that are even stay as they are");
+    }
+
+    #[test]
+    fn a_shard_that_outweighs_all_others_stays_and_the_others_leave() {
+        let mut worker_of = [0, 0, 1];
+        improve(&[1000, 10, 10], &mut worker_of, 2);
+        assert_eq!(worker_of[0], 0);
+        assert_eq!(worker_of[1..], [1, 1]);
     }
 
     #[test]

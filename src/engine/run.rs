@@ -9,7 +9,7 @@ use crate::config::Machine;
 use crate::control::Controller;
 use crate::frontend::Workload;
 use crate::mem::dram::control::Issued;
-use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, WorkerFacts};
+use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
@@ -17,6 +17,7 @@ use super::cpu::CpuLoad;
 use super::gpu::{GpuUnit, counted};
 use super::observe::Observer;
 use super::sim::{EngineError, Finished, Settings, run};
+use super::snapshot::Schemas;
 
 /// How a run is carried out.
 pub struct RunOptions {
@@ -123,6 +124,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
+    let schemas = Schemas::of(layout, |unit| plan.units[unit].unit.components());
     for planned in plan.units.iter_mut().filter(|_| options.log) {
         if let GpuUnit::Partition(partition) = &mut planned.unit {
             partition.record_commands();
@@ -141,7 +143,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
         .map_err(RunError::Config)?
-        .watching(options.cpu.as_ref());
+        .watching(options.cpu.as_ref())
+        .counting(schemas);
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -150,14 +153,20 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup, options.threads);
-    let Finished { mut units, at, reason, director, log, late, .. } = finished;
+    let relaxed = options.relaxed.then_some(Relaxed {
+        epoch_cycles: finished.host.epoch_cycles,
+        lookahead_cycles: finished.host.lookahead,
+        messages: finished.host.messages,
+        late: finished.late,
+    });
+    let Finished { mut units, at, reason, director, log, .. } = finished;
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
         GpuUnit::Partition(partition) => Some(partition.take_commands()),
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
-    let outcome = outcome(units, at.0, reason, director, late, workload, names);
+    let outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
 
@@ -176,7 +185,7 @@ fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &
         workers: host
             .workers
             .iter()
-            .map(|&(busy_seconds, wait_seconds, shards)| WorkerFacts { busy_seconds, wait_seconds, shards })
+            .map(|&(busy_seconds, wait_seconds, shards, taken)| WorkerFacts { busy_seconds, wait_seconds, shards, taken })
             .collect(),
         network_share: names
             .iter()
@@ -195,7 +204,6 @@ fn outcome(
     at: u64,
     reason: StopReason,
     observer: Observer,
-    late: super::LateMessages,
     workload: &Workload,
     cpu_applications: Vec<String>,
 ) -> Outcome {
@@ -227,13 +235,7 @@ fn outcome(
         (StopReason::MaxCycles, None) => EndedBy::MaxCycles,
         (StopReason::Interrupted, None) => EndedBy::Interrupted,
     };
-    let mut notes = workload.notes.clone();
-    if late.count > 0 {
-        notes.push((
-            format!("messages came late in this relaxed run, by {} cycles in all and {} at most", late.cycles, late.worst),
-            late.count,
-        ));
-    }
+    let notes = workload.notes.clone();
     let (intervals, timeline) = observer.into_series();
     Outcome {
         ended_by,
@@ -245,6 +247,7 @@ fn outcome(
         cpu_applications,
         intervals,
         timeline,
+        relaxed: None,
         notes,
     }
 }

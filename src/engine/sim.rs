@@ -3,18 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Board, EpochBarrier, Party, StopFlag, WaitPolicy, mailbox};
+use warpshard_sync::{Board, EpochBarrier, Party, StopFlag, WaitPolicy, mailbox, tray};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::protocol::{Outbox, Route};
+use crate::stats::LateMessages;
 
 use super::Unit;
 use super::control::{Control, Ending, Shared, Step, StopReason, control_step};
 use super::director::Director;
+use super::log::MessageLog;
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
 use super::retime::{Timing, retime};
-use super::worker::{LateMessages, MessageLog, Slot, TimeClass, Worker};
+use super::worker::{Slot, TimeClass, Worker};
 
 /// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
 #[derive(Clone, Debug)]
@@ -91,8 +93,8 @@ pub struct EngineFacts {
     pub lookahead: u64,
     /// Links of the loop that limits the lookahead.
     pub limit: String,
-    /// Per worker: seconds busy, seconds at the barrier, shards held.
-    pub workers: Vec<(f64, f64, u32)>,
+    /// Per worker: seconds busy, seconds at the barrier, shards held, units of others stepped.
+    pub workers: Vec<(f64, f64, u32, u64)>,
     /// Share of the measured stepping time per unit.
     pub unit_share: Vec<f64>,
 }
@@ -123,7 +125,7 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     if epoch_cycles > timing.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
             "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
-             a relaxed run would allow it, at the price of late messages",
+             --relaxed would allow it, at the price of messages that come late and results that are approximate",
             timing.lookahead, timing.limit
         )));
     }
@@ -171,12 +173,15 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 receiver.push(rx);
             }
         }
+        let (trays, guests): (Vec<_>, Vec<_>) = (0..threads).map(|_| tray(Vec::new())).unzip();
         let mut workers: Vec<Worker<U>> = senders
             .into_iter()
             .zip(receivers)
-            .map(|(senders, receivers)| {
+            .zip(trays)
+            .enumerate()
+            .map(|(index, ((senders, receivers), tray))| {
                 let outbox = Outbox::new(Arc::clone(&routes), worker_of.clone(), threads);
-                Worker::new(plan.units.len(), outbox, senders, receivers, settings.log)
+                Worker::new(index, plan.units.len(), tray, outbox, senders, receivers, settings.log)
             })
             .collect();
 
@@ -191,12 +196,13 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             });
             names.push(planned.name);
             let next = planned.unit.next_event();
-            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, reached: Cycle(0), nanos: 0 };
-            workers[usize::from(worker_of[index])].slots.push(slot);
+            let class = class as u16;
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, nanos: 0, all_nanos: 0 };
+            workers[usize::from(worker_of[index])].tray.push(slot);
         }
-        workers.iter_mut().for_each(Worker::index_slots);
+        workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &plan.links));
 
-        let starts_with_cut = director.wants_start();
+        let (starts_with_cut, director_samples) = (director.wants_start(), director.wants_samples());
         let control = Control {
             director,
             stop: settings.stop.clone(),
@@ -215,13 +221,17 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             epochs: 0,
             cuts: 0,
             shard_of,
-            kind_of_shard: costs.iter().map(|shard| shard.kind).collect(),
+            worker_of_shard,
             looked: Instant::now(),
         };
         let shared = Shared {
             step: if starts_with_cut { Step::Settle } else { Step::Run },
             epoch: 1,
+            presents: vec![Cycle(0); classes.len()],
             bounds: vec![Cycle(0); classes.len()],
+            limits: vec![Tick(0); classes.len()],
+            trays: guests,
+            sampled: director_samples,
             classes,
             reference: plan.reference,
             last_cut: Cycle(0),
@@ -324,22 +334,23 @@ fn finish<U: Unit, D>(
     };
     let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
     let mut slots = Vec::new();
-    for worker in workers {
-        let shards: std::collections::BTreeSet<u32> = worker.slots.iter().map(|slot| control.shard_of[slot.id.index()]).collect();
-        host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32));
+    for mut worker in workers {
+        worker.tray.close();
+        let held = worker.tray.drain();
+        let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| control.shard_of[slot.id.index()]).collect();
+        host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
         host.messages += worker.messages;
-        late.count += worker.late.count;
-        late.cycles += worker.late.cycles;
-        late.worst = late.worst.max(worker.late.worst);
+        late.add(&worker.late);
         if let Some(part) = worker.log {
             log.sent.extend(part.sent);
             log.delivered.extend(part.delivered);
         }
-        slots.extend(worker.slots);
+        slots.extend(held);
     }
     slots.sort_by_key(|slot| slot.id);
-    let nanos: u64 = slots.iter().map(|slot| slot.nanos).sum();
-    host.unit_share = slots.iter().map(|slot| slot.nanos as f64 / nanos.max(1) as f64).collect();
+    let nanos: Vec<u64> = slots.iter().map(|slot| slot.all_nanos + slot.nanos).collect();
+    let all = nanos.iter().sum::<u64>().max(1);
+    host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
     let units = slots.into_iter().map(|slot| slot.unit).collect();
     Ok(Finished { units, at: shared.last_cut, reason, director: control.director, log, late, host })
 }

@@ -1,17 +1,29 @@
 //! What one worker owns and does in an epoch: take messages in, step units, hand messages out.
+//!
+//! A worker's units lie on a tray. Those that have something to do in an epoch are offered there, and a worker that has
+//! finished its own takes some of another's: who steps a unit is a matter of host time alone, since everything that a unit
+//! sends in an epoch goes out in its order and is seen in the next.
 
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Receiver, Sender};
+use warpshard_sync::{Receiver, Sender, TrayOwner};
 
-use crate::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
+use crate::base::{ClockDomain, Cycle, Tick, UnitId};
 use crate::protocol::{Event, Outbox, Sent};
+use crate::stats::LateMessages;
 
 use super::Unit;
+use super::agenda::Agenda;
 use super::control::Shared;
+use super::log::{Logged, MessageLog};
+use super::plan::PlannedLink;
 
 /// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
-const MEASURE_EVERY: u64 = 16;
+const MEASURE_EVERY: u64 = 4;
+/// Fewer units than this are not offered to others: fetching their state costs more than waiting for them.
+const WORTH_OFFERING: usize = 4;
+/// Units that a worker leaves to their owner, which by then is in the middle of another one.
+const LEAVE: u64 = 1;
 
 /// A unit at its worker.
 #[derive(Debug)]
@@ -19,13 +31,13 @@ pub(super) struct Slot<U> {
     pub(super) id: UnitId,
     pub(super) unit: U,
     /// Index into the epoch's bounds: units of equal clock and offset have equal bounds.
-    pub(super) class: usize,
+    pub(super) class: u16,
     /// The unit's next event, a delivered message included.
     pub(super) next: Cycle,
-    /// How far it has been simulated, or skipped.
-    pub(super) reached: Cycle,
     /// Measured host nanoseconds, sampled.
     pub(super) nanos: u64,
+    /// The same of all the run.
+    pub(super) all_nanos: u64,
 }
 
 /// A clock and an offset that several units share.
@@ -35,56 +47,35 @@ pub(super) struct TimeClass {
     pub(super) offset: u64,
 }
 
-/// Messages that were seen after their time, which only a relaxed run allows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LateMessages {
-    /// How many.
-    pub count: u64,
-    /// By how many receiver cycles, in all.
-    pub cycles: u64,
-    /// By how many receiver cycles at most.
-    pub worst: u64,
-}
-
-/// A message as the log keeps it: link, arrival in the receiver's cycles, content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Logged<P> {
-    /// The link.
-    pub link: LinkId,
-    /// The receiver's cycle at which it is seen (its low half for messages that were sent).
-    pub at: u64,
-    /// What it carries.
-    pub payload: P,
-}
-
-/// Everything sent and everything delivered, for observers that do not trust counters.
-#[derive(Clone, Debug)]
-pub struct MessageLog<P> {
-    /// In the order of sending, worker by worker.
-    pub sent: Vec<Logged<P>>,
-    /// In the order of delivery, worker by worker.
-    pub delivered: Vec<Logged<P>>,
-}
-
-impl<P> Default for MessageLog<P> {
-    fn default() -> Self {
-        Self { sent: Vec::new(), delivered: Vec::new() }
+impl TimeClass {
+    /// The global tick of a local cycle.
+    #[inline]
+    pub(super) fn global(self, cycle: Cycle) -> Tick {
+        if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0 + self.offset) }
     }
 }
 
 /// One worker's share of the machine and its report to the control step.
 pub(super) struct Worker<U: Unit> {
-    pub(super) slots: Vec<Slot<U>>,
-    /// Slot of each unit that lives here.
-    pub(super) place: Vec<u32>,
+    index: usize,
+    pub(super) tray: TrayOwner<Slot<U>>,
+    agenda: Agenda,
+    /// Places of the units that were due in the last epoch; their next events are on the tray, not yet in the agenda.
+    due: Vec<u32>,
+    /// Place of each unit that lives here.
+    place: Vec<u32>,
+    /// Place of the receiver of each link, where it lives here.
+    receiver: Vec<u32>,
     pub(super) outbox: Outbox<U::Payload>,
-    pub(super) senders: Vec<Sender<Sent<U::Payload>>>,
-    pub(super) receivers: Vec<Receiver<Sent<U::Payload>>>,
+    senders: Vec<Sender<Sent<U::Payload>>>,
+    receivers: Vec<Receiver<Sent<U::Payload>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Messages sent in this epoch and in all.
     pub(super) sent: u64,
     pub(super) messages: u64,
-    /// Least next event of its units, in global ticks.
+    /// Units of others that it stepped, in all.
+    pub(super) taken: u64,
+    /// Least next event of the units that it stepped and of its own that nobody did, in global ticks.
     pub(super) next: Tick,
     pub(super) events: Vec<Event>,
     pub(super) samples: Vec<(UnitId, U::Sample)>,
@@ -96,22 +87,30 @@ pub(super) struct Worker<U: Unit> {
 }
 
 impl<U: Unit> Worker<U> {
+    /// Worker `index`, still without units, of a machine of `units` units.
     pub(super) fn new(
+        index: usize,
         units: usize,
+        tray: TrayOwner<Slot<U>>,
         outbox: Outbox<U::Payload>,
         senders: Vec<Sender<Sent<U::Payload>>>,
         receivers: Vec<Receiver<Sent<U::Payload>>>,
         log: bool,
     ) -> Self {
         Self {
-            slots: Vec::new(),
+            index,
+            tray,
+            agenda: Agenda::default(),
+            due: Vec::new(),
             place: vec![u32::MAX; units],
+            receiver: Vec::new(),
             outbox,
             senders,
             receivers,
             log: log.then(MessageLog::default),
             sent: 0,
             messages: 0,
+            taken: 0,
             next: Tick::NEVER,
             events: Vec::new(),
             samples: Vec::new(),
@@ -123,39 +122,50 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Fills the table from units to slots after slots have come or gone.
-    pub(super) fn index_slots(&mut self) {
+    /// Fills the tables by place after units have come or gone.
+    pub(super) fn index_slots(&mut self, classes: &[TimeClass], links: &[PlannedLink]) {
         self.place.fill(u32::MAX);
-        for (index, slot) in self.slots.iter().enumerate() {
+        self.due.clear();
+        let mut entries = Vec::with_capacity(self.tray.len());
+        for (index, slot) in self.tray.iter_mut().enumerate() {
             self.place[slot.id.index()] = index as u32;
+            entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
+        }
+        self.agenda.reset(entries.into_iter());
+        self.receiver.clear();
+        self.receiver.extend(links.iter().map(|link| self.place[link.to.index()]));
+    }
+
+    /// Has its units for itself again, and enters into the agenda what those who stepped them left.
+    fn take_back<D>(&mut self, shared: &Shared<U, D>) {
+        self.tray.close();
+        for place in self.due.drain(..) {
+            let slot = self.tray.get_mut(place as usize);
+            self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
         }
     }
 
     /// Takes in what was sent in the epoch before.
     pub(super) fn receive<D>(&mut self, shared: &Shared<U, D>) {
-        let Self { slots, place, receivers, log, late, .. } = self;
+        self.take_back(shared);
+        let Self { tray, agenda, receiver: place_of, receivers, log, late, .. } = self;
         for receiver in receivers {
             receiver.receive(shared.epoch, |sent: Sent<U::Payload>| {
-                let link = &shared.links[sent.link.index()];
-                let slot = &mut slots[place[link.to.index()] as usize];
-                let mut at = sent.arrival(slot.reached);
-                if at < slot.reached {
-                    assert!(
-                        shared.relaxed,
-                        "a message into the past: {} sent {:?} to {} for {at}, which is at {} already",
-                        shared.names[link.from.index()],
-                        sent.payload,
-                        shared.names[link.to.index()],
-                        slot.reached,
-                    );
-                    let by = slot.reached.0 - at.0;
-                    *late = LateMessages { count: late.count + 1, cycles: late.cycles + by, worst: late.worst.max(by) };
-                    at = slot.reached;
+                let place = place_of[sent.link.index()] as usize;
+                let slot = tray.get_mut(place);
+                let class = shared.classes[usize::from(slot.class)];
+                let present = shared.presents[usize::from(slot.class)];
+                let mut at = sent.arrival(present);
+                if at < present {
+                    at = arrive_late(shared, &sent, at, present, class, late);
                 }
                 if let Some(log) = log {
                     log.delivered.push(Logged { link: sent.link, at: at.0, payload: sent.payload });
                 }
-                slot.next = slot.next.min(at);
+                if at < slot.next {
+                    slot.next = at;
+                    agenda.lower(place, class.global(at));
+                }
                 slot.unit.deliver(sent.link, at, sent.payload);
             });
         }
@@ -171,41 +181,53 @@ impl<U: Unit> Worker<U> {
         for (unit, decision) in &published.value.1 {
             let place = self.place[unit.index()];
             if place != u32::MAX {
-                let slot = &mut self.slots[place as usize];
-                slot.unit.apply(slot.reached, decision);
+                let slot = self.tray.get_mut(place as usize);
+                slot.unit.apply(shared.presents[usize::from(slot.class)], decision);
                 slot.next = slot.unit.next_event();
+                self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
             }
         }
     }
 
-    /// Steps every unit up to its bound.
+    /// Steps every unit up to its bound, then units of others that have not come so far.
     pub(super) fn run<D>(&mut self, shared: &Shared<U, D>) {
         self.receive(shared);
         self.apply(shared);
-        let measure = shared.epoch.is_multiple_of(MEASURE_EVERY);
-        let mut next = Tick::NEVER;
-        for slot in &mut self.slots {
-            let until = shared.bounds[slot.class];
-            let TimeClass { clock, offset } = shared.classes[slot.class];
-            if until > slot.reached {
-                if slot.next < until || !shared.skip {
-                    self.outbox.sender(slot.id, clock);
-                    if measure {
-                        let start = Instant::now();
-                        slot.unit.run(until, shared.skip, &mut self.outbox);
-                        slot.nanos += start.elapsed().as_nanos() as u64;
-                    } else {
-                        slot.unit.run(until, shared.skip, &mut self.outbox);
-                    }
-                    slot.next = slot.unit.next_event();
-                }
-                slot.reached = until;
+        self.next = self.agenda.due(&shared.limits, &mut self.due);
+        if !shared.skip {
+            self.due.clear();
+            self.due.extend(0..self.tray.len() as u32);
+            self.next = Tick::NEVER;
+        }
+        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: None };
+        if shared.epoch.is_multiple_of(MEASURE_EVERY) {
+            stepper.mark = Some(Instant::now());
+        }
+        if shared.trays.len() == 1 || self.due.len() < WORTH_OFFERING {
+            for &place in &self.due {
+                stepper.step(self.tray.get_mut(place as usize));
             }
-            if slot.next != Cycle::NEVER {
-                next = next.min(Tick(clock.tick(slot.next).0 + offset));
+        } else {
+            self.tray.offer(&self.due);
+            while let Some(mut slot) = self.tray.take() {
+                stepper.step(&mut slot);
             }
         }
-        self.next = next;
+        for distance in 1..shared.trays.len() {
+            let other = &shared.trays[(self.index + distance) % shared.trays.len()];
+            while other.left() > LEAVE
+                && let Some(mut slot) = other.take()
+            {
+                stepper.step(&mut slot);
+                self.taken += 1;
+            }
+        }
+        self.next = stepper.next;
+        self.send(shared);
+    }
+
+    /// Hands out what was sent in this epoch.
+    fn send<D>(&mut self, shared: &Shared<U, D>) {
         self.sent = 0;
         for (worker, sender) in self.senders.iter_mut().enumerate() {
             let batch = self.outbox.for_worker(worker);
@@ -221,20 +243,75 @@ impl<U: Unit> Worker<U> {
         self.events.append(self.outbox.events());
     }
 
-    /// Brings all units to the cut and reads their samples.
+    /// Brings all units to the cut and, where the director wants them, reads their samples.
     pub(super) fn settle<D>(&mut self, shared: &Shared<U, D>) {
+        self.take_back(shared);
         self.samples.clear();
         let tick = shared.reference.tick(shared.last_cut);
-        for slot in &mut self.slots {
-            let at = shared.classes[slot.class].clock.edge_at_or_after(tick);
+        for slot in self.tray.iter_mut() {
+            let at = shared.classes[usize::from(slot.class)].clock.edge_at_or_after(tick);
             slot.unit.settle(at);
-            slot.reached = slot.reached.max(at);
-            self.samples.push((slot.id, slot.unit.sample()));
+            if shared.sampled {
+                self.samples.push((slot.id, slot.unit.sample()));
+            }
         }
     }
 
     /// Asks every unit what it waits for.
     pub(super) fn explain(&mut self) {
-        self.waiting = self.slots.iter().map(|slot| (slot.id, slot.unit.waiting())).collect();
+        self.tray.close();
+        self.waiting = self.tray.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect();
     }
+}
+
+/// Steps units one after the other.
+struct Stepper<'a, U: Unit, D> {
+    shared: &'a Shared<U, D>,
+    outbox: &'a mut Outbox<U::Payload>,
+    next: Tick,
+    /// When the last unit was done, in an epoch that is measured.
+    mark: Option<Instant>,
+}
+
+impl<U: Unit, D> Stepper<'_, U, D> {
+    #[inline]
+    fn step(&mut self, slot: &mut Slot<U>) {
+        let shared = self.shared;
+        let class = usize::from(slot.class);
+        let until = shared.bounds[class];
+        if until > shared.presents[class] {
+            self.outbox.sender(slot.id, shared.classes[class].clock);
+            slot.unit.run(until, shared.skip, self.outbox);
+            slot.next = slot.unit.next_event();
+            if let Some(mark) = &mut self.mark {
+                let now = Instant::now();
+                slot.nanos += (now - *mark).as_nanos() as u64;
+                *mark = now;
+            }
+        }
+        self.next = self.next.min(shared.classes[class].global(slot.next));
+    }
+}
+
+/// When a message is seen whose time has passed: at once, which only a relaxed run allows.
+#[cold]
+fn arrive_late<U: Unit, D>(
+    shared: &Shared<U, D>,
+    sent: &Sent<U::Payload>,
+    at: Cycle,
+    present: Cycle,
+    class: TimeClass,
+    late: &mut LateMessages,
+) -> Cycle {
+    let link = &shared.links[sent.link.index()];
+    assert!(
+        shared.relaxed,
+        "a message into the past: {} sent {:?} to {} for {at}, which is at {present} already",
+        shared.names[link.from.index()],
+        sent.payload,
+        shared.names[link.to.index()],
+    );
+    let by = class.clock.tick(Cycle(present.0 - at.0));
+    late.note(shared.reference.edge_at_or_after(by).0);
+    present
 }

@@ -3,18 +3,21 @@
 //! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle come all DRAM edges at or before
 //! its tick, so that neither clock is rounded. The order within a DRAM edge is that of GPGPU-Sim's
 //! `memory_partition_unit::dram_cycle`: an answer leaves, the channel works, a slice sends, a request enters the channel.
+//!
+//! Each slice, and the DRAM side, has a cycle before which it has nothing to do, and is not looked at before then. Invariant:
+//! whatever could make somebody act earlier (a message, data, a place that becomes free) moves that cycle forward.
 
 use std::collections::VecDeque;
 
-use crate::base::{ClockDomain, Cycle, LinkId, PartitionId, SliceId};
+use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
 use crate::config::machine::{Machine, MemcpyWarms};
-use crate::protocol::{AddressMap, Credit, Outbox, Payload, Warm};
+use crate::protocol::{AddressMap, Credit, LocalMap, Outbox, Payload, Warm};
 use crate::stats::counters;
 
 use super::cache::DownKind;
 use super::dram::control::Issued;
 use super::dram::{Channel, Request, RequestKind};
-use super::llc::{Fetched, Slice};
+use super::llc::{Acted, Fetched, Slice};
 use super::warm;
 
 /// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
@@ -93,6 +96,33 @@ struct Side {
     coming: VecDeque<(Cycle, u16)>,
     /// Requests that left the arrival queue since the last credits.
     freed: u16,
+    /// The first cycle in which the slice or its answers may do more than wait.
+    due: Cycle,
+    /// Up to which cycle the slice's waiting is counted.
+    counted: Cycle,
+}
+
+impl Side {
+    /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
+    #[inline]
+    fn catch_up(&mut self, slice: &mut Slice, until: Cycle) {
+        if self.counted < until {
+            slice.skip(self.counted, until);
+            self.counted = until;
+        }
+    }
+
+    /// From which cycle on, `from` or later, there is something to do.
+    #[inline]
+    fn due_from(&self, slice: &Slice, from: Cycle) -> Cycle {
+        if !slice.has_out() {
+            return slice.next_event(from);
+        }
+        if self.credits > 0 {
+            return from;
+        }
+        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(slice.next_event(from)).max(from)
+    }
 }
 
 /// One DRAM channel and its LLC slices.
@@ -100,9 +130,13 @@ struct Side {
 pub struct Partition {
     id: PartitionId,
     map: AddressMap,
+    local: LocalMap,
     ports: PartitionPorts,
     llc_clock: ClockDomain,
-    dram_clock: ClockDomain,
+    /// LLC cycles in DRAM edges, DRAM edges in LLC cycles, LLC cycles in core cycles.
+    llc_to_dram: Crossing,
+    dram_to_llc: Crossing,
+    llc_to_core: Crossing,
     dram_latency: u64,
     in_queue: usize,
     now: Cycle,
@@ -114,6 +148,9 @@ pub struct Partition {
     edge: Cycle,
     /// The first edge from then on in which the channel itself has work.
     channel_event: Cycle,
+    /// The first edge from then on in which anything happens, and the LLC cycle before which it is worked through.
+    next_edge: Cycle,
+    dram_due: Cycle,
     /// Requests in the fixed delay in front of the channel, with the edge at which they may enter.
     delayed: VecDeque<(Cycle, Request)>,
     places: Places,
@@ -123,7 +160,6 @@ pub struct Partition {
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
     warms: MemcpyWarms,
-    core_clock: ClockDomain,
     stalls: StallCounts,
 }
 
@@ -144,15 +180,20 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0 };
+        let side =
+            Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
+        let map = mem.map.of_partition(u32::from(id.0));
         Self {
             id,
-            map: mem.map.of_partition(u32::from(id.0)),
+            local: LocalMap::new(&map),
+            map,
             ports,
             llc_clock,
-            dram_clock,
+            llc_to_dram: Crossing::new(llc_clock, dram_clock),
+            dram_to_llc: Crossing::new(dram_clock, llc_clock),
+            llc_to_core: Crossing::new(llc_clock, llc_clock),
             dram_latency: mem.dram_latency,
             in_queue: mem.queues.in_queue as usize,
             now: Cycle(0),
@@ -162,13 +203,15 @@ impl Partition {
             channel,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
+            next_edge: Cycle::NEVER,
+            dram_due: Cycle::NEVER,
             delayed: VecDeque::with_capacity(64),
             places: Places { private: vec![false; count as usize].into(), shared: 0, limit },
             last_sender: count as usize - 1,
             full_since: None,
             copies: VecDeque::new(),
-            warms: mem.memcpy_warms,
-            core_clock: llc_clock,
+            // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
+            warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
         }
     }
@@ -176,7 +219,7 @@ impl Partition {
     /// The same, which counts stalls in cycles of `core_clock` instead of the LLC's.
     #[must_use]
     pub fn with_core_clock(self, core_clock: ClockDomain) -> Self {
-        Self { core_clock, ..self }
+        Self { llc_to_core: Crossing::new(self.llc_clock, core_clock), ..self }
     }
 
     /// How long packets stood still at the networks.
@@ -188,13 +231,16 @@ impl Partition {
     /// `from` up to and without `until`. The queue of the network's ejection begins behind the partition's own `in_queue`.
     #[inline]
     fn count_stalls(&mut self, from: Cycle, until: Cycle) {
-        let net = self.slices.iter().zip(&self.sides).any(|(slice, side)| slice.has_out() && side.credits == 0);
-        // A request that becomes visible within the span begins to wait there.
-        let mc = self.slices.iter().filter_map(|slice| slice.blocked_from(self.in_queue)).min();
+        let (mut net, mut mc) = (false, Cycle::NEVER);
+        for (slice, side) in self.slices.iter().zip(&self.sides) {
+            net |= side.credits == 0 && slice.has_out();
+            // A request that becomes visible within the span begins to wait there.
+            mc = mc.min(slice.blocked_from(self.in_queue));
+        }
         if net {
             self.stalls.stall_net += self.core_cycles(from, until);
         }
-        if let Some(mc) = mc {
+        if mc < until {
             self.stalls.stall_mc += self.core_cycles(from.max(mc), until);
         }
     }
@@ -205,8 +251,7 @@ impl Partition {
         if from >= until {
             return 0;
         }
-        let first = |cycle| self.core_clock.edge_at_or_after(self.llc_clock.tick(cycle)).0;
-        first(until) - first(from)
+        self.llc_to_core.first_at_or_after(until).0 - self.llc_to_core.first_at_or_after(from).0
     }
 
     /// Which partition this is.
@@ -252,12 +297,19 @@ impl Partition {
                     self.id,
                     packet.addr
                 );
-                self.slices[slice].arrive(at, packet);
+                if self.slices[slice].arrive(at, packet) {
+                    self.sides[slice].due = self.sides[slice].due.min(at.after(1));
+                }
             }
             Payload::Credit(credit) => {
                 let slice = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
                 assert!(slice < self.slices.len(), "{}: credits come over {link}, which is no output", self.id);
-                self.sides[slice].coming.push_back((at, credit.count));
+                let side = &mut self.sides[slice];
+                side.coming.push_back((at, credit.count));
+                // Without an answer that waits, credits are taken when there is one.
+                if self.slices[slice].has_out() {
+                    side.due = side.due.min(at);
+                }
             }
             Payload::Warm(copy) => {
                 debug_assert_eq!(link, self.ports.from_grid, "{}: a copy comes over another link", self.id);
@@ -279,36 +331,23 @@ impl Partition {
             }
             self.cycle(skip, out);
         }
+        self.catch_up();
     }
 
     /// See `Unit::next_event` of the engine.
+    #[inline]
     pub fn next_event(&self) -> Cycle {
-        let mut next = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        for (slice, side) in self.slices.iter().zip(&self.sides) {
-            if slice.has_out() && side.credits > 0 {
-                return self.now;
-            }
-            if let Some((at, _)) = side.coming.front() {
-                next = next.min(*at);
-            }
-            next = next.min(slice.next_event(self.now));
-            if next <= self.now {
-                return self.now;
-            }
-        }
-        let edge = self.next_edge();
-        if edge != Cycle::NEVER {
-            next = next.min(self.llc_clock.edge_at_or_after(self.dram_clock.tick(edge)));
-        }
-        next.max(self.now)
+        let copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        self.sides.iter().fold(self.dram_due.min(copied), |next, side| next.min(side.due)).max(self.now)
     }
 
     /// See `Unit::settle` of the engine.
     pub fn settle(&mut self, at: Cycle) {
         debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.id);
         self.pass(at);
+        self.catch_up();
         // Edges before the present's are past; the open span of a full queue is split behind them.
-        let past = Cycle(self.llc_clock.tick(Cycle(at.0.saturating_sub(1))).0 / self.dram_clock.period + 1);
+        let past = self.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).after(1);
         if let Some(since) = self.full_since.filter(|since| *since < past) {
             self.channel.count_full(past.0 - since.0);
             self.full_since = Some(past);
@@ -345,11 +384,15 @@ impl Partition {
     #[inline]
     fn pass(&mut self, until: Cycle) {
         if until > self.now {
-            for slice in &mut self.slices {
-                slice.skip(self.now, until);
-            }
             self.count_stalls(self.now, until);
             self.now = until;
+        }
+    }
+
+    /// Counts what the slices waited up to the present.
+    fn catch_up(&mut self) {
+        for (slice, side) in self.slices.iter_mut().zip(&mut self.sides) {
+            side.catch_up(slice, self.now);
         }
     }
 
@@ -358,50 +401,76 @@ impl Partition {
             self.copies.pop_front();
             warm::warm(&mut self.slices, &self.map, copy, self.warms, self.now);
         }
-        self.pass_edges(skip);
+        if !skip || self.dram_due <= self.now {
+            self.pass_edges(skip);
+        }
+        let mut dram = false;
         for i in 0..self.slices.len() {
-            let side = &mut self.sides[i];
-            while let Some((_, count)) = side.coming.front().filter(|(at, _)| *at <= self.now) {
-                side.credits += u32::from(*count);
-                side.coming.pop_front();
+            if !skip || self.sides[i].due <= self.now {
+                dram |= self.slice_cycle(i, out);
             }
-            let slice = &mut self.slices[i];
-            if slice.cycle(self.now, &self.map) {
-                side.freed += 1;
-                if side.freed == self.batch {
-                    side.freed = 0;
-                    let credit = Credit { queue: slice.id().0, count: self.batch };
-                    out.send(LinkId(self.ports.credit_out.0 + i as u16), self.now, Payload::Credit(credit));
-                }
-            }
-            if side.credits > 0
-                && let Some(packet) = slice.pop_out()
-            {
-                side.credits -= 1;
-                out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
-            }
+        }
+        if dram {
+            self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).after(1));
+            self.look_for_edge();
         }
         self.count_stalls(self.now, self.now.after(1));
         self.now.0 += 1;
     }
 
+    /// One cycle of a slice and its side of the network. Returns whether the DRAM side may have more to do.
+    #[inline]
+    fn slice_cycle(&mut self, i: usize, out: &mut Outbox) -> bool {
+        let (slice, side) = (&mut self.slices[i], &mut self.sides[i]);
+        side.catch_up(slice, self.now);
+        while let Some((_, count)) = side.coming.front().filter(|(at, _)| *at <= self.now) {
+            side.credits += u32::from(*count);
+            side.coming.pop_front();
+        }
+        let Acted { freed, dram } = slice.cycle(self.now, &self.local);
+        if freed {
+            side.freed += 1;
+            if side.freed == self.batch {
+                side.freed = 0;
+                let credit = Credit { queue: slice.id().0, count: self.batch };
+                out.send(LinkId(self.ports.credit_out.0 + i as u16), self.now, Payload::Credit(credit));
+            }
+        }
+        if side.credits > 0
+            && let Some(packet) = slice.pop_out()
+        {
+            side.credits -= 1;
+            out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
+        }
+        let next = self.now.after(1);
+        side.counted = next;
+        side.due = side.due_from(slice, next);
+        dram
+    }
+
     /// Works through the DRAM edges at or before the present LLC cycle.
     fn pass_edges(&mut self, skip: bool) {
-        let tick = self.llc_clock.tick(self.now);
+        let last = self.llc_to_dram.last_at_or_before(self.now);
         loop {
-            let edge = if skip { self.next_edge() } else { self.edge };
-            if edge == Cycle::NEVER || self.dram_clock.tick(edge) > tick {
+            let edge = if skip { self.next_edge } else { self.edge };
+            if edge > last {
                 break;
             }
             self.dram_cycle(edge);
+            self.look_for_edge();
         }
-        if self.dram_clock.tick(self.edge) <= tick {
-            self.edge = Cycle(tick.0 / self.dram_clock.period + 1);
-        }
+        self.edge = self.edge.max(last.after(1));
+    }
+
+    /// Finds the next edge in which anything happens.
+    #[inline]
+    fn look_for_edge(&mut self) {
+        self.next_edge = self.find_edge();
+        self.dram_due = self.dram_to_llc.first_at_or_after(self.next_edge);
     }
 
     /// The first DRAM edge not worked through in which anything would happen.
-    fn next_edge(&self) -> Cycle {
+    fn find_edge(&self) -> Cycle {
         if let Some(request) = self.channel.returned()
             && (!self.slices[usize::from(request.slice)].from_dram_full() || self.channel.return_full())
         {
@@ -432,6 +501,7 @@ impl Partition {
             if !slice.from_dram_full() {
                 let Request { addr, sectors, token, kind, .. } = request;
                 slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
+                self.sides[usize::from(request.slice)].due = self.now;
                 self.channel.pop_returned();
                 self.places.give_back(usize::from(request.slice));
             }
@@ -451,14 +521,19 @@ impl Partition {
     fn send_to_dram(&mut self, edge: Cycle) {
         let count = self.slices.len();
         let Some(i) = (1..=count).map(|step| (self.last_sender + step) % count).find(|i| self.can_send(*i)) else { return };
-        let Some(down) = self.slices[i].pop_to_dram() else { return };
-        let place = self.map.locate(down.addr);
+        let (slice, side) = (&mut self.slices[i], &mut self.sides[i]);
+        if slice.to_dram_full() {
+            side.catch_up(slice, self.now);
+            side.due = self.now;
+        }
+        let Some(down) = slice.pop_to_dram() else { return };
+        let (bank, row) = self.local.bank_and_row(down.addr);
         let request = Request {
             addr: down.addr,
-            row: place.row,
+            row,
             token: down.token,
             since: edge.0 as u32,
-            bank: place.bank as u8,
+            bank: bank as u8,
             slice: i as u8,
             sectors: down.sectors,
             kind: match down.kind {
@@ -471,9 +546,9 @@ impl Partition {
         self.places.take(i);
         self.last_sender = i;
         // The delay is counted in LLC cycles from the first one that is not before this edge.
-        let ready = self.llc_clock.edge_at_or_after(self.dram_clock.tick(edge)).after(self.dram_latency);
+        let ready = self.dram_to_llc.first_at_or_after(edge).after(self.dram_latency);
         let enters = match ready.0.checked_sub(1) {
-            Some(before) => Cycle(self.llc_clock.tick(Cycle(before)).0 / self.dram_clock.period + 1),
+            Some(before) => self.llc_to_dram.last_at_or_before(Cycle(before)).after(1),
             None => Cycle(0),
         };
         self.delayed.push_back((enters, request));

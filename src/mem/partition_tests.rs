@@ -162,7 +162,7 @@ fn counters(unit: &Partition) -> &DramCounters {
 }
 
 fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
-    unit.deliver(LinkId(packet.slice.0), Cycle(at), Payload::Mem(packet));
+    unit.deliver(LinkId(packet.slice.0 % 2), Cycle(at), Payload::Mem(packet));
 }
 
 /// Answers that left, with the cycle of sending.
@@ -439,13 +439,19 @@ fn a_slice_is_numbered_over_the_chip() {
 fn hits_after_copy(warms: MemcpyWarms, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
     let mut machine = machine();
     machine.mem.memcpy_warms = warms;
-    let (mut unit, mut out) = (partition(&machine), outbox());
+    hits_after_copy_in(&machine, 0, addr, bytes, reads)
+}
+
+/// The same in partition number `partition` of `machine`.
+fn hits_after_copy_in(machine: &Machine, partition: u16, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
+    let map = machine.mem.map.of_partition(partition.into());
+    let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC, DRAM, 2, PORTS), outbox());
     unit.deliver(PORTS.from_grid, Cycle(5), Payload::Warm(Warm { addr: Addr(addr), bytes }));
     assert_eq!(unit.next_event(), Cycle(5));
     let mut hits = Vec::new();
     for (i, &read_addr) in reads.iter().enumerate() {
         let before: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
-        deliver(&mut unit, 1000 * (i as u64 + 1), read(&machine.mem.map, read_addr, i as u32));
+        deliver(&mut unit, 1000 * (i as u64 + 1), read(&map, read_addr, i as u32));
         unit.run(Cycle(1000 * (i as u64 + 2)), true, &mut out);
         let after: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
         hits.push(after > before);
@@ -474,4 +480,21 @@ fn a_copy_with_addresses_cut_to_32_bits_warms_what_lies_below_4_gib_only() {
 fn a_copy_covers_the_last_sector_of_an_unaligned_span_where_hardware_would() {
     assert_eq!(hits_after_copy(MemcpyWarms::Full, 0x1010, 32, &[0x1000, 0x1020, 0x1040]), [true, true, false]);
     assert_eq!(hits_after_copy(MemcpyWarms::Low32, 0x1010, 32, &[0x1000, 0x1020, 0x1040]), [true, false, false]);
+}
+
+#[test]
+fn with_dedicated_controllers_a_copy_warms_what_serves_the_sms_and_nothing_else() {
+    let base = 0x7f00_0000_0000;
+    let reads: Vec<u64> = (0..64).map(|chunk| base + 256 * chunk).collect();
+    let mut machine = machine();
+    machine.mem.map.partitions = 3;
+    machine.mem.map.reserved = 1;
+    let hits = |partition: u16, reads: &[u64]| hits_after_copy_in(&machine, partition, base, 64 * 256, reads);
+    let map = machine.mem.map.of_gpu();
+    let of_partition =
+        |partition: u16| -> Vec<u64> { reads.iter().copied().filter(|read| map.slice_of(Addr(*read)).0 / 2 == partition).collect() };
+    let (first, second) = (of_partition(1), of_partition(2));
+    assert_eq!((first.len() + second.len(), first.is_empty(), second.is_empty()), (64, false, false), "the SMs use partitions 1 and 2");
+    assert!(hits(1, &first).into_iter().chain(hits(2, &second)).all(|hit| hit), "every chunk is where the SMs look for it");
+    assert!(hits(0, &reads).into_iter().all(|hit| !hit), "CPU cores find nothing of the copy in their own partition");
 }

@@ -23,20 +23,27 @@ pub(super) fn warm(slices: &mut [Slice], map: &AddressMap, copy: Warm, how: Memc
         MemcpyWarms::Full => (copy.addr.0.saturating_add(copy.bytes - 1)) / SECTOR_BYTES - first + 1,
     };
     let own = usize::from(slices[0].id().0);
-    let mut slice = usize::MAX;
-    let mut piece = u64::MAX;
     // Addresses that differ only in bits below those of the partition and the slice have one slice.
-    let together = map.interleave_bit.min(map.bank_mask.trailing_zeros());
-    for sector in first..first.saturating_add(count) {
+    let together = (1u64 << map.interleave_bit.min(map.bank_mask.trailing_zeros())).max(SECTOR_BYTES);
+    let end = first.saturating_add(count);
+    let (mut sector, mut slice, mut piece) = (first, usize::MAX, u64::MAX);
+    while sector < end {
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = if how == MemcpyWarms::Low32 { Addr(full & u64::from(u32::MAX)) } else { Addr(full) };
-        if addr.0 >> together != piece {
-            piece = addr.0 >> together;
+        if addr.0 / together != piece {
+            piece = addr.0 / together;
             slice = usize::from(map.slice_of(addr).0).wrapping_sub(own);
         }
-        if let Some(slice) = slices.get_mut(slice) {
-            let index = addr.0 % LINE_BYTES / SECTOR_BYTES;
-            slice.warm(addr, map.within_slice(addr), SectorMask(1 << index), now);
-        }
+        let Some(slice) = slices.get_mut(slice) else {
+            sector += (together - addr.0 % together) / SECTOR_BYTES;
+            continue;
+        };
+        // The sectors of one line go into it together.
+        let unit = together.min(LINE_BYTES);
+        let last = (sector + (unit - addr.0 % unit) / SECTOR_BYTES).min(end);
+        let index = addr.0 % LINE_BYTES / SECTOR_BYTES;
+        let sectors = SectorMask((((1u32 << (last - sector)) - 1) << index) as u8);
+        slice.warm(addr, map.within_slice(addr), sectors, now);
+        sector = last;
     }
 }

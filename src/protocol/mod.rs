@@ -3,9 +3,11 @@
 //! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
 //! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
 
+mod local;
 mod map;
 mod outbox;
 
+pub use local::LocalMap;
 pub use map::{AddressMap, Location, PartitionHash, ipoly};
 pub use outbox::{Event, Outbox, Route, Sent};
 

@@ -62,11 +62,29 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// A link as the outbox looks it up for every message.
+#[derive(Clone, Copy, Debug)]
+struct Post {
+    /// The worker that steps the receiver.
+    worker: u16,
+    /// Whether both ends have one clock, so that every message takes `cycles`.
+    steady: bool,
+    cycles: u32,
+}
+
+impl Post {
+    fn new(route: &Route, worker_of: &[u16]) -> Self {
+        let cycles = route.arrival(Cycle(0)).0;
+        let steady = route.from_clock == route.to_clock && cycles <= u64::from(u32::MAX);
+        Self { worker: worker_of[route.to.index()], steady, cycles: cycles as u32 }
+    }
+}
+
 /// What units send while they are stepped, sorted by the worker that steps the receiver.
 #[derive(Debug)]
 pub struct Outbox<P = super::Payload> {
     routes: Arc<[Route]>,
-    worker_of: Vec<u16>,
+    posts: Box<[Post]>,
     sent: Vec<Vec<Sent<P>>>,
     events: Vec<Event>,
     unit: UnitId,
@@ -77,7 +95,8 @@ impl<P: Copy> Outbox<P> {
     /// An outbox over all links of a machine; `worker_of[unit]` of `workers` workers steps that unit.
     pub fn new(routes: Arc<[Route]>, worker_of: Vec<u16>, workers: usize) -> Self {
         let sent = (0..workers).map(|_| Vec::new()).collect();
-        Self { routes, worker_of, sent, events: Vec::new(), unit: UnitId(0), clock: ClockDomain { period: 1 } }
+        let posts = routes.iter().map(|route| Post::new(route, &worker_of)).collect();
+        Self { routes, posts, sent, events: Vec::new(), unit: UnitId(0), clock: ClockDomain { period: 1 } }
     }
 
     /// The unit that sends from now on, with its clock.
@@ -90,9 +109,9 @@ impl<P: Copy> Outbox<P> {
     /// Sends `payload` on `link` at the sender's cycle `now`.
     #[inline]
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
-        let route = &self.routes[link.index()];
-        let at = route.arrival(now).0 as u32;
-        self.sent[usize::from(self.worker_of[route.to.index()])].push(Sent { link, at, payload });
+        let post = self.posts[link.index()];
+        let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
+        self.sent[usize::from(post.worker)].push(Sent { link, at, payload });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.
@@ -116,7 +135,9 @@ impl<P: Copy> Outbox<P> {
     /// Says anew which worker steps which unit. Nothing may be waiting in the box.
     pub fn reassign(&mut self, worker_of: &[u16]) {
         assert!(self.sent.iter().all(Vec::is_empty), "units change hands while messages wait");
-        self.worker_of.copy_from_slice(worker_of);
+        for (post, route) in self.posts.iter_mut().zip(&*self.routes) {
+            *post = Post::new(route, worker_of);
+        }
     }
 }
 

@@ -43,10 +43,20 @@ const OUR_FILES: [&str; 13] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 25] = [
+const STUDY_FILES: [&str; 35] = [
+    "runs.csv",
+    "warps-cpu.svg",
+    "warps-cpu.png",
+    "warps-gpu.svg",
+    "warps-gpu.png",
+    "warps-stalls.svg",
+    "warps-stalls.png",
+    "controllers.svg",
+    "controllers.png",
+    "network.svg",
+    "network.png",
     "sweep.svg",
     "sweep.png",
-    "runs.csv",
     "comparison.csv",
     "index.html",
     "single.svg",

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::base::StreamId;
-use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome};
+use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
 
 use super::facts::{RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
@@ -31,6 +31,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("workload".into(), facts.workload.as_str().into());
     root.insert("seed".into(), facts.seed.into());
     root.insert("core_khz".into(), facts.core.0.into());
+    if let Some(part) = &outcome.relaxed {
+        root.insert("relaxed".into(), relaxed(part));
+    }
     root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
     root.insert("counted_until".into(), outcome.counted_until.into());
     root.insert("total".into(), total(outcome));
@@ -47,6 +50,21 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("counters".into(), counter_help(&totals, &outcome.kernels));
     root.insert("notes".into(), outcome.notes.iter().map(|(text, times)| json!({ "text": text, "times": times })).collect());
     render(&Value::Object(root))
+}
+
+/// What makes the numbers below it approximate.
+fn relaxed(relaxed: &Relaxed) -> Value {
+    let class = |(class, messages): (usize, &u64)| json!({ "from_cycles": 1u64 << class, "messages": messages });
+    json!({
+        "epoch_cycles": relaxed.epoch_cycles,
+        "lookahead_cycles": relaxed.lookahead_cycles,
+        "messages": relaxed.messages,
+        "late_messages": relaxed.late.count,
+        "late_cycles": relaxed.late.cycles,
+        "late_cycles_mean": relaxed.mean_lateness(),
+        "late_cycles_max": relaxed.late.worst,
+        "late_by": relaxed.late.classes.iter().enumerate().map(class).collect::<Vec<_>>(),
+    })
 }
 
 /// Latencies over the chip, and means and tails of the channels in their order.
@@ -190,8 +208,10 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     let work = Work::of_run(outcome);
     let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
     let balance = metrics::worker_balance(host);
-    let workers =
-        host.workers.iter().map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards }));
+    let workers = host
+        .workers
+        .iter()
+        .map(|w| json!({ "busy_seconds": w.busy_seconds, "wait_seconds": w.wait_seconds, "shards": w.shards, "taken": w.taken }));
     let shares = host.network_share.iter().map(|(name, share)| (name.clone(), Value::from(*share)));
     render(&json!({
         "schema_version": SCHEMA_VERSION,

@@ -18,7 +18,7 @@ pub mod timeline;
 
 pub use facts::{RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile};
-pub use summary::summary;
+pub use summary::{relaxed_words, summary};
 
 #[cfg(test)]
 mod sample;

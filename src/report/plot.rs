@@ -124,6 +124,12 @@ impl Plot {
         drawn.map_err(|error| self.failure(&error))
     }
 
+    /// Whether lines lie higher on the left than on the right, where the legend then hides less.
+    fn falls(&self) -> bool {
+        let drop = |series: &Series| series.points.first().zip(series.points.last()).map_or(0.0, |(first, last)| first.1 - last.1);
+        self.form == Form::Lines && self.series.iter().map(drop).sum::<f64>() > 0.0
+    }
+
     /// The extent of all points, every one checked.
     fn extent(&self) -> Result<Extent, PlotError> {
         let mut extent: Option<Extent> = None;
@@ -173,7 +179,8 @@ impl Plot {
         }
         if self.series.len() > 1 {
             let mut legend = chart.configure_series_labels();
-            legend.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.3));
+            let position = if self.falls() { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::UpperLeft };
+            legend.position(position).background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.3));
             legend.label_font(("sans-serif", 14)).draw()?;
         }
         area.present()

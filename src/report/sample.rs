@@ -111,6 +111,7 @@ pub(super) fn outcome() -> Outcome {
         dram_read_latencies: Vec::new(),
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
+        relaxed: None,
         timeline: vec![TimelineEntry {
             cycle: 1024,
             controller: "cm-bal".into(),
@@ -136,8 +137,8 @@ pub(super) fn host() -> HostFacts {
         lookahead_cycles: 40,
         limiting_link: "sm0 -> request_net -> sm0".into(),
         workers: vec![
-            WorkerFacts { busy_seconds: 1.8, wait_seconds: 0.2, shards: 3 },
-            WorkerFacts { busy_seconds: 1.2, wait_seconds: 0.8, shards: 3 },
+            WorkerFacts { busy_seconds: 1.8, wait_seconds: 0.2, shards: 3, taken: 0 },
+            WorkerFacts { busy_seconds: 1.2, wait_seconds: 0.8, shards: 3, taken: 7 },
         ],
         network_share: vec![("request_net".into(), 0.125), ("reply_net".into(), 0.25)],
         messages: 12_345,

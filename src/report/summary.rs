@@ -1,6 +1,6 @@
 //! The report of a run that a person reads: `summary.txt`, and the same on the terminal.
 
-use crate::stats::{EndedBy, HostFacts, Outcome};
+use crate::stats::{EndedBy, HostFacts, Outcome, Relaxed};
 
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
@@ -44,6 +44,9 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let work = Work::of_run(outcome);
     let title = style.title(&format!("{} on {}", facts.workload, facts.machine));
     let mut text = format!("{title}  {ended}\n");
+    if let Some(relaxed) = &outcome.relaxed {
+        text.push_str(&format!("{}\n", style.warning(&wrap(&format!("  ! {}", relaxed_words(relaxed)), 4))));
+    }
     text.push_str(&format!(
         "  {} core cycles ({} at {}), {} without launch latency\n",
         count(outcome.cycles),
@@ -58,6 +61,25 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         known(work.ipc(), |ipc| format!("{ipc:.2}")),
     ));
     text
+}
+
+/// How approximate a relaxed run is, in one sentence.
+pub fn relaxed_words(relaxed: &Relaxed) -> String {
+    let late = match (relaxed.late_share(), relaxed.mean_lateness()) {
+        (Some(share), Some(mean)) => format!(
+            "{} of {} messages came late, by {mean:.1} cycles in the mean and {} at most",
+            percent(share),
+            count(relaxed.messages),
+            count(relaxed.late.worst)
+        ),
+        _ => "no message came late".to_owned(),
+    };
+    let approximate = if relaxed.late.count == 0 { "exact all the same" } else { "approximate" };
+    format!(
+        "relaxed run, {approximate}: with epochs of {} cycles and a lookahead of {}, {late}",
+        count(relaxed.epoch_cycles),
+        count(relaxed.lookahead_cycles)
+    )
 }
 
 fn kernels(outcome: &Outcome, style: Style) -> String {
@@ -249,6 +271,23 @@ mod tests {
     #[test]
     fn no_line_of_the_numbers_is_wider_than_the_page() {
         let text = plain(&sample::outcome(), &sample::host());
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn a_relaxed_run_says_so_below_its_title() {
+        let mut outcome = sample::outcome();
+        let mut relaxed = Relaxed { epoch_cycles: 320, lookahead_cycles: 40, messages: 1000, late: Default::default() };
+        outcome.relaxed = Some(relaxed);
+        let text = plain(&outcome, &sample::host());
+        assert!(text.lines().nth(1).unwrap().contains("relaxed run, exact all the same"), "{text}");
+        relaxed.late.note(10);
+        relaxed.late.note(21);
+        outcome.relaxed = Some(relaxed);
+        let text = plain(&outcome, &sample::host());
+        assert!(text.lines().nth(1).unwrap().contains("relaxed run, approximate"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("0.2 % of 1,000 messages came late, by 15.5 cycles in the mean and 21 at most"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::base::{KernelIndex, StreamId};
 
-use super::{CounterInfo, Latencies};
+use super::{CounterInfo, Latencies, Relaxed};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,8 @@ pub struct Outcome {
     pub intervals: Vec<IntervalRow>,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
+    /// What makes the results approximate; `None` for an exact run.
+    pub relaxed: Option<Relaxed>,
     /// Things that the user should know, each with how often they occurred.
     pub notes: Vec<(String, u64)>,
 }
@@ -127,6 +129,8 @@ pub struct WorkerFacts {
     pub wait_seconds: f64,
     /// Shards at the end of the run.
     pub shards: u32,
+    /// Times that it stepped a shard of another worker for an epoch, having finished its own.
+    pub taken: u64,
 }
 
 /// What the host did. Differs from run to run.

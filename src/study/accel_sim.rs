@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::report::plot::{Form, Plot, Series};
 
-use super::bench_set::Origin;
+use super::bench::Origin;
 use super::compare::{error_percent, log_correlation, mean_magnitude};
 use super::reference::{ReferenceRow, read, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};

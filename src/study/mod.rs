@@ -2,19 +2,21 @@
 
 pub mod accel_sim;
 pub mod bench;
-mod bench_set;
 mod compare;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
+pub mod hetero;
 pub mod noc;
 pub mod oracle;
 mod output;
 mod reference;
+pub mod relaxed;
 mod traces;
 pub mod wa_sched;
 
 pub use bench::BenchOptions;
+pub use hetero::HeteroOptions;
 pub use output::{StudyError, StudyOutput};
 pub use reference::{ReferenceRow, read as read_reference, trace_folder};
 pub use traces::{TraceRun, Traces};
@@ -34,6 +36,8 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
+    StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
+    StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
     StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
     StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },

@@ -7,6 +7,7 @@ use crate::config::{Machine, Override};
 use crate::engine::{RunOptions, simulate};
 use crate::frontend::sass;
 use crate::report::metrics::{self, Totals};
+use crate::stats::Relaxed;
 
 /// What all runs of a study share.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct TraceRun {
     pub llc_accesses: u64,
     /// LLC misses, in sectors.
     pub llc_misses: u64,
+    /// Core cycles with a CTA resident, summed over the SMs.
+    pub active_sm_cycles: u64,
     /// DRAM reads, in bursts.
     pub dram_reads: u64,
     /// DRAM writes, in bursts.
@@ -48,6 +51,10 @@ pub struct TraceRun {
     pub decode_seconds: f64,
     /// Share of the worker's time that was spent at barriers.
     pub wait_share: f64,
+    /// The machine's lookahead in core cycles.
+    pub lookahead_cycles: u64,
+    /// What makes the figures approximate, in a relaxed run.
+    pub relaxed: Option<Relaxed>,
 }
 
 impl Traces<'_> {
@@ -56,11 +63,19 @@ impl Traces<'_> {
     /// # Errors
     /// Whatever goes wrong, as a message for the user.
     pub fn run(&self, folder: &Path, threads: usize, settings: &[(String, String)]) -> Result<TraceRun, String> {
+        self.run_as(folder, settings, RunOptions { threads, ..RunOptions::default() })
+    }
+
+    /// The same, with all options of a run.
+    ///
+    /// # Errors
+    /// As [`Traces::run`].
+    pub fn run_as(&self, folder: &Path, settings: &[(String, String)], run: RunOptions) -> Result<TraceRun, String> {
         let overrides: Vec<Override> = self.overrides.iter().chain(settings).map(|(key, value)| Override::new(key, value)).collect();
         let machine = Machine::load(self.machine, &overrides).map_err(|errors| errors.to_string())?.machine;
-        let options = sass::TraceOptions { threads, ..sass::TraceOptions::default() };
+        let options = sass::TraceOptions { threads: run.threads, ..sass::TraceOptions::default() };
         let workload = sass::load(folder, &options).map_err(|error| error.to_string())?;
-        let result = simulate(&machine, &Arc::new(workload), RunOptions { threads, ..RunOptions::default() });
+        let result = simulate(&machine, &Arc::new(workload), run);
         let result = result.map_err(|error| error.to_string())?;
         let (outcome, host) = (&result.outcome, &result.host);
         let totals = Totals::of(&outcome.components);
@@ -80,11 +95,14 @@ impl Traces<'_> {
             l1_misses: per_kernel(L1_MISSES),
             llc_accesses: totals.sum("llc", LLC_ACCESSES).unwrap_or(0),
             llc_misses: totals.sum("llc", LLC_MISSES).unwrap_or(0),
+            active_sm_cycles: totals.get("sm", "active_cycles").unwrap_or(0),
             dram_reads: totals.get("dram", "reads").unwrap_or(0),
             dram_writes: totals.get("dram", "writes").unwrap_or(0),
             simulate_seconds: host.simulate_seconds,
             decode_seconds: options.clock.seconds(),
             wait_share: wait / f64::max(busy + wait, f64::MIN_POSITIVE),
+            lookahead_cycles: host.lookahead_cycles,
+            relaxed: outcome.relaxed,
         })
     }
 }

@@ -16,6 +16,8 @@
 //!   *shared state*. The last to arrive runs the *control step*, alone, on all of them; then everybody goes on.
 //! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is seen in epoch e+1. It has one
 //!   *slot* per parity of the epoch, so sender and receiver are never in the same one.
+//! * [`tray()`]: a worker's items; in each epoch it offers those that want work, and who has finished its own may take some of
+//!   another's, each item to one taker.
 //! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
@@ -90,9 +92,11 @@ mod mutant;
 mod primitive;
 mod progress;
 mod stop;
+mod tray;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use board::{Board, Stamped};
 pub use mailbox::{Receiver, Sender, mailbox};
 pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
 pub use stop::StopFlag;
+pub use tray::{Taken, TrayGuest, TrayOwner, tray};

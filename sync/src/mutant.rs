@@ -54,6 +54,14 @@ mutants! {
     PROGRESS_UNFENCED = "mutant_progress_unfenced";
     /// A stop request does not publish what was written before it.
     STOP_RELAXED = "mutant_stop_relaxed";
+    /// An offer does not publish what the owner did to the items.
+    TRAY_RELAXED_OFFER = "mutant_tray_relaxed_offer";
+    /// An item is given back without publishing what its taker did.
+    TRAY_RELAXED_RETURN = "mutant_tray_relaxed_return";
+    /// Two takers may count down to the same entry.
+    TRAY_TAKEN_TWICE = "mutant_tray_taken_twice";
+    /// The owner does not look whether all items are back.
+    TRAY_CLOSED_EARLY = "mutant_tray_closed_early";
 }
 
 /// The memory order `right`, or `Relaxed` under the fault.

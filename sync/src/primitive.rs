@@ -53,6 +53,10 @@ mod real {
             Self(std::cell::UnsafeCell::new(value))
         }
 
+        pub(crate) fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+
         #[inline(always)]
         pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
             read(self.0.get())
@@ -104,6 +108,10 @@ mod modelled {
 
         pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
             self.touched().fetch_add(value, order)
+        }
+
+        pub(crate) fn fetch_sub(&self, value: u64, order: Ordering) -> u64 {
+            self.touched().fetch_sub(value, order)
         }
 
         pub(crate) fn fetch_or(&self, value: u64, order: Ordering) -> u64 {

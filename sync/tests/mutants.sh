@@ -28,6 +28,10 @@ board_no_retry                 loom_board     no_publication_is_lost_to_another_
 progress_unchecked             loom_progress  a_reader_never_sees_a_mixture_of_two_arrays
 progress_unfenced              loom_progress  a_reader_never_sees_a_mixture_of_two_arrays
 stop_relaxed                   loom_stop      who_sees_the_request_sees_what_came_before_it
+tray_relaxed_offer             loom_tray      a_taker_sees_what_the_owner_did_before_the_offer
+tray_relaxed_return            loom_tray      the_owner_sees_what_every_taker_did
+tray_taken_twice               loom_tray      every_item_on_offer_is_taken_once_and_no_other
+tray_closed_early              loom_tray      a_tray_with_an_item_out_does_not_close
 '
 
 export RUSTFLAGS="--cfg loom"

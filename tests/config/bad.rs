@@ -128,7 +128,7 @@ fn a_word_out_of_the_list_suggests_the_nearest() {
 order = "gtoo"
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto"
+    error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
       --> mine.toml:3:9
        | order = "gtoo"
        |         ^^^^^^
@@ -314,7 +314,7 @@ fn an_unknown_base_lists_the_known_machines() {
        | extends = "v10"
        |           ^^^^^
        = help: did you mean "v100"?
-       = help: built-in machines: v100, rtx2060, rtx3070, p100, k20x, gtx480, m2090, k20x-l1, fermi32, tiny, hetero, hetero-small; a file is given by a path with a `/` or ending in `.toml`
+       = help: built-in machines: v100, rtx2060, rtx3070, p100, k20x, gtx480, m2090, k20x-l1, fermi32, tiny, hetero, hetero-2, hetero-6, hetero-small; a file is given by a path with a `/` or ending in `.toml`
     "#);
 }
 
@@ -526,10 +526,10 @@ fn an_override_of_an_unknown_key_suggests_the_nearest() {
 fn an_override_with_a_wrong_value_shows_the_command_line() {
     let text = r#"extends = "v100"
 "#;
-    assert_snapshot!(errors(text, &["gpu.sm.order=oldest"]), @r#"
-    error: `gpu.sm.order` is oldest, expected one of "lrr", "gto"
+    assert_snapshot!(errors(text, &["gpu.sm.order=random"]), @r#"
+    error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase"
       --> the command line
-       | --set gpu.sm.order=oldest
+       | --set gpu.sm.order=random
        |                    ^^^^^^
        = help: `order`: The order in which a scheduler considers its warps.
     "#);

@@ -196,6 +196,34 @@ fn the_whole_chip_runs_fourteen_profiles_beside_a_kernel() {
 }
 
 #[test]
+fn tiles_with_two_and_six_sms_run_a_kernel_beside_fourteen_cores() {
+    for (name, sms) in [("hetero-2", 14), ("hetero-6", 42)] {
+        let case = Case { machine: machine(name, &[("gpu.dispatch.launch_latency", "200")]), ..small() };
+        assert_eq!(case.machine.gpu.sms, sms);
+        let options = |threads| RunOptions {
+            cpu: Some(CpuLoad {
+                applications: CpuApplication::all(&["@M1".to_owned()], 14).unwrap(),
+                warm: 200,
+                measure: 400,
+                ..load(&[], CpuEnd::Both)
+            }),
+            threads,
+            ..options(CpuEnd::Both)
+        };
+        let base = run(&case, options(1));
+        same(&base, &run(&case, options(3)), &format!("three threads on {name}"));
+        let outcome = simulate(&case.machine, &case.workload, options(2)).unwrap().outcome;
+        assert_eq!((outcome.kernels[0].ctas_done, outcome.cpu_applications.len()), (24, 14), "{name}");
+        let busy = outcome
+            .components
+            .iter()
+            .filter(|component| component.kind == "sm")
+            .filter(|sm| sm.counters.iter().any(|counted| counted.info.name == "ctas_started" && counted.value > 0));
+        assert_eq!(busy.count() as u32, sms.min(24), "{name}: 24 CTAs spread over all SMs");
+    }
+}
+
+#[test]
 fn loads_that_do_not_fit_are_refused_in_words() {
     let case = small();
     let error = |machine: &str, names: &[&str]| {

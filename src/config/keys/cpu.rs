@@ -11,6 +11,7 @@ const NO_CPU: Cpu = Cpu {
     clock: Frequency(0),
     spec: CpuSpec {
         width: 0,
+        memory_per_cycle: 0,
         window: 0,
         memory_ends_group: false,
         count_writebacks: false,
@@ -51,7 +52,8 @@ pub(super) const KEYS: &[Key] = &[
     .default("0"),
     Key::new("cpu.clock", Kind::Frequency, "The clock of the CPU cores.", |m, value| cpu(m).clock = Field::of(value))
         .when("cpu.count", true),
-    core_key!(width, Kind::Count(1, 64), "Instructions fetched, executed and committed per cycle; at most one of them accesses memory."),
+    core_key!(width, Kind::Count(1, 64), "Instructions fetched, executed and committed per cycle."),
+    core_key!(memory_per_cycle, Kind::Count(1, 64), "Instructions among them that access memory, at most.").default("1"),
     core_key!(window, Kind::Count(1, 4096), "Instructions from fetch to in-order commit."),
     core_key!(line_bytes, Kind::Bytes(32), "Size of a memory request: 128 B, or 32 B to 128 B without private caches."),
     Key::new(

@@ -273,6 +273,7 @@ impl Sm {
             self.warps.at_barrier |= 1 << warp;
         }
         self.open_barrier(all, running);
+        self.wait_changed();
     }
 
     #[inline]
@@ -324,6 +325,15 @@ impl Sm {
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
         self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
         self.warps.allowed = allowed;
+    }
+
+    /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the
+    /// limit of warps.
+    #[inline]
+    pub(super) fn wait_changed(&mut self) {
+        if self.warp_limit.is_some() {
+            self.limit_warps();
+        }
     }
 
     /// Lines of the standstill report about warps.

@@ -165,10 +165,12 @@ impl Sm {
                 if self.scoreboard.is_clear(warp) {
                     self.fence_over |= 1 << warp;
                 }
+                self.wait_changed();
             }
             OpClass::Load | OpClass::Store if is_atomic(&code) && inst.mask.0 != 0 => {
                 self.warps.atomics[warp] += inst.mask.count() as u16;
                 self.warps.at_atomic |= 1 << warp;
+                self.wait_changed();
             }
             _ => {}
         }
@@ -200,6 +202,7 @@ impl Sm {
     /// warp sees what others wrote.
     fn end_fences(&mut self) {
         self.warps.leave_fence(std::mem::take(&mut self.fence_over));
+        self.wait_changed();
         if self.spec.l1.flush_at_kernel {
             self.invalidate_l1();
         }

@@ -289,11 +289,14 @@ impl Sm {
     #[inline]
     fn look_up(&mut self, bank: usize) {
         let Some(l1) = &mut self.lsu.l1 else { return };
-        let Some(&access) = l1.pipes[bank].front().filter(|access| access.at <= self.now) else { return };
         if l1.still_refused() >> bank & 1 != 0 {
             self.counters.sm.l1_retries += 1;
             return;
         }
+        let access = match l1.pipes[bank].front() {
+            Some(access) if access.at <= self.now => *access,
+            _ => return,
+        };
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;
             return;

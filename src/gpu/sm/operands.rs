@@ -81,6 +81,8 @@ pub(super) struct Operands {
     per_group: usize,
     banks_per_group: u32,
     shared: bool,
+    /// Sub-cores whose collectors have a port each.
+    port_for_each: bool,
     ports: usize,
     steps: u32,
     places: [usize; KINDS],
@@ -127,6 +129,7 @@ impl Operands {
             per_group,
             banks_per_group: (banks / groups) as u32,
             shared,
+            port_for_each: !shared && ports >= collectors,
             ports,
             steps: spec.operands.bank_ports.max(1),
             places: places(spec),
@@ -220,7 +223,7 @@ impl Operands {
         }
         for _ in 0..self.steps {
             if self.complete != 0 && (self.may_leave || self.ready.freed) {
-                self.dispatch();
+                if self.port_for_each { self.dispatch_all() } else { self.dispatch() }
             }
             if self.reading != 0 {
                 self.read();
@@ -237,6 +240,26 @@ impl Operands {
     fn has_room(&self, kind: UnitKind, group: usize) -> bool {
         let taken = self.ready.taken(kind);
         if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 }
+    }
+
+    /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
+    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below.
+    fn dispatch_all(&mut self) {
+        self.ready.freed = false;
+        self.may_leave = false;
+        let mut left = self.complete;
+        while left != 0 {
+            let collector = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Collector { flight, kind, group } = self.collectors[collector];
+            let place = usize::from(group);
+            if self.ready.taken(kind) >> place & 1 == 0 {
+                self.ready.put(kind, place, flight);
+                self.complete &= !(1 << collector);
+                self.free |= 1 << collector;
+                self.may_collect |= self.issued_ranks != 0;
+            }
+        }
     }
 
     /// Sends complete instructions to the registers before their units, one per output port.

@@ -267,9 +267,60 @@ pub(super) struct Units {
     result_buses: u8,
     /// The first cycle in which an instruction that waits could enter, if no other comes.
     wake: Cycle,
-    /// Kinds whose classes may complete in one cycle from one unit, and the completions of each such unit.
-    mixed: u16,
-    completions: Vec<[u64; 16]>,
+    completions: Completions,
+}
+
+/// The cycles in which units complete an instruction, for kinds whose classes could complete in one cycle from one unit.
+///
+/// A ring of words for each such unit: the bits stand for cycles, and the number beside says which 64 of them, so that a
+/// word of the past needs no clearing.
+#[derive(Debug)]
+struct Completions {
+    kinds: u16,
+    first: [u16; KINDS],
+    per_unit: usize,
+    words: Box<[(u64, u64)]>,
+}
+
+impl Completions {
+    fn new(routes: &[ClassRoute], places: &[usize; KINDS]) -> Self {
+        let mut kinds = 0u16;
+        for long in routes {
+            for short in routes {
+                let overlap = long.latency > short.latency && long.latency - short.latency >= long.initiation;
+                if long.kind == short.kind && long.kind != UnitKind::Mem && overlap {
+                    kinds |= 1 << long.kind as u8;
+                }
+            }
+        }
+        let concerned = routes.iter().filter(|route| kinds >> route.kind as u8 & 1 != 0);
+        let longest = concerned.map(|route| usize::from(route.latency)).max().unwrap_or(0);
+        let per_unit = (longest / 64 + 2).next_power_of_two();
+        let (mut first, mut count) = ([0; KINDS], 0);
+        for kind in ALL_KINDS {
+            if kinds >> kind as u8 & 1 != 0 {
+                first[kind as usize] = count as u16;
+                count += places[kind as usize] * per_unit;
+            }
+        }
+        Self { kinds, first, per_unit, words: vec![(0, 0); count].into() }
+    }
+
+    /// Reserves cycle `done` of a unit; returns whether it was free.
+    #[inline]
+    fn reserve(&mut self, kind: UnitKind, unit: usize, done: u64) -> bool {
+        if self.kinds >> kind as u8 & 1 == 0 {
+            return true;
+        }
+        let at = usize::from(self.first[kind as usize]) + unit * self.per_unit + (done as usize >> 6 & (self.per_unit - 1));
+        let (span, bits) = &mut self.words[at];
+        if *span != done >> 6 {
+            (*span, *bits) = (done >> 6, 0);
+        }
+        let free = *bits >> (done & 63) & 1 == 0;
+        *bits |= 1 << (done & 63);
+        free
+    }
 }
 
 impl Units {
@@ -277,31 +328,21 @@ impl Units {
         let routes = routes(spec);
         let longest = routes.iter().map(|route| usize::from(route.latency)).max().unwrap_or(1);
         assert!(longest < 1000, "a latency of {longest} cycles exceeds what the units can schedule");
-        let mut mixed = 0u16;
-        for long in &routes {
-            for short in &routes {
-                let overlap = long.latency > short.latency && long.latency - short.latency >= long.initiation;
-                if long.kind == short.kind && long.kind != UnitKind::Mem && overlap {
-                    mixed |= 1 << long.kind as u8;
-                }
-            }
-        }
-        let units = if mixed == 0 { 0 } else { KINDS * MAX_PLACES };
+        let places = places(spec);
         Self {
             shared: spec.style == CoreStyle::Shared,
-            places: places(spec),
+            completions: Completions::new(&routes, &places),
+            places,
             free_at: Box::new([[Cycle(0); MAX_PLACES]; KINDS]),
             buses: vec![0; (longest + 2).next_power_of_two()].into(),
             result_buses: spec.result_buses.min(255) as u8,
             wake: Cycle::NEVER,
-            mixed,
-            completions: vec![[0; 16]; units],
         }
     }
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.free_at) + size_of_val(&*self.buses) + size_of_val(&*self.completions)
+        size_of_val(&*self.free_at) + size_of_val(&*self.buses) + size_of_val(&*self.completions.words)
     }
 
     /// The first cycle at or after `now` in which a unit may take an instruction.
@@ -342,8 +383,11 @@ impl Units {
                 while places != 0 {
                     let place = places.trailing_zeros() as usize;
                     places &= places - 1;
-                    if !self.try_enter(now, kind, place, place, ready, flights, wheel) {
-                        self.wake = self.wake.min(self.free_at[kind as usize][place].max(now.after(1)));
+                    let free_at = self.free_at[kind as usize][place & (MAX_PLACES - 1)];
+                    if free_at > now {
+                        self.wake = self.wake.min(free_at);
+                    } else if !self.try_enter(now, kind, place, place, ready, flights, wheel) {
+                        self.wake = now.after(1);
                     }
                 }
             }
@@ -374,13 +418,8 @@ impl Units {
         if self.buses[bus] >= self.result_buses {
             return false;
         }
-        if self.mixed >> kind as u8 & 1 != 0 {
-            let (word, bit) = (done as usize >> 6 & 15, 1u64 << (done & 63));
-            let completions = &mut self.completions[kind as usize * MAX_PLACES + unit];
-            if completions[word] & bit != 0 {
-                return false;
-            }
-            completions[word] |= bit;
+        if !self.completions.reserve(kind, unit, done) {
+            return false;
         }
         self.buses[bus] += 1;
         *free_at = now.after(u64::from(flight.initiation));
@@ -394,10 +433,5 @@ impl Units {
     #[inline]
     pub(super) fn written_back(&mut self, done: u64) {
         self.buses[done as usize & (self.buses.len() - 1)] = 0;
-        if self.mixed != 0 {
-            for unit in &mut self.completions {
-                unit[done as usize >> 6 & 15] &= !(1 << (done & 63));
-            }
-        }
     }
 }

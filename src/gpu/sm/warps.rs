@@ -221,10 +221,13 @@ impl Warps {
     #[inline]
     pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
         let bit = 1u64 << warp;
-        let (all, by_memory) =
-            (self.hazard & !bit | u64::from(hazard) << warp, self.hazard_memory & !bit | u64::from(hazard && memory) << warp);
-        self.touched |= (self.hazard ^ all) | (self.hazard_memory ^ by_memory);
-        (self.hazard, self.hazard_memory) = (all, by_memory);
+        let before = (self.hazard & bit != 0, self.hazard_memory & bit != 0);
+        // Most instructions meet none, as did the one before.
+        if before != (hazard, hazard && memory) {
+            self.touched |= bit;
+            self.hazard = self.hazard & !bit | u64::from(hazard) << warp;
+            self.hazard_memory = self.hazard_memory & !bit | u64::from(hazard && memory) << warp;
+        }
     }
 
     /// The barrier of `warps` opens.
@@ -266,9 +269,11 @@ impl Warps {
         self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
-    /// The `limit` oldest resident warps.
+    /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence or an atomic. One that
+    /// waits gives its place away, as in GPGPU-Sim's static limiting; or a CTA with more warps than the limit would wait at its
+    /// barrier for warps that may not issue.
     pub(super) fn oldest(&self, limit: u32) -> u64 {
-        let mut left = self.live & !self.finished;
+        let mut left = self.live & !self.finished & !self.waiting();
         let mut chosen = 0;
         for _ in 0..limit {
             let Some(warp) = oldest_of(left, &self.age) else { break };

@@ -158,7 +158,7 @@ impl DataCache {
         self.tags.set_ways(ways);
     }
 
-    /// Puts a sector into the cache that nobody asked for: a line makes room without being written back, as in the reference.
+    /// Puts sectors of a line into the cache that nobody asked for: a line makes room without being written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.tags.fill_allocating(addr, set_addr, sectors, now.0);
     }
@@ -239,7 +239,7 @@ impl DataCache {
                 Err(reason) => (Err(reason), None),
             },
             (_, Lookup::Hit) => {
-                self.tags.access(probe, access.addr, access.set_addr, access.sectors, now.0);
+                self.tags.access(probe, access.addr, access.sectors, now.0);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
                 }
@@ -278,7 +278,11 @@ impl DataCache {
         let (line, atomic) = self.mshr.reserved(at);
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
-            Allocate::OnFill => self.tags.fill_allocating(addr, set_addr, sectors, now.0),
+            Allocate::OnFill => {
+                // Any sector stands for the whole line where lines are not divided.
+                let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
+                self.tags.fill_allocating(addr, set_addr, sectors, now.0);
+            }
         }
         if atomic && self.spec.allocate == Allocate::OnMiss && self.tags.holds(line, addr) {
             self.tags.write(line, sectors, u32::MAX);
@@ -325,7 +329,7 @@ impl DataCache {
     }
 
     fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
-        let Access { addr, set_addr, sectors, bytes, local, .. } = *access;
+        let Access { addr, sectors, bytes, local, .. } = *access;
         let back = match self.spec.write {
             WritePolicy::Back => true,
             WritePolicy::Through => false,
@@ -338,14 +342,14 @@ impl DataCache {
         if self.spec.write == WritePolicy::LocalBackGlobalThrough && !local {
             self.tags.evict_sector(probe.line, sectors);
         } else {
-            self.tags.access(probe, addr, set_addr, sectors, now.0);
+            self.tags.access(probe, addr, sectors, now.0);
             self.tags.write(probe.line, sectors, bytes);
         }
         Ok(if back { Answer::Now } else { Answer::FromBelow })
     }
 
     fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, Option<Evicted>), FailReason> {
-        let Access { addr, set_addr, sectors, bytes, token, .. } = *access;
+        let Access { addr, sectors, bytes, token, .. } = *access;
         if self.spec.write_miss == WriteMiss::NoAllocate {
             self.room(1)?;
             self.send_write(access);
@@ -364,7 +368,7 @@ impl DataCache {
         if through {
             self.send_write(access);
         }
-        let evicted = self.tags.access(probe, addr, set_addr, sectors, now.0);
+        let evicted = self.tags.access(probe, addr, sectors, now.0);
         self.tags.write(probe.line, sectors, bytes);
         self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
         let evicted = self.send_evicted(evicted, token);
@@ -374,7 +378,7 @@ impl DataCache {
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
     /// reference does, whether one is needed or not.
     fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Option<Evicted>, FailReason> {
-        let Access { addr, set_addr, sectors, bytes, token, kind, .. } = *access;
+        let Access { addr, sectors, bytes, token, kind, .. } = *access;
         self.room(2)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
@@ -384,7 +388,7 @@ impl DataCache {
             Room::MergeFull => return Err(FailReason::MergeFull),
             Room::Merge(_) | Room::New => {}
         }
-        let evicted = self.tags.access(probe, addr, set_addr, sectors, now.0);
+        let evicted = self.tags.access(probe, addr, sectors, now.0);
         if let Room::Merge(at) = room {
             self.mshr.merge(at, probe.line, token, atomic);
         } else {

@@ -1,4 +1,4 @@
-//! Set index functions.
+//! Set index functions, and where to look a key up.
 
 use crate::base::LINE_BYTES;
 use crate::config::machine::SetIndex;
@@ -27,6 +27,15 @@ pub fn set_index(addr: u64, sets: u32, function: SetIndex) -> u32 {
     set as u32
 }
 
+/// The bucket of a line or sector number among `buckets` (a power of two).
+///
+/// Neighbouring numbers have neighbouring buckets, which share cache lines of the host; the bits above are folded in, so that
+/// strides of powers of two spread.
+#[inline]
+pub(super) fn bucket(number: u64, buckets: usize) -> usize {
+    (number ^ number >> 7 ^ number >> 13 ^ number >> 20 ^ number >> 29) as usize & (buckets - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +50,17 @@ mod tests {
                 }
                 assert!(count.iter().all(|n| *n == 4), "{function:?} over {sets} sets: {count:?}");
             }
+        }
+    }
+
+    #[test]
+    fn strides_of_powers_of_two_spread_over_the_buckets() {
+        for shift in 0..30 {
+            let mut count = [0; 1024];
+            for i in 0..512 {
+                count[bucket(i << shift, 1024)] += 1;
+            }
+            assert!(count.iter().all(|n| *n <= 8), "stride 2^{shift}: {}", count.iter().max().unwrap());
         }
     }
 

@@ -1,6 +1,12 @@
 //! Miss status holding registers: outstanding fetches, and who waits for each.
+//!
+//! A machine has thousands of entries, which are read long after they were written, so what counts is how many cache lines of
+//! the host a fetch touches: the first request of an entry stands in the entry itself, entries are taken one after the other
+//! in memory, so that those of neighbouring fetches are neighbours, and neighbouring keys have neighbouring buckets.
 
 use crate::base::Ring;
+
+use super::index::bucket;
 
 const NONE: u16 = u16::MAX;
 
@@ -8,19 +14,23 @@ const NONE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     key: u64,
-    /// Who waits, oldest first, as indices into the nodes.
+    /// The oldest request that waits.
+    token: u32,
+    /// Who waits behind it, oldest first, as indices into the nodes; meaningless with one request.
     first: u16,
     last: u16,
     waiting: u16,
     /// The cache line that was reserved for the data.
     line: u16,
-    /// The next entry of the same bucket, or the next free one.
+    /// The next entry of the same bucket.
     chain: u16,
     atomic: bool,
     ready: bool,
 }
 
-/// A waiting request.
+const _: () = assert!(size_of::<Entry>() == 24);
+
+/// A request that waits behind another one.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     token: u32,
@@ -44,9 +54,14 @@ pub enum Room {
 #[derive(Clone, Debug)]
 pub struct Mshr {
     entries: Box<[Entry]>,
-    free_entry: u16,
+    /// Entries that are free, a bit each, and the one after the last taken, where the next is looked for.
+    free: Box<[u64]>,
+    next: u16,
     used: u32,
     buckets: Box<[u16]>,
+    /// Requests that wait, first ones included, and how many may.
+    waiting: u16,
+    max_waiting: u16,
     nodes: Box<[Node]>,
     free_node: u16,
     max_merge: u16,
@@ -60,14 +75,19 @@ impl Mshr {
     /// When a table of that size cannot be numbered with 16 bits.
     pub fn new(entries: u32, max_merge: u32) -> Self {
         assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
-        let nodes = (u64::from(entries) * u64::from(max_merge)).min(u64::from(NONE) - 1) as u16;
-        let entry = |i: u16| Entry { key: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain: i, atomic: false, ready: false };
+        let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
+        let nodes = most(max_merge.saturating_sub(1));
+        let entry = Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain: NONE, atomic: false, ready: false };
         let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
+        let here = |word: u32| u64::MAX >> (64 - (entries - word * 64).min(64));
         Self {
-            entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
-            free_entry: 0,
+            entries: vec![entry; entries as usize].into(),
+            free: (0..entries.div_ceil(64)).map(here).collect(),
+            next: 0,
             used: 0,
-            buckets: vec![NONE; entries.next_power_of_two() as usize].into(),
+            buckets: vec![NONE; 2 * entries.next_power_of_two() as usize].into(),
+            waiting: 0,
+            max_waiting: most(max_merge),
             nodes: (0..nodes).map(|i| Node { token: 0, next: next(i, nodes) }).collect(),
             free_node: if nodes == 0 { NONE } else { 0 },
             max_merge: max_merge.min(u32::from(NONE)) as u16,
@@ -77,7 +97,11 @@ impl Mshr {
 
     /// Bytes of its arrays.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
+        size_of_val(&*self.entries)
+            + size_of_val(&*self.free)
+            + size_of_val(&*self.buckets)
+            + size_of_val(&*self.nodes)
+            + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -89,7 +113,7 @@ impl Mshr {
     /// The outstanding fetch of `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u16> {
-        let mut at = self.buckets[self.bucket(key)];
+        let mut at = self.buckets[bucket(key, self.buckets.len())];
         while at != NONE {
             let entry = &self.entries[usize::from(at)];
             if entry.key == key {
@@ -108,24 +132,45 @@ impl Mshr {
         match self.find(key) {
             Some(at) => {
                 let entry = &self.entries[usize::from(at)];
-                if entry.waiting < self.max_merge && !entry.ready && self.free_node != NONE { Room::Merge(at) } else { Room::MergeFull }
+                if entry.waiting < self.max_merge && !entry.ready && self.has_node() { Room::Merge(at) } else { Room::MergeFull }
             }
-            None if self.free_entry == NONE || self.free_node == NONE => Room::NoEntry,
+            None if self.used as usize == self.entries.len() || !self.has_node() => Room::NoEntry,
             None => Room::New,
         }
     }
 
     /// Takes a miss for which [`Mshr::room`] answered [`Room::New`].
     pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) {
-        let at = self.free_entry;
-        debug_assert!(at != NONE && self.find(key).is_none(), "no room for a fetch of {key:#x}");
-        let bucket = self.bucket(key);
-        let entry = &mut self.entries[usize::from(at)];
-        self.free_entry = entry.chain;
-        *entry = Entry { key, first: NONE, last: NONE, waiting: 0, line, chain: self.buckets[bucket], atomic: false, ready: false };
-        self.buckets[bucket] = at;
+        debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
+        let at = self.take_entry();
+        let bucket = bucket(key, self.buckets.len());
+        let chain = std::mem::replace(&mut self.buckets[bucket], at);
+        self.entries[usize::from(at)] = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
         self.used += 1;
-        self.wait(at, token, atomic);
+        self.waiting += 1;
+    }
+
+    /// Whether one more request can wait.
+    #[inline]
+    fn has_node(&self) -> bool {
+        self.waiting < self.max_waiting
+    }
+
+    /// The next free entry in memory after the one taken last; there is one.
+    #[inline]
+    fn take_entry(&mut self) -> u16 {
+        let (words, first) = (self.free.len(), usize::from(self.next) / 64);
+        let mut word = first;
+        let mut free = self.free[first] & u64::MAX << (self.next % 64);
+        while free == 0 {
+            word = if word + 1 == words { 0 } else { word + 1 };
+            free = self.free[word];
+            assert!(free != 0 || word != first, "no entry is free for a fetch");
+        }
+        let at = word * 64 + free.trailing_zeros() as usize;
+        self.free[word] &= !(1 << (at % 64));
+        self.next = if at + 1 == self.entries.len() { 0 } else { at as u16 + 1 };
+        at as u16
     }
 
     /// Takes a miss for which [`Mshr::room`] answered [`Room::Merge`]; the data will go to `line`.
@@ -159,30 +204,28 @@ impl Mshr {
     #[inline]
     pub fn peek_ready(&self) -> Option<u32> {
         let at = *self.ready.front()?;
-        Some(self.nodes[usize::from(self.entries[usize::from(at)].first)].token)
+        Some(self.entries[usize::from(at)].token)
     }
 
     /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
     pub fn next_ready(&mut self) -> Option<u32> {
         let at = *self.ready.front()?;
         let entry = &mut self.entries[usize::from(at)];
-        let taken = entry.first;
-        let node = &mut self.nodes[usize::from(taken)];
-        let token = node.token;
-        entry.first = node.next;
+        let token = entry.token;
         entry.waiting -= 1;
-        node.next = self.free_node;
-        self.free_node = taken;
+        self.waiting -= 1;
         if entry.waiting == 0 {
             self.ready.pop();
             self.release(at);
+            return Some(token);
         }
+        let taken = entry.first;
+        let node = &mut self.nodes[usize::from(taken)];
+        entry.token = node.token;
+        entry.first = node.next;
+        node.next = self.free_node;
+        self.free_node = taken;
         Some(token)
-    }
-
-    #[inline]
-    fn bucket(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
     }
 
     fn wait(&mut self, at: u16, token: u32, atomic: bool) {
@@ -191,7 +234,7 @@ impl Mshr {
         self.free_node = node.next;
         *node = Node { token, next: NONE };
         let entry = &mut self.entries[usize::from(at)];
-        if entry.waiting == 0 {
+        if entry.waiting == 1 {
             entry.first = taken;
         } else {
             self.nodes[usize::from(entry.last)].next = taken;
@@ -199,10 +242,11 @@ impl Mshr {
         entry.last = taken;
         entry.waiting += 1;
         entry.atomic |= atomic;
+        self.waiting += 1;
     }
 
     fn release(&mut self, at: u16) {
-        let bucket = self.bucket(self.entries[usize::from(at)].key);
+        let bucket = bucket(self.entries[usize::from(at)].key, self.buckets.len());
         let after = self.entries[usize::from(at)].chain;
         let mut before = self.buckets[bucket];
         if before == at {
@@ -213,8 +257,7 @@ impl Mshr {
             }
             self.entries[usize::from(before)].chain = after;
         }
-        self.entries[usize::from(at)].chain = self.free_entry;
-        self.free_entry = at;
+        self.free[usize::from(at) / 64] |= 1 << (at % 64);
         self.used -= 1;
     }
 }

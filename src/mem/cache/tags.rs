@@ -6,7 +6,7 @@
 use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
 use crate::config::machine::{Allocate, Cache};
 
-use super::set_index;
+use super::index::{bucket, set_index};
 
 const NONE: u16 = u16::MAX;
 const ALL: u8 = SectorMask::ALL.0;
@@ -96,6 +96,8 @@ pub struct TagArray {
     spec: Cache,
     write_ratio: u32,
     max_ways: u32,
+    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
+    per_way: u64,
     ways: u32,
     lines: Box<[Line]>,
     buckets: Box<[u16]>,
@@ -128,6 +130,7 @@ impl TagArray {
             spec: *spec,
             write_ratio,
             max_ways,
+            per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
             ways: spec.ways,
             lines: vec![line; count as usize].into(),
             buckets: vec![NONE; count.next_power_of_two() as usize].into(),
@@ -192,16 +195,7 @@ impl TagArray {
     #[inline]
     pub fn probe(&self, addr: Addr, set_addr: u64, sectors: SectorMask, write: bool) -> Probe {
         if let Some(line) = self.find(addr.0 / LINE_BYTES) {
-            let state = &self.lines[usize::from(line)].sectors;
-            let mask = self.mask(sectors);
-            let lookup = if state.reserved & mask != 0 {
-                Lookup::HitReserved
-            } else if state.valid & mask != 0 || state.modified & mask != 0 && (write || state.unreadable & mask == 0) {
-                Lookup::Hit
-            } else {
-                Lookup::SectorMiss
-            };
-            return Probe { lookup, line };
+            return Probe { lookup: self.look_at(line, sectors, write), line };
         }
         match self.victim(set_index(set_addr, self.spec.sets, self.spec.index)) {
             Some(line) => Probe { lookup: Lookup::Miss, line },
@@ -209,11 +203,25 @@ impl TagArray {
         }
     }
 
+    /// What is there of the sectors that a line may hold.
+    #[inline]
+    fn look_at(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
+        let state = &self.lines[usize::from(line)].sectors;
+        let mask = self.mask(sectors);
+        if state.reserved & mask != 0 {
+            Lookup::HitReserved
+        } else if state.valid & mask != 0 || state.modified & mask != 0 && (write || state.unreadable & mask == 0) {
+            Lookup::Hit
+        } else {
+            Lookup::SectorMiss
+        }
+    }
+
     /// Carries out a probe of the same address: renews the line, or reserves the sector where misses allocate.
     ///
     /// Returns the line that had to make room, when it was modified.
     #[inline]
-    pub fn access(&mut self, probe: Probe, addr: Addr, set_addr: u64, sectors: SectorMask, now: u64) -> Option<Evicted> {
+    pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
         self.used = true;
         match probe.lookup {
             Lookup::Hit | Lookup::HitReserved => {
@@ -224,7 +232,7 @@ impl TagArray {
                 self.reserve_sector(probe.line, sectors, now);
                 None
             }
-            Lookup::Miss if self.spec.allocate == Allocate::OnMiss => self.reserve_line(probe.line, addr, set_addr, sectors, now),
+            Lookup::Miss if self.spec.allocate == Allocate::OnMiss => self.reserve_line(probe.line, addr, sectors, now),
             _ => None,
         }
     }
@@ -236,19 +244,32 @@ impl TagArray {
         }
     }
 
-    /// The data of a sector came, where fills allocate; a line makes room without being written back, as in the reference.
+    /// The data of sectors of one line came, where fills allocate; a line makes room without being written back, as in the
+    /// reference. The sectors come one after the other, in ascending order.
     pub fn fill_allocating(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: u64) {
-        let probe = self.probe(addr, set_addr, sectors, false);
-        match probe.lookup {
-            Lookup::NoLine => return,
-            Lookup::Miss => {
-                self.reserve_line(probe.line, addr, set_addr, sectors, now);
-            }
-            Lookup::SectorMiss => self.reserve_sector(probe.line, sectors, now),
-            Lookup::Hit | Lookup::HitReserved => {}
+        let one = |left: u8| SectorMask(left & left.wrapping_neg());
+        let mut left = sectors.0;
+        let Probe { mut lookup, line } = self.probe(addr, set_addr, one(left), false);
+        if lookup == Lookup::NoLine {
+            return;
         }
         self.used = true;
-        self.complete(probe.line, sectors);
+        loop {
+            let sector = one(left);
+            match lookup {
+                Lookup::Miss => {
+                    self.reserve_line(line, addr, sector, now);
+                }
+                Lookup::SectorMiss => self.reserve_sector(line, sector, now),
+                Lookup::Hit | Lookup::HitReserved | Lookup::NoLine => {}
+            }
+            self.complete(line, sector);
+            left &= left - 1;
+            if left == 0 {
+                return;
+            }
+            lookup = self.look_at(line, one(left), false);
+        }
     }
 
     /// Whether `line` holds sectors of `addr`.
@@ -325,8 +346,7 @@ impl TagArray {
         if state.any() == 0 {
             self.unlink(line);
             self.unchain(line);
-            let (set, way) = (u32::from(line) / self.max_ways, u32::from(line) % self.max_ways);
-            self.empty[set as usize * self.words + (way / 64) as usize] |= 1 << (way % 64);
+            self.set_empty(line, true);
         }
     }
 
@@ -337,13 +357,22 @@ impl TagArray {
     }
 
     #[inline]
-    fn bucket(&self, tag: u64) -> usize {
-        (tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
+    fn set_of(&self, line: u16) -> usize {
+        ((u64::from(line) * self.per_way) >> 32) as usize
+    }
+
+    /// Notes whether a way holds a line.
+    #[inline]
+    fn set_empty(&mut self, line: u16, empty: bool) {
+        let set = self.set_of(line);
+        let way = usize::from(line) - set * self.max_ways as usize;
+        let (word, bit) = (set * self.words + way / 64, 1 << (way % 64));
+        if empty { self.empty[word] |= bit } else { self.empty[word] &= !bit }
     }
 
     #[inline]
     fn find(&self, tag: u64) -> Option<u16> {
-        let mut at = self.buckets[self.bucket(tag)];
+        let mut at = self.buckets[bucket(tag, self.buckets.len())];
         while at != NONE {
             let line = &self.lines[usize::from(at)];
             if line.tag == tag {
@@ -375,9 +404,7 @@ impl TagArray {
         None
     }
 
-    fn reserve_line(&mut self, at: u16, addr: Addr, set_addr: u64, sectors: SectorMask, now: u64) -> Option<Evicted> {
-        let set = set_index(set_addr, self.spec.sets, self.spec.index);
-        let way = u32::from(at) - set * self.max_ways;
+    fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
         let old = self.lines[usize::from(at)];
         let mut evicted = None;
         if old.sectors.any() != 0 {
@@ -388,10 +415,10 @@ impl TagArray {
                 evicted = Some(self.written(at));
             }
         } else {
-            self.empty[set as usize * self.words + (way / 64) as usize] &= !(1 << (way % 64));
+            self.set_empty(at, false);
         }
         let tag = addr.0 / LINE_BYTES;
-        let bucket = self.bucket(tag);
+        let bucket = bucket(tag, self.buckets.len());
         let reserved = self.mask(sectors);
         let line = &mut self.lines[usize::from(at)];
         line.tag = tag;
@@ -440,14 +467,21 @@ impl TagArray {
         Evicted { addr: Addr(line.tag * LINE_BYTES), sectors: SectorMask(line.sectors.modified), bytes }
     }
 
+    /// Makes a line the newest of its set.
+    #[inline]
     fn renew(&mut self, at: u16, now: u64) {
+        let line = &mut self.lines[usize::from(at)];
+        if line.newer == NONE {
+            line.time = now as u32;
+            return;
+        }
         self.unlink(at);
         self.link(at, now);
     }
 
     /// Puts a line at the new end of its set, among those of the same cycle by way.
     fn link(&mut self, at: u16, now: u64) {
-        let set = usize::from(at) / self.max_ways as usize;
+        let set = self.set_of(at);
         let time = now as u32;
         let mut newer = NONE;
         let mut older = self.sets[set].newest;
@@ -471,7 +505,7 @@ impl TagArray {
 
     fn unlink(&mut self, at: u16) {
         let Line { older, newer, .. } = self.lines[usize::from(at)];
-        let set = usize::from(at) / self.max_ways as usize;
+        let set = self.set_of(at);
         match older {
             NONE => self.sets[set].oldest = newer,
             _ => self.lines[usize::from(older)].newer = newer,
@@ -483,7 +517,7 @@ impl TagArray {
     }
 
     fn unchain(&mut self, at: u16) {
-        let bucket = self.bucket(self.lines[usize::from(at)].tag);
+        let bucket = bucket(self.lines[usize::from(at)].tag, self.buckets.len());
         let after = self.lines[usize::from(at)].chain;
         let mut before = self.buckets[bucket];
         if before == at {

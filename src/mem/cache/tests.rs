@@ -147,7 +147,7 @@ fn modified_lines_stay_until_enough_of_the_cache_is_modified() {
     let touch = |tags: &mut TagArray, line: u64, write: bool| {
         let (addr, one) = (Addr(line * 128), SectorMask(1));
         let probe = tags.probe(addr, addr.0, one, write);
-        tags.access(probe, addr, addr.0, one, line);
+        tags.access(probe, addr, one, line);
         if write {
             tags.write(probe.line, one, u32::MAX)
         } else {
@@ -238,7 +238,7 @@ fn the_number_of_ways_can_change_between_kernels() {
     let place = |tags: &mut TagArray, line: u64| {
         let (addr, one) = (Addr(line * 128), SectorMask(1));
         let probe = tags.probe(addr, addr.0, one, false);
-        tags.access(probe, addr, addr.0, one, line);
+        tags.access(probe, addr, one, line);
         tags.fill(probe.line, addr, one);
         probe.lookup
     };
@@ -347,7 +347,7 @@ proptest! {
                 }
                 continue;
             }
-            let evicted = tags.access(probe, addr, addr.0, one, now);
+            let evicted = tags.access(probe, addr, one, now);
             let dirty: u8 = (0..4).map(|i| u8::from(matches!(slot.sectors[i], Sector::Modified { .. })) << i).sum();
             let expected = (lookup == Lookup::Miss && dirty != 0).then_some((slot.line * 128, dirty));
             prop_assert_eq!(evicted.map(|e| (e.addr.0, e.sectors.0)), expected);

@@ -1,9 +1,39 @@
 //! Banks: their rows, and from when on each command is allowed.
+//!
+//! A command is allowed from the latest of three times on: its bank's own, that of the bank's group, and that of the channel.
+//! They are kept apart, since a bank's own time stands still while the bank waits for one command.
 
 use crate::base::Cycle;
 use crate::config::machine::Dram;
 
 use super::timing::Timing;
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Command {
+    /// Reads a burst of the open row.
+    Read,
+    /// Writes a burst of the open row.
+    Write,
+    /// Closes the row.
+    Precharge,
+    /// Opens a row.
+    Activate,
+}
+
+impl Command {
+    pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Precharge, Self::Activate];
+
+    /// The commands that the group's constraints hold back together with this one.
+    #[inline]
+    pub(super) fn kind(self) -> [Self; 2] {
+        match self {
+            Self::Read | Self::Write => [Self::Read, Self::Write],
+            Self::Precharge | Self::Activate => [self, self],
+        }
+    }
+}
 
 /// A bank.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +49,8 @@ struct Bank {
 /// A bank group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
+    /// Its banks.
+    banks: u64,
     column_from: Cycle,
     precharge_from: Cycle,
 }
@@ -45,7 +77,7 @@ impl Banks {
         let groups = spec.bank_groups.max(1);
         let (group_shift, group_mask) =
             if spec.group_low_bits { (0, groups - 1) } else { ((spec.banks / groups).trailing_zeros(), u32::MAX) };
-        Self {
+        let mut banks = Self {
             timing,
             banks: vec![Bank::default(); spec.banks as usize].into(),
             groups: vec![Group::default(); groups as usize].into(),
@@ -56,7 +88,12 @@ impl Banks {
             activate_from: Cycle(0),
             read_from: Cycle(0),
             write_from: Cycle(0),
+        };
+        for bank in 0..spec.banks as usize {
+            let group = banks.group(bank);
+            banks.groups[group].banks |= 1 << bank;
         }
+        banks
     }
 
     /// The row that is open in `bank` or was last.
@@ -71,33 +108,48 @@ impl Banks {
         self.open >> bank & 1 != 0 && self.banks[bank].row == row
     }
 
-    /// Whether any row is open in `bank`.
-    #[inline]
-    pub(super) fn has_row(&self, bank: usize) -> bool {
-        self.open >> bank & 1 != 0
-    }
-
     #[inline]
     fn group(&self, bank: usize) -> usize {
         ((bank as u32 >> self.group_shift) & self.group_mask) as usize
     }
 
-    /// From when on a column command to the open row is allowed.
+    /// The banks of a bank's group.
     #[inline]
-    pub(super) fn column_from(&self, bank: usize, write: bool) -> Cycle {
-        let common = self.column_from.max(self.groups[self.group(bank)].column_from);
-        let own = if write { self.banks[bank].write_from.max(self.write_from) } else { self.banks[bank].read_from.max(self.read_from) };
-        common.max(own)
+    pub(super) fn group_of(&self, bank: usize) -> u64 {
+        self.groups[self.group(bank)].banks
     }
 
-    /// From when on the row command that a request for another row needs is allowed: activate without an open row, else
-    /// precharge.
+    /// The next command for a request to read or write `row` of `bank`, and from when on the bank itself allows it.
     #[inline]
-    pub(super) fn row_from(&self, bank: usize) -> Cycle {
-        if self.has_row(bank) {
-            self.banks[bank].precharge_from.max(self.groups[self.group(bank)].precharge_from)
-        } else {
-            self.banks[bank].activate_from.max(self.activate_from)
+    pub(super) fn next(&self, bank: usize, row: u32, write: bool) -> (Command, Cycle) {
+        let own = &self.banks[bank];
+        match (self.open >> bank & 1 != 0, own.row == row, write) {
+            (true, true, true) => (Command::Write, own.write_from),
+            (true, true, false) => (Command::Read, own.read_from),
+            (true, false, _) => (Command::Precharge, own.precharge_from),
+            (false, ..) => (Command::Activate, own.activate_from),
+        }
+    }
+
+    /// From when on the channel allows a command.
+    #[inline]
+    pub(super) fn common_from(&self, command: Command) -> Cycle {
+        match command {
+            Command::Read => self.column_from.max(self.read_from),
+            Command::Write => self.column_from.max(self.write_from),
+            Command::Precharge => Cycle(0),
+            Command::Activate => self.activate_from,
+        }
+    }
+
+    /// From when on the group of `bank` allows a command.
+    #[inline]
+    pub(super) fn group_from(&self, bank: usize, command: Command) -> Cycle {
+        let group = &self.groups[self.group(bank)];
+        match command {
+            Command::Read | Command::Write => group.column_from,
+            Command::Precharge => group.precharge_from,
+            Command::Activate => Cycle(0),
         }
     }
 

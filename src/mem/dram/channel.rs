@@ -6,7 +6,8 @@ use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
-use super::bank::Banks;
+use super::bank::{Banks, Command};
+use super::due::Due;
 use super::scheduler::Scheduler;
 use super::timing::Timing;
 
@@ -69,9 +70,10 @@ pub struct Channel {
     banks: Banks,
     scheduler: Scheduler,
     /// A request that entered after the scheduler's turn of this cycle.
-    entering: VecDeque<Request>,
-    /// The request that each bank serves, for the banks in `busy`.
+    entering: Option<Request>,
+    /// The request that each bank serves, for the banks in `busy`, and what it needs next.
     serving: Box<[Request]>,
+    due: Due,
     busy: u64,
     all: u64,
     /// Where command rotation begins.
@@ -102,8 +104,9 @@ impl Channel {
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
             scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue + 1),
-            entering: VecDeque::with_capacity(1),
+            entering: None,
             serving: vec![Request::default(); spec.banks as usize].into(),
+            due: Due::new(spec.banks),
             busy: 0,
             all: u64::MAX >> (64 - spec.banks),
             first: 0,
@@ -145,16 +148,16 @@ impl Channel {
     /// Requests inside the channel.
     pub fn occupancy(&self) -> usize {
         let waiting = self.scheduler.pending() + self.busy.count_ones();
-        waiting as usize + self.entering.len() + self.moving.len() + self.returned.len()
+        waiting as usize + usize::from(self.entering.is_some()) + self.moving.len() + self.returned.len()
     }
 
     /// Takes a request after the work of a cycle; the scheduler sees it in the next one. At most one per cycle.
     #[inline]
     pub fn push(&mut self, request: Request) {
-        debug_assert!(!self.is_full() && self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
+        debug_assert!(!self.is_full() && self.entering.is_none(), "a request for {} enters a full channel", request.addr);
         let bytes = u64::from(request.sectors.count()) * crate::base::SECTOR_BYTES;
         let bursts = bytes.div_ceil(self.timing.burst_bytes).max(1) as u8;
-        self.entering.push_back(Request { bursts, ..request });
+        self.entering = Some(Request { bursts, ..request });
     }
 
     /// The oldest finished read or awaited write.
@@ -178,7 +181,7 @@ impl Channel {
     /// One command clock: data, scheduler, commands. Returns a write-back that finished.
     pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
         let finished = self.move_data(now);
-        while let Some(request) = self.entering.pop_front() {
+        if let Some(request) = self.entering.take() {
             self.scheduler.add(request);
         }
         if let Some(request) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
@@ -188,6 +191,7 @@ impl Channel {
             self.counters.row_misses += u64::from(!hit);
             self.serving[bank] = request;
             self.busy |= 1 << bank;
+            self.need(bank, now);
             self.turn_to(self.first + 1);
         }
         if self.busy != 0 {
@@ -199,34 +203,20 @@ impl Channel {
     /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
     /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
     pub fn next_event(&self, from: Cycle) -> Cycle {
-        if !self.entering.is_empty() || self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
+        if self.entering.is_some() || self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
             return from;
         }
-        let mut next = match self.moving.front() {
-            Some((place, _)) => Cycle(place + self.stopped),
-            None => Cycle::NEVER,
-        };
-        let mut left = self.busy;
-        while left != 0 {
-            let bank = left.trailing_zeros() as usize;
-            left &= left - 1;
-            next = next.min(self.command_from(bank));
-            if next <= from {
-                return from;
-            }
+        match self.moving.front() {
+            Some((place, _)) => self.due.next(&self.banks, from).min(Cycle(place + self.stopped)).max(from),
+            None => self.due.next(&self.banks, from),
         }
-        next.max(from)
     }
 
-    /// From when on the next command for the request that a bank serves is allowed.
+    /// Finds out what the request of a bank needs next.
     #[inline]
-    fn command_from(&self, bank: usize) -> Cycle {
-        let request = &self.serving[bank];
-        if self.banks.is_open(bank, request.row) {
-            self.banks.column_from(bank, request.kind != RequestKind::Read)
-        } else {
-            self.banks.row_from(bank)
-        }
+    fn need(&mut self, bank: usize, now: Cycle) {
+        let Request { row, kind, .. } = self.serving[bank];
+        self.due.need(bank, self.banks.next(bank, row, kind != RequestKind::Read), now);
     }
 
     /// Moves the data whose place on the bus has come; the bus stops while nobody takes what it brings.
@@ -252,78 +242,57 @@ impl Channel {
     }
 
     /// Issues a column command and a row command, or one of them where they share a bus.
+    #[inline]
     fn issue(&mut self, now: Cycle) {
-        let banks = self.rotated();
+        self.due.advance(now);
+        let columns = if self.has_place(now) { self.due.columns(&self.banks, now) } else { 0 };
         if self.dual_bus {
-            // A bank whose last column command went out has nothing more to ask the row bus for.
-            self.each(banks, |channel, bank| channel.try_column(bank, now));
-            self.each(self.rotated(), |channel, bank| channel.try_row(bank, now));
-        } else {
-            self.each(banks, |channel, bank| channel.try_column(bank, now) || channel.try_row(bank, now));
-        }
-    }
-
-    /// The banks that serve a request, in two parts: from the rotation's first bank on, and below it.
-    #[inline]
-    fn rotated(&self) -> [u64; 2] {
-        let above = u64::MAX << self.first;
-        [self.busy & above, self.busy & !above]
-    }
-
-    /// Offers each bank a command until one takes it.
-    #[inline]
-    fn each(&mut self, banks: [u64; 2], mut offer: impl FnMut(&mut Self, usize) -> bool) {
-        for mut part in banks {
-            while part != 0 {
-                let bank = part.trailing_zeros() as usize;
-                part &= part - 1;
-                if offer(self, bank) {
-                    return;
-                }
+            if let Some(bank) = self.due.choose(columns, self.first, &self.banks, now) {
+                self.column(bank, now);
             }
+            let rows = self.due.rows(&self.banks, now);
+            if let Some(bank) = self.due.choose(rows, self.first, &self.banks, now) {
+                self.row(bank, now);
+            }
+        } else if let Some(bank) = self.due.choose(columns | self.due.rows(&self.banks, now), self.first, &self.banks, now) {
+            if columns >> bank & 1 != 0 { self.column(bank, now) } else { self.row(bank, now) }
         }
     }
 
+    /// Whether the data bus has a place for what would be commanded at `now`.
     #[inline]
-    fn try_column(&mut self, bank: usize, now: Cycle) -> bool {
-        let Request { row, kind, .. } = self.serving[bank];
-        let write = kind != RequestKind::Read;
-        if !self.banks.is_open(bank, row) || self.banks.column_from(bank, write) > now {
-            return false;
-        }
+    fn has_place(&self, now: Cycle) -> bool {
+        self.last_place <= now.0 - self.stopped + self.timing.read_latency
+    }
+
+    fn column(&mut self, bank: usize, now: Cycle) {
         let present = now.0 - self.stopped;
-        if self.last_place > present + self.timing.read_latency {
-            return false;
-        }
+        let write = self.serving[bank].kind != RequestKind::Read;
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
         self.last_place = (present + latency).max(self.last_place + 1);
         self.counters.data_cycles += self.timing.burst_cycles;
         *(if write { &mut self.counters.writes } else { &mut self.counters.reads }) += 1;
+        // While the row stays open, what the request needs and the bank's own time for it stay as they are.
         let request = &mut self.serving[bank];
         request.bursts -= 1;
         if request.bursts == 0 {
             self.moving.push_back((self.last_place, *request));
             self.busy &= !(1 << bank);
+            self.due.forget(bank);
         }
-        true
     }
 
-    #[inline]
-    fn try_row(&mut self, bank: usize, now: Cycle) -> bool {
-        let row = self.serving[bank].row;
-        if self.banks.is_open(bank, row) || self.banks.row_from(bank) > now {
-            return false;
-        }
-        if self.banks.has_row(bank) {
+    fn row(&mut self, bank: usize, now: Cycle) {
+        if self.due.command(bank) == Command::Precharge {
             self.banks.precharge(bank, now);
             self.counters.precharges += 1;
         } else {
-            self.banks.activate(bank, row, now);
+            self.banks.activate(bank, self.serving[bank].row, now);
             self.counters.activates += 1;
         }
+        self.need(bank, now);
         self.turn_to(bank as u32 + 1);
-        true
     }
 
     #[inline]

@@ -9,6 +9,7 @@ mod channel;
 mod choice;
 pub mod control;
 mod driven;
+mod due;
 mod scheduler;
 #[cfg(test)]
 mod tests;

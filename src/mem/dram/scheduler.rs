@@ -17,8 +17,9 @@ struct Node {
 struct Queue {
     first: u16,
     last: u16,
-    /// The row whose requests are served until none is left (FR-FCFS).
-    row: Option<u32>,
+    /// The oldest request for the row that is served until no request for it is left, and the one in front of it (FR-FCFS).
+    /// Requests are taken from here first and come at the end, so that both stay where they are.
+    hit: Option<(u16, u16)>,
 }
 
 /// Requests that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
@@ -45,7 +46,7 @@ impl Scheduler {
             policy,
             nodes: (0..capacity).map(node).collect(),
             free: 0,
-            queues: vec![Queue { first: NONE, last: NONE, row: None }; queues as usize].into(),
+            queues: vec![Queue { first: NONE, last: NONE, hit: None }; queues as usize].into(),
             waiting: 0,
             pending: 0,
         }
@@ -104,22 +105,20 @@ impl Scheduler {
         let above = able & u64::MAX << from;
         let bank = if above != 0 { above.trailing_zeros() } else { able.trailing_zeros() } as usize;
         let queue = self.queues[bank];
-        let row = match queue.row {
-            Some(row) => row,
-            None => {
-                let open = banks.row(bank);
-                if self.oldest(bank, open).is_some() { open } else { self.nodes[usize::from(queue.first)].request.row }
-            }
+        let (before, at) = match queue.hit {
+            Some(hit) => hit,
+            None => self.oldest((NONE, queue.first), banks.row(bank)).unwrap_or((NONE, queue.first)),
         };
-        let Some((before, at)) = self.oldest(bank, row) else { panic!("bank {bank} stays with row {row:#x} that nobody wants") };
         let request = self.remove(bank, before, at);
-        self.queues[bank].row = self.oldest(bank, row).map(|_| row);
+        // Whoever is older wants another row.
+        let after = if before == NONE { self.queues[bank].first } else { self.nodes[usize::from(before)].next };
+        self.queues[bank].hit = self.oldest((before, after), request.row);
         Some(request)
     }
 
-    /// The oldest request for a row of a bank, with the one before it.
-    fn oldest(&self, bank: usize, row: u32) -> Option<(u16, u16)> {
-        let (mut before, mut at) = (NONE, self.queues[bank].first);
+    /// The oldest request for a row from `at` on, `before` being in front of it, and the one in front of the one found.
+    #[inline]
+    fn oldest(&self, (mut before, mut at): (u16, u16), row: u32) -> Option<(u16, u16)> {
         while at != NONE {
             let node = &self.nodes[usize::from(at)];
             if node.request.row == row {

@@ -7,4 +7,4 @@ mod pending;
 mod slice;
 
 pub use counters::{LlcCounters, LlcKernelCounters};
-pub use slice::{Fetched, Slice, ToDram};
+pub use slice::{Acted, Fetched, Slice, ToDram};

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
-use crate::protocol::{AddressMap, MemOp, MemPacket};
+use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::pending::Pending;
 use super::{LlcCounters, LlcKernelCounters};
@@ -29,6 +29,15 @@ pub struct Fetched {
     pub token: u32,
     /// Whether it is an awaited write rather than data.
     pub write: bool,
+}
+
+/// What a cycle did that others must hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acted {
+    /// Whether a request left the arrival queue.
+    pub freed: bool,
+    /// Whether the queue to DRAM is no longer empty, or the queue from DRAM no longer full.
+    pub dram: bool,
 }
 
 /// A request that arrives, with the sectors that are not yet looked up.
@@ -98,14 +107,15 @@ impl Slice {
         &self.cache
     }
 
-    /// Takes a request that is seen at `at`.
+    /// Takes a request that is seen at `at`. Returns whether it is the only one.
     #[inline]
-    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) {
+    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         self.arrivals.push_back(Arrived { packet, at });
+        self.arrivals.len() == 1
     }
 
-    /// A sector that passes on its way from the host to DRAM stays, as if it had been fetched. Counts nothing.
+    /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.cache.warm(addr, set_addr, sectors, now);
     }
@@ -116,10 +126,16 @@ impl Slice {
         self.to_dram.front()
     }
 
-    /// Since which cycle the request behind the first `places` is there, if there is one.
+    /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
     #[inline]
-    pub fn blocked_from(&self, places: usize) -> Option<Cycle> {
-        self.arrivals.get(places).map(|arrived| arrived.at)
+    pub fn blocked_from(&self, places: usize) -> Cycle {
+        self.arrivals.get(places).map_or(Cycle::NEVER, |arrived| arrived.at)
+    }
+
+    /// Whether the queue to DRAM takes nothing more.
+    #[inline]
+    pub fn to_dram_full(&self) -> bool {
+        self.to_dram.is_full()
     }
 
     /// Takes the oldest request to DRAM.
@@ -152,9 +168,10 @@ impl Slice {
         !self.out.is_empty()
     }
 
-    /// One cycle. Returns whether a request left the arrival queue.
+    /// One cycle.
     #[inline]
-    pub fn cycle(&mut self, now: Cycle, map: &AddressMap) -> bool {
+    pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
+        let mut dram = false;
         if self.cache.has_ready()
             && !self.out.is_full()
             && let Some(token) = self.cache.next_ready()
@@ -164,7 +181,7 @@ impl Slice {
             self.stuck = None;
         }
         if !self.from_dram.is_empty() {
-            self.take_data(now, map);
+            dram = self.take_data(now, map);
         }
         if self.cache.queued() > 0
             && !self.to_dram.is_full()
@@ -175,13 +192,15 @@ impl Slice {
                 DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
                 DownKind::Write => {}
             }
+            dram |= self.to_dram.is_empty();
             self.to_dram.push(down);
             self.stuck = None;
         }
-        match self.arrivals.front() {
+        let freed = match self.arrivals.front() {
             Some(arrived) if arrived.at < now => self.look_up(now, map),
             _ => false,
-        }
+        };
+        Acted { freed, dram }
     }
 
     /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
@@ -241,26 +260,29 @@ impl Slice {
         }
     }
 
-    /// Data from DRAM goes into the cache, an acknowledged write to its sender.
-    fn take_data(&mut self, now: Cycle, map: &AddressMap) {
-        let Some(Fetched { addr, sectors, token, write }) = self.from_dram.front().copied() else { return };
+    /// Data from DRAM goes into the cache, an acknowledged write to its sender. Returns whether the queue it
+    /// came from was full.
+    fn take_data(&mut self, now: Cycle, map: &LocalMap) -> bool {
+        let Some(Fetched { addr, sectors, token, write }) = self.from_dram.front().copied() else { return false };
         if write {
             if self.out.is_full() {
-                return;
+                return false;
             }
             let packet = self.pending.take(token);
             self.out.push(packet);
         } else {
             if !self.cache.fill_port_free(now) {
-                return;
+                return false;
             }
             self.cache.fill(addr, map.within_slice(addr), sectors, now);
         }
+        let full = self.from_dram.is_full();
         self.from_dram.pop();
         self.stuck = None;
+        full
     }
 
-    fn look_up(&mut self, now: Cycle, map: &AddressMap) -> bool {
+    fn look_up(&mut self, now: Cycle, map: &LocalMap) -> bool {
         if self.to_dram.is_full() || self.out.is_full() || self.stuck.is_some() {
             self.count_waiting(1);
             return false;

@@ -112,6 +112,7 @@ impl Sm {
             self.warps.atomics[warp] -= u16::from(lanes);
             if self.warps.atomics[warp] == 0 {
                 self.warps.leave_atomic(warp);
+                self.wait_changed();
             }
         }
     }

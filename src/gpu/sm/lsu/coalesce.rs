@@ -19,7 +19,7 @@ pub(in crate::gpu::sm) struct Access {
 /// Coalesces `base + i * stride` for `lanes` lanes where that is a gapless run, and tells whether it was.
 #[inline]
 pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
-    if stride != width as i32 || segment != SECTOR_BYTES || !base.is_multiple_of(u64::from(width)) {
+    if stride != width as i32 || segment != SECTOR_BYTES || !width.is_power_of_two() || base & u64::from(width - 1) != 0 {
         return false;
     }
     let end = base + u64::from(lanes * width);
@@ -28,7 +28,7 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
         let addr = Addr(at).sector();
         let stop = end.min(addr.0 + SECTOR_BYTES);
         let bytes = byte_mask(at - addr.0, stop - at);
-        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) / u64::from(width)) as u8 });
+        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) >> width.trailing_zeros()) as u8 });
         at = stop;
     }
     true

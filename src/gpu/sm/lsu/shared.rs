@@ -19,7 +19,28 @@ pub(super) fn affine_cycles(base: u64, stride: i32, lanes: u32, banks: u32) -> O
 
 /// Cycles of an access to any addresses, at least one of them.
 pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
-    debug_assert!(addresses.len() <= 32 && banks <= 64);
+    debug_assert!(addresses.len() <= 32 && (1..=64).contains(&banks));
+    let mask = u64::from(banks) - 1;
+    if !banks.is_power_of_two() {
+        return count(addresses, |word| (word % u64::from(banks)) as usize);
+    }
+    // Mostly no bank is asked for two words: then nothing has to be counted.
+    let (mut asked, mut first) = (0u64, [0; 64]);
+    for address in addresses {
+        let word = address / 4;
+        let bank = (word & mask) as usize;
+        if asked >> bank & 1 == 0 {
+            asked |= 1 << bank;
+            first[bank] = word;
+        } else if first[bank] != word {
+            return count(addresses, |word| (word & mask) as usize);
+        }
+    }
+    1
+}
+
+/// The most different words that a bank is asked for.
+fn count(addresses: &[u64], bank_of: impl Fn(u64) -> usize) -> u32 {
     const NONE: u8 = u8::MAX;
     let mut first = [NONE; 64];
     let mut next = [NONE; 32];
@@ -27,7 +48,7 @@ pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
     let mut most = 1;
     for (lane, address) in addresses.iter().enumerate() {
         let word = address / 4;
-        let bank = (word % u64::from(banks)) as usize;
+        let bank = bank_of(word);
         let mut at = first[bank];
         while at != NONE && addresses[usize::from(at)] / 4 != word {
             at = next[usize::from(at)];
@@ -60,5 +81,12 @@ mod tests {
         let addresses: Vec<u64> = (0..32).map(|i| (i % 2) * 128).collect();
         assert_eq!(cycles(&addresses, 32), 2);
         assert_eq!(cycles(&[0, 1, 2, 3, 128], 32), 2);
+    }
+
+    #[test]
+    fn any_number_of_banks_may_be_asked() {
+        let addresses: Vec<u64> = (0..32).map(|i| i * 4).collect();
+        assert_eq!([1, 16, 24, 32, 64].map(|banks| cycles(&addresses, banks)), [32, 2, 2, 1, 1]);
+        assert_eq!(cycles(&[0, 0, 96, 192], 24), 3);
     }
 }

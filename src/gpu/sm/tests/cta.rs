@@ -132,6 +132,20 @@ fn the_warp_limit_lets_only_the_oldest_issue() {
 }
 
 #[test]
+fn a_warp_at_a_barrier_gives_its_place_under_the_limit_to_the_next() {
+    let mut program = Program::new(8);
+    program.all(op(OpClass::Sp, 1, &[1])).all(op(OpClass::Barrier, NO_REGISTER, &[])).all(op(OpClass::Sp, 1, &[1]));
+    let program = program.exit();
+    for (limit, skipping) in [(1, false), (2, false), (2, true), (7, true)] {
+        let bench = Bench::single(&test_machine(), 256, Arc::clone(&program));
+        let mut bench = if skipping { bench.skipping() } else { bench };
+        bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(limit));
+        bench.finish();
+        assert_eq!(bench.kernel().warp_instructions, 8 * 4, "a limit of {limit}");
+    }
+}
+
+#[test]
 fn kernels_share_an_sm_when_the_grid_binds_them_so() {
     let mut bench = Bench::new(&test_machine(), vec![(kernel_info(96, 2), ffmas(3, 30)), (kernel_info(256, 2), ffmas(8, 30))]);
     bench.bind(0, 0);

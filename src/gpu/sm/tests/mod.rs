@@ -6,6 +6,7 @@ mod memory;
 mod power;
 mod random;
 mod size;
+mod spans;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

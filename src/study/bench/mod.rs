@@ -1,11 +1,19 @@
 //! `bench`: how fast the host simulates the standard set, per trace and class, over thread counts and machine sizes.
 
+mod cost;
+mod process;
+mod set;
+mod sizes;
+
 use std::path::Path;
 
-use super::bench_set::{Class, STANDARD_SET};
 use super::compare::{geometric_mean, median};
 use super::reference::{native_trace, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
+use cost::{CostLine, KINDS, Sample};
+use set::Class;
+
+pub(super) use set::{Origin, STANDARD_SET};
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +28,8 @@ pub struct BenchOptions {
     pub native: bool,
 }
 
+/// Seconds on the first number of threads from which on a trace's speed-up counts.
+const LONG_ENOUGH: f64 = 0.1;
 /// The least work that a rate in warp instructions is quoted for.
 const ENOUGH_INSTRUCTIONS: u64 = 40_000;
 
@@ -53,6 +63,8 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
         "decode ms",
     ]);
     let mut rates: Vec<(Class, f64)> = Vec::new();
+    let mut of_classes: Vec<(Class, f64)> = Vec::new();
+    let mut samples: Vec<(&str, Sample)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
     for &(trace, class) in STANDARD_SET {
         if options.only.as_ref().is_some_and(|only| !trace.contains(only.as_str())) {
@@ -86,10 +98,17 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
                 format!("{:.1}", run.decode_seconds * 1e3),
             ]);
             if *threads != first {
-                speedups.push((*threads, base / seconds));
-            } else if run.warp_instructions >= ENOUGH_INSTRUCTIONS {
+                if base >= LONG_ENOUGH {
+                    speedups.push((*threads, base / seconds));
+                }
+                continue;
+            }
+            if run.warp_instructions >= ENOUGH_INSTRUCTIONS {
                 rates.push((class, run.warp_instructions as f64 / seconds));
             }
+            of_classes.push((class, class.work(run) as f64 / seconds));
+            let work = [run.warp_instructions, run.l1_accesses, run.llc_accesses, run.active_sm_cycles].map(|amount| amount as f64);
+            samples.push((trace, Sample { work, seconds: *seconds }));
         }
     }
     let all: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
@@ -99,18 +118,58 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
         all / 1e3,
     );
     for class in [Class::Compute, Class::Memory, Class::Latency] {
-        let of_class: Vec<f64> = rates.iter().filter(|(c, _)| *c == class).map(|(_, rate)| *rate).collect();
+        let of_class: Vec<f64> = of_classes.iter().filter(|(c, _)| *c == class).map(|(_, rate)| *rate).collect();
         if let Some(mean) = geometric_mean(&of_class) {
-            output.figure(&format!("of these, {class}, kinstr/s"), mean / 1e3);
+            output.figure(&format!("geometric mean of {class}, {} per second, millions", class.unit()), mean / 1e6);
         }
+    }
+    if first == 1 {
+        describe_costs(&samples, &mut output);
     }
     for &threads in &options.threads {
         let of_count: Vec<f64> = speedups.iter().filter(|(t, _)| *t == threads).map(|(_, speedup)| *speedup).collect();
         if let Some(mean) = geometric_mean(&of_count) {
-            output.figure(&format!("geometric mean of the speed-up, {threads} threads over {first}"), mean);
+            output.figure(
+                &format!("geometric mean of the speed-up, {threads} threads over {first}, traces of at least {LONG_ENOUGH} s"),
+                mean,
+            );
         }
     }
     Ok(output)
+}
+
+/// Measures what a warp instruction costs on machines of these numbers of SMs.
+///
+/// # Errors
+/// When a machine of that size cannot be built or does not run.
+pub fn run_sizes(traces: &Traces<'_>, sizes: &[u32], runs: usize) -> Result<StudyOutput, StudyError> {
+    sizes::run(traces.machine, &traces.overrides, sizes, runs)
+}
+
+/// Measures whole processes against the reference's seconds on `configuration`.
+///
+/// # Errors
+/// When the reference's results cannot be read or no trace ran.
+pub fn run_process(reference: &Path, traces: &Traces<'_>, configuration: &str, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
+    process::run(&process::Process {
+        machine: traces.machine,
+        configuration,
+        reference,
+        cache: traces.cache.clone(),
+        runs: options.runs,
+        only: options.only.as_deref(),
+    })
+}
+
+/// Says where a host second goes, and how well that explains each trace.
+fn describe_costs(samples: &[(&str, Sample)], output: &mut StudyOutput) {
+    let all: Vec<Sample> = samples.iter().map(|(_, sample)| *sample).collect();
+    let Some(line) = CostLine::fit(&all) else { return };
+    for (kind, cost) in KINDS.iter().zip(line.costs) {
+        output.figure(&format!("fitted cost, ns per {kind}"), cost * 1e9);
+    }
+    let residuals: Vec<String> = samples.iter().map(|(trace, sample)| format!("{trace} {:+.0} %", 100.0 * line.residual(sample))).collect();
+    output.note(format!("the fitted line against what was measured: {}", residuals.join(", ")));
 }
 
 /// Median seconds and the run of the median for each thread count.

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use crate::study::TraceRun;
+
 /// Where a trace comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(in crate::study) enum Origin {
     /// Recorded on a GPU.
     Recorded,
     /// Written by the generator.
@@ -12,7 +14,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    pub(super) fn of(trace: &str) -> Self {
+    pub(in crate::study) fn of(trace: &str) -> Self {
         if trace.starts_with("real-") { Self::Recorded } else { Self::Generated }
     }
 }
@@ -28,13 +30,33 @@ impl fmt::Display for Origin {
 
 /// What bounds a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::study) enum Class {
     /// Issue slots and execution units.
     Compute,
     /// The memory system's bandwidth.
     Memory,
     /// One access after the other.
     Latency,
+}
+
+impl Class {
+    /// The work that bounds a trace of the class.
+    pub(super) fn work(self, run: &TraceRun) -> u64 {
+        match self {
+            Self::Compute => run.warp_instructions,
+            Self::Memory => run.llc_accesses,
+            Self::Latency => run.cycles,
+        }
+    }
+
+    /// What that work is counted in.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Compute => "warp instructions",
+            Self::Memory => "LLC sectors",
+            Self::Latency => "core cycles",
+        }
+    }
 }
 
 impl fmt::Display for Class {
@@ -48,7 +70,7 @@ impl fmt::Display for Class {
 }
 
 /// The standard set, by class.
-pub(super) const STANDARD_SET: &[(&str, Class)] = &[
+pub(in crate::study) const STANDARD_SET: &[(&str, Class)] = &[
     ("gen-ffma_ind8_full", Class::Compute),
     ("gen-dfma_ind8_full", Class::Compute),
     ("gen-smem_conflict1", Class::Compute),

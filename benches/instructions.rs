@@ -1,0 +1,40 @@
+//! Host instructions of small runs, counted by callgrind: the same on every host and every day, so that a change that costs
+//! more than the limit fails.
+//!
+//! Needs valgrind and `cargo install gungraun-runner`. `cargo bench --bench instructions -- --save-baseline=before` keeps a
+//! baseline; after a change `cargo bench --bench instructions -- --baseline=before` compares, and fails beyond 5 %.
+#![expect(unused_qualifications, missing_docs, clippy::exit, reason = "the macros of the benchmark harness write them")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use warpshard::config::Machine;
+use warpshard::engine::{RunOptions, simulate};
+use warpshard::frontend::{Workload, model};
+
+/// A machine and a workload, made before anything is counted.
+fn prepared(machine: &str, name: &str, parameters: &[(&str, &str)]) -> (Machine, Arc<Workload>) {
+    let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let workload = model::builtin(name, 1, &parameters).expect("the model is built in");
+    (Machine::load(machine, &[]).expect("the machine is built in").machine, Arc::new(workload))
+}
+
+#[library_benchmark]
+#[bench::compute(prepared("v100", "gemm_tiled", &[("n", "256"), ("k", "32")]))]
+#[bench::divergent(prepared("v100", "divergent", &[("cta_count", "80")]))]
+#[bench::stream(prepared("v100", "stream", &[("cta_count", "80")]))]
+#[bench::gather(prepared("v100", "gather", &[("cta_count", "40")]))]
+#[bench::latency(prepared("v100", "gather", &[("cta_count", "1"), ("rounds", "20"), ("chains", "1")]))]
+#[bench::fermi(prepared("m2090", "stream", &[("cta_count", "64")]))]
+#[bench::mesh(prepared("hetero", "stream", &[("cta_count", "28")]))]
+fn run((machine, workload): (Machine, Arc<Workload>)) -> u64 {
+    black_box(simulate(&machine, &workload, RunOptions::default()).expect("it runs").outcome.cycles)
+}
+
+library_benchmark_group!(name = runs; benchmarks = run);
+
+main!(
+    config = LibraryBenchmarkConfig::default().tool(Callgrind::default().soft_limits([(EventKind::Ir, 5.0)]));
+    library_benchmark_groups = runs
+);

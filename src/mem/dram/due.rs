@@ -1,0 +1,127 @@
+//! Which of the banks that serve a request could be given a command now, as masks, so that a cycle looks at no bank in vain.
+//!
+//! In: the next command of each bank that serves a request, and from when on the bank itself allows it. Out: the banks that
+//! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
+//! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
+
+use crate::base::Cycle;
+
+use super::bank::{Banks, Command};
+
+/// The banks that serve requests, by what they need next.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    /// Banks by the command that they need, in the order of [`Command`].
+    needs: [u64; 4],
+    /// Banks whose own constraints allow it.
+    awake: u64,
+    /// From when on the constraints of each bank that is not awake allow it.
+    from: Box<[Cycle]>,
+    /// The least of these.
+    wake: Cycle,
+}
+
+impl Due {
+    pub(super) fn new(banks: u32) -> Self {
+        Self { needs: [0; 4], awake: 0, from: vec![Cycle(0); banks as usize].into(), wake: Cycle::NEVER }
+    }
+
+    /// Says at `now` that `bank` needs `command`, which its own constraints allow from `from` on.
+    #[inline]
+    pub(super) fn need(&mut self, bank: usize, (command, from): (Command, Cycle), now: Cycle) {
+        self.forget(bank);
+        self.needs[command as usize] |= 1 << bank;
+        if from <= now {
+            self.awake |= 1 << bank;
+        } else {
+            self.from[bank] = from;
+            self.wake = self.wake.min(from);
+        }
+    }
+
+    /// Says that `bank` needs nothing.
+    #[inline]
+    pub(super) fn forget(&mut self, bank: usize) {
+        let keep = !(1 << bank);
+        self.needs.iter_mut().for_each(|banks| *banks &= keep);
+        self.awake &= keep;
+    }
+
+    /// The present becomes `now`: banks whose time has come are awake.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Cycle) {
+        if self.wake > now {
+            return;
+        }
+        self.wake = Cycle::NEVER;
+        let mut asleep = self.needs.iter().fold(0, |all, banks| all | banks) & !self.awake;
+        while asleep != 0 {
+            let bank = asleep.trailing_zeros() as usize;
+            asleep &= asleep - 1;
+            if self.from[bank] <= now {
+                self.awake |= 1 << bank;
+            } else {
+                self.wake = self.wake.min(self.from[bank]);
+            }
+        }
+    }
+
+    #[inline]
+    fn awake(&self, command: Command) -> u64 {
+        self.needs[command as usize] & self.awake
+    }
+
+    /// Banks to which a read or a write of their open row may be sent at `now`, but for their groups.
+    #[inline]
+    pub(super) fn columns(&self, banks: &Banks, now: Cycle) -> u64 {
+        let of = |command| if banks.common_from(command) <= now { self.awake(command) } else { 0 };
+        of(Command::Read) | of(Command::Write)
+    }
+
+    /// Banks to which an activate or a precharge may be sent at `now`, but for their groups.
+    #[inline]
+    pub(super) fn rows(&self, banks: &Banks, now: Cycle) -> u64 {
+        let activates = if banks.common_from(Command::Activate) <= now { self.awake(Command::Activate) } else { 0 };
+        activates | self.awake(Command::Precharge)
+    }
+
+    /// The bank of `candidates` that comes first, counting from `first` on, whose group allows its command at `now`.
+    #[inline]
+    pub(super) fn choose(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
+        while candidates != 0 {
+            let above = candidates & u64::MAX << first;
+            let bank = if above != 0 { above.trailing_zeros() } else { candidates.trailing_zeros() } as usize;
+            if banks.group_from(bank, self.command(bank)) <= now {
+                return Some(bank);
+            }
+            // What holds this bank back holds all of its group back that need the same kind of command.
+            let kind = self.command(bank).kind();
+            candidates &= !(banks.group_of(bank) & kind.into_iter().fold(0, |all, command| all | self.needs[command as usize]));
+        }
+        None
+    }
+
+    /// The first cycle at or after `from` in which any bank could be given its command, [`Cycle::NEVER`] when none needs one.
+    #[inline]
+    pub(super) fn next(&self, banks: &Banks, from: Cycle) -> Cycle {
+        let mut next = self.wake;
+        for command in Command::ALL {
+            let mut left = self.awake(command);
+            let common = banks.common_from(command);
+            while left != 0 && next > from && common < next {
+                let bank = left.trailing_zeros() as usize;
+                next = next.min(common.max(banks.group_from(bank, command)));
+                left &= !banks.group_of(bank);
+            }
+        }
+        next.max(from)
+    }
+
+    /// What `bank`, which needs something, needs.
+    #[inline]
+    pub(super) fn command(&self, bank: usize) -> Command {
+        let index = self.needs.iter().position(|banks| banks >> bank & 1 != 0);
+        let Some(index) = index else { panic!("bank {bank} is to be given a command that it does not need") };
+        Command::ALL[index]
+    }
+}

@@ -1,0 +1,129 @@
+//! The address map as the partitions of a chip use it: the same fields as [`AddressMap`]'s, prepared as shifts and masks.
+//!
+//! In: an address of the partition. Out: what a slice sees of it, its bank and its row. Invariant: equal to
+//! [`AddressMap::within_slice`] and [`AddressMap::locate`] for every address.
+
+use crate::base::Addr;
+
+use super::AddressMap;
+
+/// One run of bits that goes to another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// Bits to the right, before the mask.
+    shift: u32,
+    mask: u64,
+}
+
+/// A field of an address: runs that do not overlap. Most fields have one to three.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Field(Box<[Run]>);
+
+impl Field {
+    /// The bits of `sources` (bit i of the result comes from bit `sources[i]`), as few runs as possible.
+    fn new(sources: &[u32]) -> Self {
+        let mut runs: Vec<Run> = Vec::new();
+        for (to, from) in sources.iter().enumerate() {
+            // A bit moves down or stays, since nothing is put between the bits of a field.
+            let (shift, bit) = (from - to as u32, 1 << to);
+            match runs.last_mut() {
+                Some(run) if run.shift == shift => run.mask |= bit,
+                _ => runs.push(Run { shift, mask: bit }),
+            }
+        }
+        Self(runs.into())
+    }
+
+    #[inline]
+    fn of(&self, value: u64) -> u64 {
+        self.0.iter().fold(0, |all, run| all | value >> run.shift & run.mask)
+    }
+}
+
+/// An address map, prepared for addresses that are known to lie in one of its partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalMap {
+    /// The bit at which the number of the partition is divided out, and the divisor, where shifts do not do it.
+    divided: Option<(u32, u64)>,
+    within: Field,
+    bank: Field,
+    row: Field,
+}
+
+impl LocalMap {
+    /// Prepares `map`.
+    pub fn new(map: &AddressMap) -> Self {
+        let partitions = map.partitions;
+        let divided = (!partitions.is_power_of_two()).then_some((map.interleave_bit, u64::from(partitions)));
+        // Bits of the address without the partition's, as bits of what the fields are taken from.
+        let removed = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
+        let source = |bit: u32| if bit < map.interleave_bit { bit } else { bit + removed };
+        let under = |mask: u64| -> Vec<u32> { (0..64 - removed).filter(|bit| mask >> bit & 1 != 0).map(source).collect() };
+        let mut slice_bits = Vec::new();
+        let mut banks = map.bank_mask;
+        for _ in 0..map.slices_per_partition.trailing_zeros() {
+            slice_bits.push(banks.trailing_zeros());
+            banks &= banks - 1;
+        }
+        let within: Vec<u32> = (0..64 - removed).filter(|bit| !slice_bits.contains(bit)).map(source).collect();
+        Self { divided, within: Field::new(&within), bank: Field::new(&under(map.bank_mask)), row: Field::new(&under(map.row_mask)) }
+    }
+
+    #[inline]
+    fn undivided(&self, addr: Addr) -> u64 {
+        match self.divided {
+            None => addr.0,
+            Some((bit, partitions)) => ((addr.0 >> bit) / partitions) << bit | addr.0 & ((1 << bit) - 1),
+        }
+    }
+
+    /// As [`AddressMap::within_slice`].
+    #[inline]
+    pub fn within_slice(&self, addr: Addr) -> u64 {
+        self.within.of(self.undivided(addr))
+    }
+
+    /// Bank and row, as [`AddressMap::locate`] tells them.
+    #[inline]
+    pub fn bank_and_row(&self, addr: Addr) -> (u32, u32) {
+        let rest = self.undivided(addr);
+        (self.bank.of(rest) as u32, self.row.of(rest) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::protocol::PartitionHash;
+
+    proptest! {
+        #[test]
+        fn the_prepared_map_equals_the_map(
+            addrs in prop::collection::vec(any::<u64>(), 1..50),
+            partitions in 1u32..40,
+            slice_bits in 0u32..3,
+            interleave_bit in 7u32..12,
+            banks in 2u32..6,
+        ) {
+            let bank_mask = ((1u64 << banks) - 1) << 12 | 1 << 8;
+            let map = AddressMap {
+                reserved: 0,
+                partitions,
+                slices_per_partition: 1 << slice_bits,
+                interleave_bit,
+                row_mask: 0x0fff_0000 << banks,
+                bank_mask,
+                column_mask: 0x0eff,
+                hash: PartitionHash::Linear,
+            };
+            let local = LocalMap::new(&map);
+            for addr in addrs.into_iter().map(Addr) {
+                let place = map.locate(addr);
+                prop_assert_eq!(local.within_slice(addr), map.within_slice(addr));
+                prop_assert_eq!(local.bank_and_row(addr), (place.bank, place.row));
+            }
+        }
+    }
+}

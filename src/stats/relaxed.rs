@@ -1,0 +1,89 @@
+//! How far a relaxed run was from the truth: which messages came after their time, and by how much.
+//!
+//! Inputs: the lateness of single messages. Outputs: number, sum, maximum and a histogram. Invariants: sums of parts do not
+//! depend on their order, so that the workers' shares add up to the same for every number of threads.
+
+/// Classes of lateness: class i holds 2^i to 2^(i+1) - 1 core cycles, the last one everything above, too.
+pub const LATENESS_CLASSES: usize = 12;
+
+/// Messages that were seen after their time, which only a relaxed run allows. All times are core cycles, rounded up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LateMessages {
+    /// How many.
+    pub count: u64,
+    /// By how many cycles, in all.
+    pub cycles: u64,
+    /// By how many cycles at most.
+    pub worst: u64,
+    /// How many by class of lateness, see [`LATENESS_CLASSES`].
+    pub classes: [u64; LATENESS_CLASSES],
+}
+
+impl LateMessages {
+    /// Counts a message that came `cycles` late, at least 1.
+    pub fn note(&mut self, cycles: u64) {
+        debug_assert!(cycles > 0, "a message that came in time is not late");
+        self.count += 1;
+        self.cycles += cycles;
+        self.worst = self.worst.max(cycles);
+        self.classes[(cycles.max(1).ilog2() as usize).min(LATENESS_CLASSES - 1)] += 1;
+    }
+
+    /// Adds what another worker saw.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.cycles += other.cycles;
+        self.worst = self.worst.max(other.worst);
+        self.classes.iter_mut().zip(other.classes).for_each(|(sum, part)| *sum += part);
+    }
+}
+
+/// What makes a run's results approximate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relaxed {
+    /// Core cycles of an epoch.
+    pub epoch_cycles: u64,
+    /// Core cycles up to which epochs would have been exact.
+    pub lookahead_cycles: u64,
+    /// Messages sent in all.
+    pub messages: u64,
+    /// Those that came late.
+    pub late: LateMessages,
+}
+
+impl Relaxed {
+    /// Share of the messages that came late; `None` without messages.
+    pub fn late_share(&self) -> Option<f64> {
+        (self.messages > 0).then(|| self.late.count as f64 / self.messages as f64)
+    }
+
+    /// Mean lateness of the late messages in core cycles; `None` when all came in time.
+    pub fn mean_lateness(&self) -> Option<f64> {
+        (self.late.count > 0).then(|| self.late.cycles as f64 / self.late.count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_add_up_to_the_whole_whoever_saw_what() {
+        let lateness = [1, 2, 3, 4, 40, 5000, 1 << 40];
+        let sum = |chunks: usize| {
+            let mut all = LateMessages::default();
+            for chunk in lateness.chunks(chunks) {
+                let mut part = LateMessages::default();
+                chunk.iter().for_each(|&cycles| part.note(cycles));
+                all.add(&part);
+            }
+            all
+        };
+        let whole = sum(lateness.len());
+        assert_eq!(sum(1), whole);
+        assert_eq!(sum(3), whole);
+        assert_eq!((whole.count, whole.worst, whole.classes.iter().sum::<u64>()), (7, 1 << 40, 7));
+        assert_eq!(whole.classes[..6], [1, 2, 1, 0, 0, 1]);
+        assert_eq!(whole.classes[LATENESS_CLASSES - 1], 2);
+    }
+}

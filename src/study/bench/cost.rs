@@ -1,0 +1,125 @@
+//! Where a host second goes, as a fitted line: so many nanoseconds per warp instruction, L1 access, LLC sector and active
+//! SM-cycle.
+//!
+//! In: the work and the seconds of several runs. Out: the cost of each kind of work, none below zero, chosen so that the
+//! squares of the relative errors are least; and what the line says of each run. Relative, because a trace of 3 ms tells as
+//! much as one of 300. Costs below zero mean nothing, so every subset of the kinds is fitted and the best one without such
+//! costs is taken; with four kinds these are fifteen fits.
+
+/// The kinds of work, with their units.
+pub(super) const KINDS: [&str; 4] = ["warp instruction", "L1 access", "LLC sector", "active SM-cycle"];
+
+/// Work of a run: how much of each kind, and the seconds it took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    /// In the order of [`KINDS`].
+    pub(super) work: [f64; KINDS.len()],
+    /// Host seconds on one thread.
+    pub(super) seconds: f64,
+}
+
+/// The fitted line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CostLine {
+    /// Seconds per unit of work, in the order of [`KINDS`].
+    pub(super) costs: [f64; KINDS.len()],
+}
+
+impl CostLine {
+    /// The best line through the samples; `None` with fewer samples than kinds, or when they tell no line.
+    pub(super) fn fit(samples: &[Sample]) -> Option<Self> {
+        let samples: Vec<Sample> = samples.iter().copied().filter(|sample| sample.seconds > 0.0).collect();
+        if samples.len() < KINDS.len() {
+            return None;
+        }
+        let fits = (1..1_u32 << KINDS.len()).filter_map(|kinds| Self::fit_of(&samples, kinds));
+        fits.min_by(|a, b| a.squares(&samples).total_cmp(&b.squares(&samples)))
+    }
+
+    /// What the line says that a run of this work takes, in seconds.
+    pub(super) fn seconds(&self, sample: &Sample) -> f64 {
+        self.costs.iter().zip(sample.work).map(|(cost, work)| cost * work).sum()
+    }
+
+    /// How far the line is off, as a share of what was measured.
+    pub(super) fn residual(&self, sample: &Sample) -> f64 {
+        self.seconds(sample) / sample.seconds - 1.0
+    }
+
+    fn squares(&self, samples: &[Sample]) -> f64 {
+        samples.iter().map(|sample| self.residual(sample).powi(2)).sum()
+    }
+
+    /// The line over a subset of the kinds, given as a mask; `None` when a cost is below zero or nothing tells them apart.
+    fn fit_of(samples: &[Sample], kinds: u32) -> Option<Self> {
+        let chosen: Vec<usize> = (0..KINDS.len()).filter(|kind| kinds >> kind & 1 != 0).collect();
+        let share = |sample: &Sample, kind: usize| sample.work[kind] / sample.seconds;
+        // Normal equations, each row with its right-hand side at the end.
+        let mut rows: Vec<Vec<f64>> = chosen
+            .iter()
+            .map(|&a| {
+                let products = chosen.iter().map(|&b| samples.iter().map(|s| share(s, a) * share(s, b)).sum());
+                products.chain([samples.iter().map(|s| share(s, a)).sum()]).collect()
+            })
+            .collect();
+        let solved = solve(&mut rows)?;
+        if solved.iter().any(|cost| *cost < 0.0) {
+            return None;
+        }
+        let mut costs = [0.0; KINDS.len()];
+        chosen.iter().zip(solved).for_each(|(&kind, cost)| costs[kind] = cost);
+        Some(Self { costs })
+    }
+}
+
+/// Solves a square system by elimination with pivots; `None` when it is singular.
+fn solve(rows: &mut [Vec<f64>]) -> Option<Vec<f64>> {
+    let n = rows.len();
+    for column in 0..n {
+        let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
+        rows.swap(column, pivot);
+        let chosen = rows[column].clone();
+        let scale = chosen[column];
+        if scale.abs() < 1e-12 * chosen.iter().map(|value| value.abs()).fold(f64::MIN_POSITIVE, f64::max) {
+            return None;
+        }
+        for (_, row) in rows.iter_mut().enumerate().filter(|(index, _)| *index != column) {
+            let factor = row[column] / scale;
+            row.iter_mut().zip(&chosen).for_each(|(value, other)| *value -= factor * other);
+        }
+    }
+    Some((0..n).map(|row| rows[row][n] / rows[row][row]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(costs: [f64; 4]) -> Vec<Sample> {
+        let work = [[1e6, 0.0, 0.0, 2e5], [2e5, 1e6, 3e5, 9e5], [1e5, 8e5, 9e5, 4e6], [4e3, 4e3, 1e3, 9e4], [5e5, 1e5, 1e5, 3e5]];
+        work.map(|work| Sample { work, seconds: work.iter().zip(costs).map(|(work, cost)| work * cost).sum() }).into()
+    }
+
+    #[test]
+    fn exact_costs_are_found() {
+        let costs = [150e-9, 40e-9, 200e-9, 12e-9];
+        let line = CostLine::fit(&samples(costs)).unwrap();
+        assert!(line.costs.iter().zip(costs).all(|(found, cost)| (found / cost - 1.0).abs() < 1e-6), "{line:?}");
+        assert!(samples(costs).iter().all(|sample| line.residual(sample).abs() < 1e-6));
+    }
+
+    #[test]
+    fn no_cost_is_below_zero() {
+        let line = CostLine::fit(&samples([150e-9, -30e-9, 200e-9, 12e-9])).unwrap();
+        assert!(line.costs.iter().all(|cost| *cost >= 0.0), "{line:?}");
+    }
+
+    #[test]
+    fn too_few_samples_tell_no_line() {
+        assert_eq!(CostLine::fit(&samples([1e-7; 4])[..3]), None);
+        assert_eq!(
+            CostLine::fit(&[Sample { work: [1.0; 4], seconds: 1.0 }; 4]).map(|line| line.costs.iter().filter(|c| **c > 0.0).count()),
+            Some(1)
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Section 2.2: shared against partitioned networks and controllers, all cores running omnetpp.
+
+use super::results::{CLEAR, Finding, HARDLY, Results, change, listed, mean};
+use super::setup::{KERNELS, OMNETPP, PRESSING, Setup, Split, splits};
+
+/// Mean over the kernels that press the memory of CPU and GPU performance, over those with everything shared.
+pub(super) fn mean_relative(results: &Results, split: Split) -> (f64, f64) {
+    let of = PRESSING.map(|kernel| results.relative(kernel, split));
+    (mean(of.map(|(cpu, _)| cpu)), mean(of.map(|(_, gpu)| gpu)))
+}
+
+/// The worth of a split as a whole: the paper's overall system speed-up with equal weights, relative to everything shared.
+pub(super) fn whole(results: &Results, split: Split) -> f64 {
+    let (cpu, gpu) = mean_relative(results, split);
+    (cpu + gpu) / 2.0
+}
+
+/// Whether a list falls from its first value to its last, without rising by more than chance.
+fn falls(values: &[f64]) -> bool {
+    let steps = values.windows(2).all(|pair| pair[1] <= pair[0] + CLEAR);
+    steps && values.last().zip(values.first()).is_some_and(|(last, first)| *last < *first - CLEAR)
+}
+
+pub(super) fn findings(results: &Results) -> Vec<Finding> {
+    [network(results), controllers(results), both(results)].concat()
+}
+
+fn network(results: &Results) -> Vec<Finding> {
+    let of = |cpu: u32| mean_relative(results, Split::network(cpu));
+    let names = ["3G1C", "2G2C", "1G3C"];
+    let gpu = [1, 2, 3].map(|cpu| of(cpu).1);
+    let cpu = [1, 2, 3].map(|cpu| of(cpu).0);
+    let list = |values: [f64; 3]| listed(names.into_iter().zip(values.map(change)));
+    // Whether one kernel's CPU cores lose when their share of the network grows.
+    let hurts = |kernel: &'static str| {
+        let cpu = [1, 2, 3].map(|cpu| results.relative(kernel, Split::network(cpu)).0);
+        cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - CLEAR))
+    };
+    let hurt: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).filter(|kernel| hurts(kernel)).collect();
+    let channels = mean_relative(results, Split { bytes: 0, ..Split::network(1) });
+    vec![
+        Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - CLEAR)),
+        Finding::direction("network-share-helps-gpu", list(gpu), falls(&gpu)),
+        Finding::direction("network-own-for-cpu", list(cpu), cpu.iter().any(|cpu| *cpu > 1.0 + CLEAR)),
+        Finding::direction(
+            "network-share-may-hurt-cpu",
+            if hurt.is_empty() { "beside no kernel".into() } else { format!("beside {}", hurt.join(", ")) },
+            !hurt.is_empty(),
+        ),
+        Finding::number(
+            "network-width-and-channels",
+            format!(
+                "1 VC alone: CPU {}, GPU {}; with 8 B: CPU {}, GPU {}",
+                change(channels.0),
+                change(channels.1),
+                change(cpu[0]),
+                change(gpu[0])
+            ),
+        ),
+    ]
+}
+
+fn controllers(results: &Results) -> Vec<Finding> {
+    let of: Vec<(f64, f64)> = (1..=7).map(|cpu| mean_relative(results, Split::controllers(cpu))).collect();
+    let name = |cpu: usize| format!("{}G{cpu}C", 8 - cpu);
+    let list = |values: &[f64]| {
+        let changes = values.iter().enumerate().map(|(i, value)| format!("{} {}", name(i + 1), change(*value)));
+        changes.collect::<Vec<_>>().join(", ")
+    };
+    let cpu: Vec<f64> = of.iter().map(|(cpu, _)| *cpu).collect();
+    let gpu: Vec<f64> = of.iter().map(|(_, gpu)| *gpu).collect();
+    let best = (0..7).max_by(|a, b| cpu[*a].total_cmp(&cpu[*b])).unwrap_or(0);
+    let busy = |split: Split| mean(PRESSING.map(|kernel| results.get(&Setup { split, ..Setup::together(kernel, OMNETPP) }).bandwidth));
+    let shared = busy(Split::SHARED);
+    let divided: Vec<f64> = (1..=7).map(|cpu| busy(Split::controllers(cpu))).collect();
+    let most = divided.iter().copied().fold(0.0, f64::max);
+    vec![
+        Finding::direction("controllers-fewer-hurt-gpu", list(&gpu), falls(&gpu)),
+        Finding::direction("controllers-shared-for-gpu", list(&gpu), gpu.iter().all(|gpu| *gpu < 1.0 + CLEAR)),
+        Finding::direction("controllers-four-for-cpu", format!("best at {}; {}", name(best + 1), list(&cpu)), best == 3),
+        Finding::direction(
+            "controllers-more-than-four-hurt",
+            format!(
+                "4G4C {}, then {}",
+                change(cpu[3]),
+                listed([("3G5C", change(cpu[4])), ("2G6C", change(cpu[5])), ("1G7C", change(cpu[6]))])
+            ),
+            cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + CLEAR)) && cpu[6] < cpu[3] * (1.0 - CLEAR),
+        ),
+        Finding::direction(
+            "controllers-shared-hardly-hurt-cpu",
+            format!("shared {} against 4G4C", change(1.0 / cpu[3])),
+            1.0 / cpu[3] > 1.0 - 2.0 * HARDLY,
+        ),
+        Finding::direction(
+            "controllers-bandwidth-drops",
+            format!("DRAM bus busy {:.0} % shared, {:.0} % at most dedicated", shared * 100.0, most * 100.0),
+            most < shared,
+        ),
+    ]
+}
+
+fn both(results: &Results) -> Vec<Finding> {
+    let own = |controllers: u32| Split { controllers, ..Split::network(1) };
+    let of = [4, 1].map(|controllers| mean_relative(results, own(controllers)));
+    let text = |(name, (cpu, gpu)): (&str, (f64, f64))| format!("{name}: CPU {}, GPU {}", change(cpu), change(gpu));
+    let ours = ["3G1C and 4G4C", "3G1C and 7G1C"].into_iter().zip(of).map(text).collect::<Vec<_>>().join("; ");
+    let all = splits();
+    let best = all.iter().copied().max_by(|a, b| whole(results, *a).total_cmp(&whole(results, *b))).unwrap_or_default();
+    vec![
+        Finding::direction("both-partitioned-degrade-both", ours, of.iter().all(|(cpu, gpu)| *cpu < 1.0 - CLEAR && *gpu < 1.0 - CLEAR)),
+        Finding::direction(
+            "shared-is-the-best-whole",
+            format!("best: {best}, {} over shared", change(whole(results, best))),
+            whole(results, best) <= 1.0 + CLEAR,
+        ),
+    ]
+}
