@@ -8,6 +8,7 @@ mod mask;
 mod ring;
 mod rng;
 mod time;
+mod touch;
 
 pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
 pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
@@ -15,3 +16,4 @@ pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};
+pub use touch::touch;

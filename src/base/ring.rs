@@ -3,21 +3,30 @@
 use std::fmt;
 
 /// A queue of at most `capacity` elements in one allocation made at construction.
+///
+/// Places without an element hold whatever was there, so that asking whether something waits reads none of them: a place is
+/// often not in the host's caches any more.
 #[derive(Clone)]
 pub struct Ring<T> {
-    slots: Box<[Option<T>]>,
-    capacity: usize,
-    head: usize,
-    len: usize,
+    slots: Box<[T]>,
+    capacity: u32,
+    head: u32,
+    len: u32,
 }
 
-impl<T> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// An empty queue of `capacity` elements.
+    ///
+    /// # Panics
+    /// When `capacity` does not fit 31 bits.
     pub fn new(capacity: usize) -> Self {
+        assert!(capacity <= 1 << 31, "a queue of {capacity} elements");
         let slots = capacity.next_power_of_two().max(1);
-        Self { slots: (0..slots).map(|_| None).collect(), capacity, head: 0, len: 0 }
+        Self { slots: vec![T::default(); slots].into(), capacity: capacity as u32, head: 0, len: 0 }
     }
+}
 
+impl<T: Copy> Ring<T> {
     /// Bytes of its places.
     pub fn hot_bytes(&self) -> usize {
         size_of_val(&*self.slots)
@@ -26,7 +35,7 @@ impl<T> Ring<T> {
     /// Elements in the queue.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Whether the queue holds nothing.
@@ -44,7 +53,12 @@ impl<T> Ring<T> {
     /// How many pushes would be accepted now.
     #[inline]
     pub fn free(&self) -> usize {
-        self.capacity - self.len
+        (self.capacity - self.len) as usize
+    }
+
+    #[inline]
+    fn slot(&self, place: u32) -> usize {
+        self.head.wrapping_add(place) as usize & (self.slots.len() - 1)
     }
 
     /// Appends `value`.
@@ -54,40 +68,47 @@ impl<T> Ring<T> {
     #[inline]
     pub fn push(&mut self, value: T) {
         assert!(self.len < self.capacity, "a push into a full queue of {}", self.capacity);
-        let mask = self.slots.len() - 1;
-        self.slots[(self.head + self.len) & mask] = Some(value);
+        let slot = self.slot(self.len);
+        self.slots[slot] = value;
         self.len += 1;
     }
 
     /// The oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        self.slots[self.head].as_ref()
+        if self.len == 0 { None } else { Some(&self.slots[self.slot(0)]) }
+    }
+
+    /// The newest element.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        if self.len == 0 { None } else { Some(&self.slots[self.slot(self.len - 1)]) }
     }
 
     /// The oldest element, to be changed in place.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        self.slots[self.head].as_mut()
+        let slot = self.slot(0);
+        if self.len == 0 { None } else { Some(&mut self.slots[slot]) }
     }
 
     /// Removes and returns the oldest element.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let value = self.slots[self.head].take()?;
-        self.head = (self.head + 1) & (self.slots.len() - 1);
+        let value = *self.front()?;
         self.len -= 1;
+        // A queue that is empty now and then stays within its first places, however many it has.
+        self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
         Some(value)
     }
 
     /// The elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let mask = self.slots.len() - 1;
-        (0..self.len).filter_map(move |i| self.slots[(self.head + i) & mask].as_ref())
+        (0..self.len).map(|place| &self.slots[self.slot(place)])
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Ring<T> {
+impl<T: Copy + fmt::Debug> fmt::Debug for Ring<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }

@@ -520,7 +520,7 @@ impl Partition {
     /// One slice sends its oldest request; the one behind the last sender is asked first.
     fn send_to_dram(&mut self, edge: Cycle) {
         let count = self.slices.len();
-        let Some(i) = (1..=count).map(|step| (self.last_sender + step) % count).find(|i| self.can_send(*i)) else { return };
+        let Some(i) = (self.last_sender + 1..count).chain(0..=self.last_sender).find(|i| self.can_send(*i)) else { return };
         let (slice, side) = (&mut self.slices[i], &mut self.sides[i]);
         if slice.to_dram_full() {
             side.catch_up(slice, self.now);

@@ -33,10 +33,11 @@ pub enum Payload {
 const _: () = assert!(size_of::<Payload>() <= 24);
 
 /// What a memory request wants done at the slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MemOp {
     /// Read the sectors.
+    #[default]
     Read,
     /// Write the sectors; acknowledged.
     Write,
@@ -50,7 +51,7 @@ pub enum MemOp {
 pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
 
 /// A request from a core to an LLC slice, or the answer to it: the same packet, with the sectors that are answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemPacket {
     /// The line's address, or the sector's when exactly one sector is meant.
     pub addr: Addr,

@@ -15,7 +15,7 @@ use super::net::Reply;
 use super::refused::Refused;
 
 /// An access in a bank's pipe.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Piped {
     /// When it reaches the tags.
     at: Cycle,
@@ -101,6 +101,7 @@ impl L1 {
         if self.pipes[bank].is_empty() {
             self.first = self.first.min(at);
         }
+        self.cache.expect_address(addr);
         self.pipes[bank].push(Piped { at, addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
@@ -225,11 +226,23 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill(line, line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(reply.token as u16, line, line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill(reply.addr, reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(reply.token as u16, reply.addr, reply.addr.0, reply.sectors, now);
         }
         true
+    }
+
+    /// The data of a fetch is coming.
+    #[inline]
+    pub(super) fn expect_entry(&self, entry: u16) {
+        self.cache.expect_entry(entry);
+    }
+
+    /// The data of a fetch will be there soon.
+    #[inline]
+    pub(super) fn expect_line(&self, entry: u16) {
+        self.cache.expect_line(entry);
     }
 
     /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
@@ -264,7 +277,7 @@ impl Sm {
                 self.counters.sm.network_full_cycles += 1;
             } else if let Some(down) = l1.cache.pop_down() {
                 let (op, name) = match down.kind {
-                    DownKind::Fetch => (MemOp::Read, token::LOAD | down.token & !token::KIND),
+                    DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
                     DownKind::Write => (MemOp::Write, down.token),
                     DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
                 };

@@ -201,7 +201,10 @@ impl Sm {
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
         match payload {
-            Payload::Mem(packet) if link == self.ports.from_reply_net => self.net.reply(at, &packet),
+            Payload::Mem(packet) if link == self.ports.from_reply_net => {
+                self.lsu.expect_reply(packet.token);
+                self.net.reply(at, &packet);
+            }
             Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
             Payload::Launch(launch) if link == self.ports.from_grid => {
                 let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);

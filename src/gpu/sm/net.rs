@@ -29,7 +29,7 @@ pub struct SmPorts {
 }
 
 /// What the SM needs to know of a reply.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reply {
     pub(super) addr: Addr,
     pub(super) token: u32,
@@ -126,6 +126,12 @@ impl Net {
         received
     }
 
+    /// The name of the reply that came into the ejection queue last, if it is still there.
+    #[inline]
+    fn newest(&self) -> Option<u32> {
+        self.ejection.back().map(|reply| reply.token)
+    }
+
     /// The first cycle at or after `now` in which [`Net::cycle`] has something to do.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
@@ -154,6 +160,11 @@ impl Sm {
     pub(super) fn receive(&mut self, out: &mut Outbox) {
         let received = self.net.cycle(self.now, &mut self.lsu.responses, out);
         self.counters.sm.packets_received += received.replies;
+        if received.replies > 0
+            && let Some(token) = self.net.newest()
+        {
+            self.lsu.expect_data(token);
+        }
         if received.concerns_unit {
             self.lsu.look_at(self.now);
         }

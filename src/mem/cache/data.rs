@@ -75,9 +75,10 @@ pub struct Outcome {
 }
 
 /// What a cache sends to the next level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DownKind {
-    /// Fetch the sectors; [`DataCache::fill`] is called with the address when they are there.
+    /// Fetch the sectors; [`DataCache::fill_entry`] is called with the entry when they are there.
+    #[default]
     Fetch,
     /// Write what the requester named by the token wrote; the next level answers it.
     Write,
@@ -86,7 +87,7 @@ pub enum DownKind {
 }
 
 /// A request to the next level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Down {
     /// Address of the sector, or of the line where several sectors or a line cache are meant.
     pub addr: Addr,
@@ -94,6 +95,8 @@ pub struct Down {
     pub token: u32,
     /// Bytes written in the one sector meant; all ones otherwise.
     pub bytes: u32,
+    /// The MSHR of a fetch, which travels with it so that the data need not be looked up by address.
+    pub entry: u16,
     /// The sectors meant.
     pub sectors: SectorMask,
     /// What is to be done.
@@ -269,12 +272,45 @@ impl DataCache {
         Outcome { status, answer }
     }
 
+    /// The data of a fetch is coming, and [`DataCache::expect_line`] will be called before it is there.
+    #[inline]
+    pub fn expect_entry(&self, at: u16) {
+        self.mshr.touch(at);
+    }
+
+    /// The data of a fetch will be there soon.
+    #[inline]
+    pub fn expect_line(&self, at: u16) {
+        self.tags.touch(self.mshr.reserved(at).0);
+    }
+
+    /// An address will be looked up soon, and [`DataCache::expect_look_up`] will be called before.
+    #[inline]
+    pub fn expect_address(&self, addr: Addr) {
+        self.tags.touch_bucket(addr);
+    }
+
+    /// An address will be looked up next.
+    #[inline]
+    pub fn expect_look_up(&self, addr: Addr) {
+        self.tags.touch_first(addr);
+    }
+
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
     ///
     /// # Panics
     /// When no fetch of `addr` is outstanding.
     pub fn fill(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came at {now}, which nobody fetched") };
+        self.fill_entry(at, addr, set_addr, sectors, now);
+    }
+
+    /// The same for data that names its [`Down::entry`].
+    ///
+    /// # Panics
+    /// When the entry is that of another fetch.
+    pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+        assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
         let (line, atomic) = self.mshr.reserved(at);
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
@@ -317,14 +353,14 @@ impl DataCache {
 
     fn send_write(&mut self, access: &Access) {
         let Access { addr, token, bytes, sectors, .. } = *access;
-        self.queue.push(Down { addr, token, bytes, sectors, kind: DownKind::Write });
+        self.queue.push(Down { addr, token, bytes, entry: 0, sectors, kind: DownKind::Write });
     }
 
     fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> Option<Evicted> {
         let evicted = evicted.filter(|_| self.spec.write != WritePolicy::Through)?;
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        self.queue.push(Down { addr: evicted.addr, token, bytes, sectors: evicted.sectors, kind: DownKind::WriteBack });
+        self.queue.push(Down { addr: evicted.addr, token, bytes, entry: 0, sectors: evicted.sectors, kind: DownKind::WriteBack });
         Some(evicted)
     }
 
@@ -392,9 +428,9 @@ impl DataCache {
         if let Room::Merge(at) = room {
             self.mshr.merge(at, probe.line, token, atomic);
         } else {
-            self.mshr.insert(key, probe.line, token, atomic);
+            let entry = self.mshr.insert(key, probe.line, token, atomic);
             let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (addr.line(), SectorMask::ALL) };
-            self.queue.push(Down { addr, token, bytes, sectors, kind: DownKind::Fetch });
+            self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
         }
         Ok(self.send_evicted(evicted, token))
     }

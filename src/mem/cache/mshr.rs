@@ -4,7 +4,7 @@
 //! the host a fetch touches: the first request of an entry stands in the entry itself, entries are taken one after the other
 //! in memory, so that those of neighbouring fetches are neighbours, and neighbouring keys have neighbouring buckets.
 
-use crate::base::Ring;
+use crate::base::{Ring, touch};
 
 use super::index::bucket;
 
@@ -139,8 +139,8 @@ impl Mshr {
         }
     }
 
-    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`].
-    pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) {
+    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`]; returns its entry.
+    pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
         let at = self.take_entry();
         let bucket = bucket(key, self.buckets.len());
@@ -148,6 +148,7 @@ impl Mshr {
         self.entries[usize::from(at)] = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
         self.used += 1;
         self.waiting += 1;
+        at
     }
 
     /// Whether one more request can wait.
@@ -177,6 +178,18 @@ impl Mshr {
     pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
         self.entries[usize::from(at)].line = line;
         self.wait(at, token, atomic);
+    }
+
+    /// The key of an entry.
+    #[inline]
+    pub fn key(&self, at: u16) -> u64 {
+        self.entries[usize::from(at)].key
+    }
+
+    /// Asks the host for an entry whose data is coming.
+    #[inline]
+    pub fn touch(&self, at: u16) {
+        touch(&self.entries[usize::from(at)].line);
     }
 
     /// The line that waits for the data of an entry, and whether an atomic is among the requests.

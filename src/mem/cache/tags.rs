@@ -3,7 +3,7 @@
 //! Looking a line up costs a short chain walk whatever the associativity, so that the 256 ways of a large L1 are as cheap
 //! as the 24 of an LLC slice. [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found.
 
-use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
+use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask, touch};
 use crate::config::machine::{Allocate, Cache};
 
 use super::index::{bucket, set_index};
@@ -201,6 +201,26 @@ impl TagArray {
             Some(line) => Probe { lookup: Lookup::Miss, line },
             None => Probe { lookup: Lookup::NoLine, line: NONE },
         }
+    }
+
+    /// Asks the host for where a look-up of `addr` begins.
+    #[inline]
+    pub fn touch_bucket(&self, addr: Addr) {
+        touch(&self.buckets[bucket(addr.0 / LINE_BYTES, self.buckets.len())]);
+    }
+
+    /// Asks the host for the line that a look-up of `addr` comes to first.
+    #[inline]
+    pub fn touch_first(&self, addr: Addr) {
+        if let Some(line) = self.lines.get(usize::from(self.buckets[bucket(addr.0 / LINE_BYTES, self.buckets.len())])) {
+            touch(&line.time);
+        }
+    }
+
+    /// Asks the host for a line.
+    #[inline]
+    pub fn touch(&self, line: u16) {
+        touch(&self.lines[usize::from(line)].time);
     }
 
     /// What is there of the sectors that a line may hold.

@@ -19,13 +19,13 @@ use super::{LlcCounters, LlcKernelCounters};
 pub type ToDram = Down;
 
 /// What comes back from DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// The address that was asked for.
     pub addr: Addr,
     /// Its sectors.
     pub sectors: SectorMask,
-    /// The token that was sent down.
+    /// The token of an awaited write that was sent down, or the MSHR of a fetch.
     pub token: u32,
     /// Whether it is an awaited write rather than data.
     pub write: bool,
@@ -111,6 +111,7 @@ impl Slice {
     #[inline]
     pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
+        self.cache.expect_address(packet.addr);
         self.arrivals.push_back(Arrived { packet, at });
         self.arrivals.len() == 1
     }
@@ -153,6 +154,9 @@ impl Slice {
     /// Takes something that came from DRAM; there is room.
     #[inline]
     pub fn push_from_dram(&mut self, fetched: Fetched) {
+        if !fetched.write {
+            self.cache.expect_line(fetched.token as u16);
+        }
         self.from_dram.push(fetched);
     }
 
@@ -185,10 +189,13 @@ impl Slice {
         }
         if self.cache.queued() > 0
             && !self.to_dram.is_full()
-            && let Some(down) = self.cache.pop_down()
+            && let Some(mut down) = self.cache.pop_down()
         {
             match down.kind {
-                DownKind::Fetch => self.counters.fetches += 1,
+                DownKind::Fetch => {
+                    self.counters.fetches += 1;
+                    down.token = u32::from(down.entry);
+                }
                 DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
                 DownKind::Write => {}
             }
@@ -274,7 +281,7 @@ impl Slice {
             if !self.cache.fill_port_free(now) {
                 return false;
             }
-            self.cache.fill(addr, map.within_slice(addr), sectors, now);
+            self.cache.fill_entry(token as u16, addr, map.within_slice(addr), sectors, now);
         }
         let full = self.from_dram.is_full();
         self.from_dram.pop();
@@ -315,6 +322,9 @@ impl Slice {
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop_front();
+            if let Some(next) = self.arrivals.front() {
+                self.cache.expect_look_up(next.packet.addr);
+            }
             return true;
         }
         if let Some(arrived) = self.arrivals.front_mut() {

@@ -29,7 +29,7 @@ use super::units::UnitKind;
 
 /// Names of requests: two bits of what the reply is for, then whom.
 pub(super) mod token {
-    /// A load that the L1 answers; names the load.
+    /// A fetch of the L1; names the MSHR. Within the SM, a load that the L1 answers; names the load.
     pub(in crate::gpu::sm) const LOAD: u32 = 0;
     /// A store; names the warp.
     pub(in crate::gpu::sm) const STORE: u32 = 1 << 30;
@@ -153,6 +153,22 @@ impl Lsu {
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
+        }
+    }
+
+    /// A reply is under way to the unit.
+    #[inline]
+    pub(super) fn expect_reply(&self, token: u32) {
+        if let (token::LOAD, Some(l1)) = (token & token::KIND, &self.l1) {
+            l1.expect_entry(token as u16);
+        }
+    }
+
+    /// The reply that came last will be taken soon.
+    #[inline]
+    pub(super) fn expect_data(&self, token: u32) {
+        if let (token::LOAD, Some(l1)) = (token & token::KIND, &self.l1) {
+            l1.expect_line(token as u16);
         }
     }
 
