@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 use warpshard::config::Machine;
 use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::{Workload, model};
@@ -35,6 +35,8 @@ fn run((machine, workload): (Machine, Arc<Workload>)) -> u64 {
 library_benchmark_group!(name = runs; benchmarks = run);
 
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::default().soft_limits([(EventKind::Ir, 5.0)]));
+    // Workers are threads of their own, so that whole processes count and not what the benchmark's own thread does.
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::default().entry_point(EntryPoint::None).soft_limits([(EventKind::Ir, 5.0)]));
     library_benchmark_groups = runs
 );
