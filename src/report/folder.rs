@@ -43,7 +43,7 @@ const OUR_FILES: [&str; 13] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 35] = [
+const STUDY_FILES: [&str; 58] = [
     "runs.csv",
     "warps-cpu.svg",
     "warps-cpu.png",
@@ -79,6 +79,29 @@ const STUDY_FILES: [&str; 35] = [
     "m2090.png",
     "k20x.svg",
     "k20x.png",
+    "gpu.csv",
+    "cpu.csv",
+    "pairs.csv",
+    "metrics.csv",
+    "oss.csv",
+    "systems.csv",
+    "alone.csv",
+    "gpu.svg",
+    "gpu.png",
+    "cpu.svg",
+    "cpu.png",
+    "oss.svg",
+    "oss.png",
+    "active-warps.svg",
+    "active-warps.png",
+    "stall-mc.svg",
+    "stall-mc.png",
+    "stall-gpu.svg",
+    "stall-gpu.png",
+    "over-time.svg",
+    "over-time.png",
+    "static.svg",
+    "static.png",
 ];
 
 /// The file whose presence says that a result is complete.
