@@ -156,6 +156,7 @@ pub(crate) fn test_machine() -> Machine {
         },
         mem: mem(),
         decision_latency: 0,
+        energy: crate::config::machine::Energy { set: "none".to_owned(), millivolts: 0 },
     }
 }
 

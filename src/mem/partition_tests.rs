@@ -106,6 +106,7 @@ fn machine() -> Machine {
         },
         mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
         decision_latency: 0,
+        energy: Energy { set: "none".to_owned(), millivolts: 0 },
     }
 }
 

@@ -26,7 +26,7 @@ impl ResultFile {
 
 /// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
 /// unless forced.
-const OUR_FILES: [&str; 13] = [
+const OUR_FILES: [&str; 17] = [
     "stats.json",
     "host.json",
     "run.toml",
@@ -36,6 +36,10 @@ const OUR_FILES: [&str; 13] = [
     "timeline.png",
     "signals.svg",
     "signals.png",
+    "energy.csv",
+    "power.csv",
+    "power.svg",
+    "power.png",
     "summary.txt",
     "table.csv",
     "scatter.svg",
