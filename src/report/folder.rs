@@ -26,7 +26,7 @@ impl ResultFile {
 
 /// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
 /// unless forced.
-const OUR_FILES: [&str; 11] = [
+const OUR_FILES: [&str; 15] = [
     "stats.json",
     "host.json",
     "run.toml",
@@ -34,6 +34,10 @@ const OUR_FILES: [&str; 11] = [
     "timeline.csv",
     "timeline.svg",
     "timeline.png",
+    "energy.csv",
+    "power.csv",
+    "power.svg",
+    "power.png",
     "summary.txt",
     "table.csv",
     "scatter.svg",

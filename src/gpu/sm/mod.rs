@@ -35,7 +35,7 @@ use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
-pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
@@ -282,7 +282,7 @@ impl Sm {
         self.close_spans();
         self.count_blocked(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.power.count(at, &mut self.counters.sm);
+        self.count_power(at);
     }
 
     /// What a controller sees.
