@@ -272,6 +272,12 @@ impl DataCache {
         Outcome { status, answer }
     }
 
+    /// Asks the host for the oldest request to the next level and the place of the next.
+    #[inline]
+    pub fn touch_queue(&self) {
+        self.queue.touch();
+    }
+
     /// The data of a fetch is coming, and [`DataCache::expect_line`] will be called before it is there.
     #[inline]
     pub fn expect_entry(&self, at: u16) {

@@ -5,8 +5,6 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use std::collections::VecDeque;
-
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
@@ -41,7 +39,7 @@ pub struct Acted {
 }
 
 /// A request that arrives, with the sectors that are not yet looked up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
     packet: MemPacket,
     at: Cycle,
@@ -53,7 +51,7 @@ pub struct Slice {
     id: SliceId,
     sectored: bool,
     cache: DataCache,
-    arrivals: VecDeque<Arrived>,
+    arrivals: Ring<Arrived>,
     pending: Pending,
     to_dram: Ring<ToDram>,
     from_dram: Ring<Fetched>,
@@ -71,7 +69,7 @@ impl Slice {
             id,
             sectored: spec.sectored,
             cache: DataCache::new(spec, spec.ways, 0),
-            arrivals: VecDeque::with_capacity(16),
+            arrivals: Ring::new(16),
             pending: Pending::default(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
@@ -112,7 +110,7 @@ impl Slice {
     pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         self.cache.expect_address(packet.addr);
-        self.arrivals.push_back(Arrived { packet, at });
+        self.arrivals.append(Arrived { packet, at });
         self.arrivals.len() == 1
     }
 
@@ -125,6 +123,24 @@ impl Slice {
     #[inline]
     pub fn to_dram(&self) -> Option<&ToDram> {
         self.to_dram.front()
+    }
+
+    /// Whether more requests arrive than there are `places`.
+    #[inline]
+    pub fn is_crowded(&self, places: usize) -> bool {
+        self.arrivals.len() > places
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub fn touch(&self) {
+        self.arrivals.touch();
+        self.from_dram.touch();
+        self.to_dram.touch();
+        self.out.touch();
+        if let Some(arrived) = self.arrivals.front() {
+            self.cache.expect_look_up(arrived.packet.addr);
+        }
     }
 
     /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
@@ -321,7 +337,7 @@ impl Slice {
         }
         self.count(&part, kind, status);
         if rest.0 == 0 {
-            self.arrivals.pop_front();
+            self.arrivals.pop();
             if let Some(next) = self.arrivals.front() {
                 self.cache.expect_look_up(next.packet.addr);
             }
