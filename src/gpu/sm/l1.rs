@@ -234,9 +234,9 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill_entry(reply.token as u16, line, line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(reply.token as u16, line, || line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill_entry(reply.token as u16, reply.addr, reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(reply.token as u16, reply.addr, || reply.addr.0, reply.sectors, now);
         }
         true
     }

@@ -38,6 +38,9 @@ pub struct Acted {
     pub dram: bool,
 }
 
+/// Requests that may be looked up in a span between two calls of [`Slice::touch`], more or less.
+const EXPECTED: usize = 12;
+
 /// A request that arrives, with the sectors that are not yet looked up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
@@ -109,7 +112,6 @@ impl Slice {
     #[inline]
     pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
-        self.cache.expect_address(packet.addr);
         self.arrivals.append(Arrived { packet, at });
         self.arrivals.len() == 1
     }
@@ -138,8 +140,12 @@ impl Slice {
         self.from_dram.touch();
         self.to_dram.touch();
         self.out.touch();
-        if let Some(arrived) = self.arrivals.front() {
-            self.cache.expect_look_up(arrived.packet.addr);
+        if !self.arrivals.is_empty() {
+            self.cache.expect_look_ups();
+        }
+        for place in 0..EXPECTED {
+            let Some(arrived) = self.arrivals.get(place) else { break };
+            self.cache.expect_address(arrived.packet.addr);
         }
     }
 
@@ -297,7 +303,7 @@ impl Slice {
             if !self.cache.fill_port_free(now) {
                 return false;
             }
-            self.cache.fill_entry(token as u16, addr, map.within_slice(addr), sectors, now);
+            self.cache.fill_entry(token as u16, addr, || map.within_slice(addr), sectors, now);
         }
         let full = self.from_dram.is_full();
         self.from_dram.pop();
