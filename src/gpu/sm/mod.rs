@@ -29,7 +29,7 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
@@ -231,6 +231,27 @@ impl Sm {
             }
             self.step(out);
             self.now = self.now.after(1);
+        }
+    }
+
+    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if near {
+            self.net.touch();
+            self.lsu.touch();
+        } else {
+            touch(&self.now);
+            touch(&self.lsu);
+            touch(&self.net);
+            touch(&self.wheel);
+            touch(&self.fetch);
+            touch(&self.ctas);
+            touch(&self.units);
+            touch(&self.counters);
+            touch(&self.power);
+            self.warps.touch();
+            self.operands.touch();
         }
     }
 
