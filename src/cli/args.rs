@@ -173,6 +173,12 @@ pub struct TimelineArgs {
     /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
     #[arg(long, value_name = "N")]
     pub sm: Option<u16>,
+    /// The first core cycle that is shown [default: 0].
+    #[arg(long, value_name = "CYCLE")]
+    pub from: Option<u64>,
+    /// The last core cycle that is shown [default: the run's end].
+    #[arg(long, value_name = "CYCLE")]
+    pub to: Option<u64>,
 }
 
 /// Options of `check`.

@@ -26,7 +26,7 @@ impl ResultFile {
 
 /// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
 /// unless forced.
-const OUR_FILES: [&str; 13] = [
+const OUR_FILES: [&str; 11] = [
     "stats.json",
     "host.json",
     "run.toml",
@@ -34,8 +34,6 @@ const OUR_FILES: [&str; 13] = [
     "timeline.csv",
     "timeline.svg",
     "timeline.png",
-    "signals.svg",
-    "signals.png",
     "summary.txt",
     "table.csv",
     "scatter.svg",
