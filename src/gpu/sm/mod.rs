@@ -259,6 +259,10 @@ impl Sm {
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
         self.writeback();
+        if self.wheel.is_idle() {
+            // A unit may take the first instruction now.
+            self.count_loads(self.now);
+        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
@@ -302,6 +306,7 @@ impl Sm {
         }
         self.close_spans();
         self.count_blocked(at);
+        self.count_loads(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
         self.count_power(at);
     }

@@ -153,11 +153,10 @@ impl CoreGating {
 
     fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.kernel = kernel;
-        self.begun = seen.cycle;
         if self.parameters.warm > 0 {
             self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.fit(seen)) };
         } else {
-            self.first_sample(kernel, out);
+            self.first_sample(kernel, seen, out);
         }
     }
 
@@ -166,7 +165,8 @@ impl CoreGating {
         seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm)
     }
 
-    fn first_sample(&mut self, kernel: KernelIndex, out: &mut DecisionSet) {
+    fn first_sample(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        self.begun = seen.cycle;
         let estimator = Estimator::new(self.search, self.sms, self.parameters.threshold);
         let why = format!("{kernel} begins: a sample with all {} cores", self.sms);
         self.quiet(estimator, self.sms, self.sms, why, out);
@@ -242,7 +242,7 @@ impl CoreGating {
                 }
             }
             Stage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
-                0 => self.first_sample(self.kernel, out),
+                0 => self.first_sample(self.kernel, seen, out),
                 left => self.stage = Stage::Warming { left },
             },
             Stage::Sampling { estimator, cores, since, ended, mut held, instructions } => {
