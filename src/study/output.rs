@@ -2,7 +2,8 @@
 
 use crate::report::bars::Bars;
 use crate::report::html::{Page, PageTable, page};
-use crate::report::plot::{Plot, PlotError};
+use crate::report::picture::{Picture, PictureError};
+use crate::report::plot::Plot;
 use crate::report::{ResultFile, csv};
 
 /// Why a study has no result.
@@ -175,7 +176,7 @@ impl StudyOutput {
     ///
     /// # Errors
     /// When a plot cannot be drawn.
-    pub fn files(&self) -> Result<Vec<ResultFile>, PlotError> {
+    pub fn files(&self) -> Result<Vec<ResultFile>, PictureError> {
         let mut files = vec![
             ResultFile::new("stats.json", self.json()),
             ResultFile::new("table.csv", self.csv()),
@@ -190,18 +191,18 @@ impl StudyOutput {
             ResultFile::new(table.file, csv::table(&header, &table.rows))
         }));
         for ([svg, png], plot) in &self.plots {
-            files.push(ResultFile::new(svg, plot.svg()?));
-            files.push(ResultFile::new(png, plot.png()?));
+            files.push(ResultFile::new(*svg, plot.svg()?));
+            files.push(ResultFile::new(*png, plot.png()?));
         }
         for ([svg, png], bars) in &self.bars {
-            files.push(ResultFile::new(svg, bars.svg()?));
-            files.push(ResultFile::new(png, bars.png()?));
+            files.push(ResultFile::new(*svg, bars.svg()?));
+            files.push(ResultFile::new(*png, bars.png()?));
         }
         if !self.compared.1.is_empty() {
             let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();
             files.push(ResultFile::new("comparison.csv", csv::table(&header, &self.compared.1)));
         }
-        let images: Vec<&str> = files.iter().map(|file| file.name).filter(|name| name.ends_with(".svg")).collect();
+        let images: Vec<&str> = files.iter().map(|file| file.name.as_str()).filter(|name| name.ends_with(".svg")).collect();
         let page = self.page(&images);
         files.push(ResultFile::new("index.html", page));
         Ok(files)
@@ -243,7 +244,7 @@ mod tests {
         let mut output = StudyOutput::new("toy", "A toy".into());
         output.columns(&["trace"]);
         output.row(vec!["a".into()]);
-        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name).collect::<Vec<_>>();
+        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&output), ["stats.json", "table.csv", "summary.txt", "index.html"]);
         output.compare(&["figure", "ours"], vec!["mean".into(), "7".into()]);
         assert_eq!(names(&output)[3..], ["comparison.csv", "index.html"]);
