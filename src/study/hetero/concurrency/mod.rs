@@ -127,8 +127,9 @@ fn gpu_alone(system: System, application: &str) -> Job {
     Job { system, cpus: Cpus::Off, gpu: Some(application.to_owned()), scheme: Scheme::All }
 }
 
-/// A CPU application alone.
+/// A CPU application alone. With all SMs idle, chips that differ in their number alone are one.
 fn cpu_alone(system: System, application: &str) -> Job {
+    let system = if matches!(system, System::Two | System::Six) { System::Base } else { system };
     Job { system, cpus: Cpus::One(application.to_owned()), gpu: None, scheme: Scheme::All }
 }
 
@@ -200,7 +201,8 @@ fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
     findings::add(results, &mut output);
     plots::add(results, &mut output);
     if let Some(longest) = options.longest {
-        output.note(format!("runs are cut {longest} core cycles after the GPU begins; `cut` counts the CPU cores of which less was seen"));
+        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv says what had not its count by then"));
     }
+    output.note(format!("pairs were drawn with seed {} (configs/workloads/hetero/pairs.toml)", pairs::drawn_from().0));
     output
 }
