@@ -61,6 +61,8 @@ struct ToTheEnd {
 struct Point {
     entry: Entry,
     published: CoreType,
+    /// CTAs of our grid.
+    ctas: u32,
     fitted: bool,
     curve: Curve,
     /// Under ONAC and Seq-Det.
@@ -170,6 +172,7 @@ fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options,
     Ok(Point {
         entry: entry.clone(),
         published,
+        ctas: grid.ctas,
         fitted: grid.is_fitted_to("Table 4.4", &[""]) || grid.is_fitted_to("Figure 4.", &[""]) || grid.is_fitted_to("4.4", &[""]),
         curve,
         detected: [of(&runs[0]), of(&runs[1])],

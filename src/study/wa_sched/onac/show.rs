@@ -149,6 +149,9 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
         let share = point.curve.share(CORES - 1).map_or_else(String::new, |share| format!(", {:.1} % of the IPC with 31", 100.0 * share));
         output.note(format!("{} is {:?}, published {:?}{share}", point.entry.name, point.of_type(), point.published));
     }
+    for point in points.iter().filter(|point| point.ctas != point.entry.ctas) {
+        output.note(format!("{}: a grid of {} CTAs, published {}", point.entry.name, point.ctas, point.entry.ctas));
+    }
     for point in points.iter().filter(|point| !point.curve.is_monotone()) {
         output.note(format!("{}: some number of cores above the oracle's {} does not reach 98 %", point.entry.name, point.curve.enough));
     }
