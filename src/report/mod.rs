@@ -6,6 +6,7 @@
 
 pub mod bars;
 pub mod csv;
+pub mod energy;
 mod facts;
 mod folder;
 pub mod html;

@@ -7,6 +7,7 @@ mod cache;
 mod choices;
 mod cpu;
 mod dram;
+mod energy;
 mod gpu;
 mod l1;
 mod memory;
@@ -108,7 +109,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     let sm = sm::KEYS.iter().chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
-    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory)
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS)
 }
 
 /// The key of that name.

@@ -29,13 +29,13 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
-pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
@@ -234,6 +234,27 @@ impl Sm {
         }
     }
 
+    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if near {
+            self.net.touch();
+            self.lsu.touch();
+        } else {
+            touch(&self.now);
+            touch(&self.lsu);
+            touch(&self.net);
+            touch(&self.wheel);
+            touch(&self.fetch);
+            touch(&self.ctas);
+            touch(&self.units);
+            touch(&self.counters);
+            touch(&self.power);
+            self.warps.touch();
+            self.operands.touch();
+        }
+    }
+
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
@@ -287,7 +308,7 @@ impl Sm {
         self.count_blocked(at);
         self.count_loads(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.power.count(at, &mut self.counters.sm);
+        self.count_power(at);
     }
 
     /// What a controller sees.

@@ -165,6 +165,15 @@ impl Lsu {
         }
     }
 
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        self.responses.touch();
+        if let Some(l1) = &self.l1 {
+            l1.touch();
+        }
+    }
+
     /// A reply is under way to the unit.
     #[inline]
     pub(super) fn expect_reply(&self, token: u32) {
