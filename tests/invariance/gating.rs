@@ -14,14 +14,14 @@ type Policies = &'static [(&'static str, &'static str)];
 const SEARCHES: [Policies; 4] = [
     &[("onac", "waves = 1\nthreshold = 0.7")],
     &[("seq_det", "waves = 1\nthreshold = 0.8\nwarm = 1")],
-    &[("onac", "waves = 1\nthreshold = 0.7"), ("static_limit", "ctas = 2")],
+    &[("onac", "waves = 1\nthreshold = 0.7"), ("static_limit", "ctas = 1")],
     &[("onac", "waves = 1\nthreshold = 0.7"), ("perf_sat", "period = 0.25")],
 ];
 
 /// A kernel that asks for more than the test machine's DRAM gives, so that some of its four cores can be turned off.
 fn case() -> Case {
     let slow = machine("tiny", &[("clocks.dram", "250 MHz")]);
-    Case { name: "stream".into(), machine: slow, workload: built_in("stream", &[("cta_count", "250")]), policy: None }
+    Case { name: "stream".into(), machine: slow, workload: built_in("stream", &[("cta_count", "120")]), policy: None }
 }
 
 fn controllers(policies: Policies) -> Vec<Box<dyn Controller>> {
@@ -47,11 +47,11 @@ fn cores_that_are_turned_off_change_nothing_over_threads_epochs_and_intervals() 
         let base = files(&case, policies, RunOptions::default());
         assert!(total(&base, "sm", "gated_cycles") > 10_000, "{policies:?}: no core was turned off");
         assert!(total(&base, "sm", "paused_cycles") > 0, "{policies:?}");
-        for interval in [97, 1000, 4096] {
+        for interval in [997, 4096] {
             let looked = files(&case, policies, RunOptions { interval: Some(interval), ..RunOptions::default() });
             let of_interval = format!("{policies:?} with intervals of {interval}");
             assert_eq!((&looked.stats, &looked.timeline), (&base.stats, &base.timeline), "{of_interval}");
-            for (threads, epoch, skip) in [(2, None, true), (3, None, true), (1, Some(1), true), (2, Some(7), true), (3, Some(13), false)] {
+            for (threads, epoch, skip) in [(2, None, true), (3, Some(13), true), (1, Some(7), false)] {
                 let other = files(&case, policies, RunOptions { threads, epoch, skip, interval: Some(interval), ..RunOptions::default() });
                 assert_eq!(other, looked, "{of_interval}, {threads} threads, epochs of {epoch:?}");
             }
