@@ -11,7 +11,7 @@ use source::Source;
 
 /// Who may import whom: a room, and the rooms or parts of rooms that it may name. `sync` is the package of that name.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("base", &[]),
+    ("base", &["sync"]),
     ("protocol", &["base"]),
     ("stats", &["base"]),
     ("device", &["base"]),

@@ -173,6 +173,12 @@ pub struct TimelineArgs {
     /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
     #[arg(long, value_name = "N")]
     pub sm: Option<u16>,
+    /// The first core cycle that is shown [default: 0].
+    #[arg(long, value_name = "CYCLE")]
+    pub from: Option<u64>,
+    /// The last core cycle that is shown [default: the run's end].
+    #[arg(long, value_name = "CYCLE")]
+    pub to: Option<u64>,
 }
 
 /// Options of `check`.
@@ -219,13 +225,13 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
-    /// `characterise`, `phase-aware`, `perf-sat`: short runs, the default.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`: runs five times as long.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: runs five times as long.
     #[arg(long)]
     pub full: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`: only kernels whose name contains this.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
@@ -268,6 +274,8 @@ pub enum StudyName {
     HeteroDirections,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
+    /// ONAC and Seq-Det on the kernels of the thesis, beside its Section 4.4.
+    Onac,
     /// A workload with every static limit of CTAs per SM, and the best: --workload, --machine, --cycles.
     Oracle,
     /// Perf-Sat on the kernels of the thesis, beside its Section 4.3.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
-use crate::study::wa_sched::{characterise, perf_sat, phase_aware};
+use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
 use crate::study::{
     self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, power, relaxed,
 };
@@ -32,6 +32,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Relaxed => relaxed::run(reference, &traces),
         StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
         StudyName::Noc => noc::run(reference),
+        StudyName::Onac => onac::run(&thesis(args), args.full, &|line| output::news(line)),
         StudyName::Oracle => sweep(args)?,
         StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
         StudyName::PhaseAware => phase_aware::run(&thesis(args)),

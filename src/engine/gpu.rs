@@ -152,6 +152,15 @@ impl Unit for GpuUnit {
         each!(self, unit => unit.run(until, skip, out));
     }
 
+    #[inline]
+    fn approach(&self, near: bool) {
+        match self {
+            Self::Sm(sm) => sm.approach(near),
+            Self::Partition(partition) => partition.approach(near),
+            Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) | Self::Grid(_) => {}
+        }
+    }
+
     fn next_event(&self) -> Cycle {
         each!(self, unit => unit.next_event())
     }

@@ -334,6 +334,7 @@ impl Subnet {
         self.wanted_count += u32::from(self.wanted[output / 64] & bit == 0);
         self.wanted[output / 64] |= bit;
         self.heads += 1;
+        self.queues.touch_second(input);
     }
 
     #[inline]

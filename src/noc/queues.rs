@@ -1,7 +1,7 @@
 //! The input queues of a subnet as linked lists in one slab, so that memory follows the packets that wait, not the
 //! capacity: 320 queues of 512 packets would be five megabytes, of which a few kilobytes are ever used at once.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::protocol::MemPacket;
 
 const NONE: u32 = u32::MAX;
@@ -74,6 +74,16 @@ impl Queues {
         let node = self.nodes.get(self.queues[queue].first as usize)?;
         let at = now.0.wrapping_add_signed(i64::from(node.at.wrapping_sub(now.0 as u32) as i32));
         Some((Cycle(at), &node.packet))
+    }
+
+    /// Asks the host for the packet behind the oldest.
+    #[inline]
+    pub(super) fn touch_second(&self, queue: usize) {
+        if let Some(node) = self.nodes.get(self.queues[queue].first as usize)
+            && let Some(second) = self.nodes.get(node.next as usize)
+        {
+            touch(second);
+        }
     }
 
     #[inline]

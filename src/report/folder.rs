@@ -26,7 +26,7 @@ impl ResultFile {
 
 /// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
 /// unless forced.
-const OUR_FILES: [&str; 17] = [
+const OUR_FILES: [&str; 15] = [
     "stats.json",
     "host.json",
     "run.toml",
@@ -34,8 +34,6 @@ const OUR_FILES: [&str; 17] = [
     "timeline.csv",
     "timeline.svg",
     "timeline.png",
-    "signals.svg",
-    "signals.png",
     "energy.csv",
     "power.csv",
     "power.svg",
@@ -47,7 +45,7 @@ const OUR_FILES: [&str; 17] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 35] = [
+const STUDY_FILES: [&str; 49] = [
     "runs.csv",
     "warps-cpu.svg",
     "warps-cpu.png",
@@ -83,6 +81,20 @@ const STUDY_FILES: [&str; 35] = [
     "m2090.png",
     "k20x.svg",
     "k20x.png",
+    "curve.csv",
+    "samples.csv",
+    "ipc.svg",
+    "ipc.png",
+    "amat-pathfinder.svg",
+    "amat-pathfinder.png",
+    "amat-bp_k2.svg",
+    "amat-bp_k2.png",
+    "cores.svg",
+    "cores.png",
+    "performance.svg",
+    "performance.png",
+    "detection.svg",
+    "detection.png",
 ];
 
 /// The file whose presence says that a result is complete.

@@ -40,6 +40,7 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
     StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
+    StudyInfo { name: "onac", summary: "ONAC and Seq-Det, how many cores kernels need, beside the thesis's Section 4.4" },
     StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
     StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },
     StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },

@@ -2,7 +2,8 @@
 
 use crate::report::bars::Bars;
 use crate::report::html::{Page, PageTable, page};
-use crate::report::plot::{Plot, PlotError};
+use crate::report::picture::{Picture, PictureError};
+use crate::report::plot::Plot;
 use crate::report::{ResultFile, csv};
 
 /// Why a study has no result.
@@ -161,7 +162,7 @@ impl StudyOutput {
     ///
     /// # Errors
     /// When a plot cannot be drawn.
-    pub fn files(&self) -> Result<Vec<ResultFile>, PlotError> {
+    pub fn files(&self) -> Result<Vec<ResultFile>, PictureError> {
         let mut files = vec![
             ResultFile::new("stats.json", self.json()),
             ResultFile::new("table.csv", self.csv()),

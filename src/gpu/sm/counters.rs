@@ -89,6 +89,9 @@ counters! {
         l1_bank_conflicts: "cycles", "Cycles in which an access found its L1 bank taken.";
         l1_flushes: "flushes", "Times that the L1 was invalidated.";
         memory_stall_cycles: "cycles", "Cycles in which the instruction in the load/store unit could not leave it.";
+        loads_answered: "loads", "Loads and atomics that got all their data.";
+        load_cycles: "loads x cycles", "Loads and atomics that entered the load/store unit and have not got all their data, summed over the cycles.";
+        load_overlapped_cycles: "loads x cycles", "The same, of cycles in which an arithmetic unit has an instruction.";
         network_full_cycles: "cycles", "Cycles in which a request found no credit.";
         operand_conflicts: "reads", "Operand reads that waited for their bank, once for each step.";
         instruction_fetches: "fetches", "Fetches from the instruction cache, of as many instructions as a warp's buffer holds.";

@@ -4,7 +4,7 @@
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
 //! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
 use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
 use crate::protocol::{MemOp, Outbox};
@@ -69,6 +69,14 @@ impl L1 {
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
             + size_of_val(&*self.entered)
             + self.refused.hot_bytes()
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.pipes);
+        touch(&*self.entered);
+        self.cache.touch_queue();
     }
 
     pub(super) fn banks(&self) -> usize {
@@ -226,9 +234,9 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill_entry(reply.token as u16, line, line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(reply.token as u16, line, || line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill_entry(reply.token as u16, reply.addr, reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(reply.token as u16, reply.addr, || reply.addr.0, reply.sectors, now);
         }
         true
     }

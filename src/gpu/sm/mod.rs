@@ -29,7 +29,7 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
@@ -234,10 +234,35 @@ impl Sm {
         }
     }
 
+    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if near {
+            self.net.touch();
+            self.lsu.touch();
+        } else {
+            touch(&self.now);
+            touch(&self.lsu);
+            touch(&self.net);
+            touch(&self.wheel);
+            touch(&self.fetch);
+            touch(&self.ctas);
+            touch(&self.units);
+            touch(&self.counters);
+            touch(&self.power);
+            self.warps.touch();
+            self.operands.touch();
+        }
+    }
+
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
         self.writeback();
+        if self.wheel.is_idle() {
+            // A unit may take the first instruction now.
+            self.count_loads(self.now);
+        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
@@ -281,6 +306,7 @@ impl Sm {
         }
         self.close_spans();
         self.count_blocked(at);
+        self.count_loads(at);
         self.counters.sm.operand_conflicts = self.operands.conflicts;
         self.count_power(at);
     }

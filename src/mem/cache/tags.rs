@@ -203,6 +203,13 @@ impl TagArray {
         }
     }
 
+    /// Asks the host for what misses look at besides, whatever their address.
+    #[inline]
+    pub fn touch_sets(&self) {
+        touch(&*self.sets);
+        touch(&*self.empty);
+    }
+
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
     pub fn touch_bucket(&self, addr: Addr) {

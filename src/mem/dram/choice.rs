@@ -130,6 +130,15 @@ impl Channel {
         }
     }
 
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(in crate::mem) fn touch(&self) {
+        match self {
+            Self::GpgpuSim(channel) => crate::base::touch(&**channel),
+            Self::Driven(_) => {}
+        }
+    }
+
     /// Whether it takes no request.
     #[inline]
     pub fn is_full(&self) -> bool {
