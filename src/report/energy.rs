@@ -12,7 +12,8 @@ use super::csv::table;
 use super::facts::RunFacts;
 use super::folder::ResultFile;
 use super::metrics::Work;
-use super::plot::{Form, Plot, PlotError, Series};
+use super::picture::{Picture, PictureError};
+use super::plot::{Form, Plot, Series};
 
 /// Components drawn one by one in the plot of power over time; the others are their remainder.
 const DRAWN: usize = 6;
@@ -49,7 +50,7 @@ pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
 ///
 /// # Errors
 /// When the plot cannot be drawn.
-pub fn files(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PlotError> {
+pub fn files(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PictureError> {
     let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Ok(Vec::new()) };
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
     let intervals = model.intervals(outcome);

@@ -136,7 +136,20 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     };
     let (model, slower) = (at(CLOCK)?, at(BASE_CLOCK)?);
     let mut output = StudyOutput::new("power", format!("power of the set {SET} on counters of a Quadro GV100, beside its board power"));
-    output.columns(&["kernel", "measured W", "all integer W", "all FMA W", "middle W", "error %", "within", "at rest W", "SM W", "L1+shared W", "NoC+L2 W", "DRAM W"]);
+    output.columns(&[
+        "kernel",
+        "measured W",
+        "all integer W",
+        "all FMA W",
+        "middle W",
+        "error %",
+        "within",
+        "at rest W",
+        "SM W",
+        "L1+shared W",
+        "NoC+L2 W",
+        "DRAM W",
+    ]);
     let (mut points, mut errors, mut at_base, mut inside) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (name, theirs) in measured {
         let Some((_, counters)) = kernels.iter().find(|(known, _)| known == name) else {
@@ -190,14 +203,7 @@ fn parts(low: &Breakdown, high: &Breakdown) -> [f64; 5] {
         (sum(low) + sum(high)) / 2.0
     };
     let rest = (low.at_rest() / low.seconds + high.at_rest() / high.seconds) / 2.0;
-    let sm = [
-        Component::SmClock,
-        Component::FrontEnd,
-        Component::Integer,
-        Component::Float,
-        Component::LoadStore,
-        Component::Registers,
-    ];
+    let sm = [Component::SmClock, Component::FrontEnd, Component::Integer, Component::Float, Component::LoadStore, Component::Registers];
     [
         rest,
         watts(&sm),
@@ -270,9 +276,10 @@ fn counters(text: &str) -> Result<Vec<(&'static str, Counters)>, String> {
         };
         let count = |name: &str| {
             let text = cell(name)?;
-            text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| {
-                format!("line {}: `{name}` is `{text}`, expected a number that is not negative", number + 2)
-            })
+            text.parse::<f64>()
+                .ok()
+                .filter(|value| value.is_finite() && *value >= 0.0)
+                .ok_or_else(|| format!("line {}: `{name}` is `{text}`, expected a number that is not negative", number + 2))
         };
         let (process, kernel) = (cell("Benchmark")?, cell("Kernel")?);
         let known = KERNELS.iter().find(|(prefix, part, _)| process.starts_with(prefix) && kernel.contains(part));
