@@ -174,18 +174,18 @@ impl StudyOutput {
         }
         files.extend(self.tables.iter().map(|table| ResultFile::new(table.file, csv::table(&table.header, &table.rows))));
         for ([svg, png], plot) in &self.plots {
-            files.push(ResultFile::new(svg, plot.svg()?));
-            files.push(ResultFile::new(png, plot.png()?));
+            files.push(ResultFile::new(*svg, plot.svg()?));
+            files.push(ResultFile::new(*png, plot.png()?));
         }
         for ([svg, png], bars) in &self.bars {
-            files.push(ResultFile::new(svg, bars.svg()?));
-            files.push(ResultFile::new(png, bars.png()?));
+            files.push(ResultFile::new(*svg, bars.svg()?));
+            files.push(ResultFile::new(*png, bars.png()?));
         }
         if !self.compared.1.is_empty() {
             let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();
             files.push(ResultFile::new("comparison.csv", csv::table(&header, &self.compared.1)));
         }
-        let images: Vec<&str> = files.iter().map(|file| file.name).filter(|name| name.ends_with(".svg")).collect();
+        let images: Vec<&str> = files.iter().map(|file| file.name.as_str()).filter(|name| name.ends_with(".svg")).collect();
         let page = self.page(&images);
         files.push(ResultFile::new("index.html", page));
         Ok(files)
@@ -227,7 +227,7 @@ mod tests {
         let mut output = StudyOutput::new("toy", "A toy".into());
         output.columns(&["trace"]);
         output.row(vec!["a".into()]);
-        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name).collect::<Vec<_>>();
+        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&output), ["stats.json", "table.csv", "summary.txt", "index.html"]);
         output.compare(&["figure", "ours"], vec!["mean".into(), "7".into()]);
         assert_eq!(names(&output)[3..], ["comparison.csv", "index.html"]);

@@ -310,7 +310,7 @@ fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
         let mut bench = Bench::single(&test_machine(), 32, program.exit());
         bench.latency = latency;
         bench.issues();
-        let sm = bench.stats().sm;
+        let sm = &bench.stats().sm;
         assert_eq!(sm.loads_answered, 1);
         (sm.load_cycles, sm.load_overlapped_cycles)
     };
