@@ -33,6 +33,7 @@ fn sm() -> Sm {
         warps: 64,
         max_ctas: 32,
         wake_latency: 7,
+        ccws: None,
         max_threads: 2048,
         registers: 65536,
         register_granularity: 128,

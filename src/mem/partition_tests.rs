@@ -48,6 +48,7 @@ fn machine() -> Machine {
         lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
         l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
         wake_latency: 0,
+        ccws: None,
     };
     let llc = Cache {
         sets: 32,
