@@ -65,6 +65,8 @@ enum Verdict {
     Misses,
     /// The publication contradicts itself.
     Contradicted,
+    /// Nothing is published to compare it with.
+    Shown,
     /// The kernel was fitted to this very cell.
     Fitted {
         holds: bool,
@@ -77,7 +79,7 @@ impl Verdict {
             Self::Holds => Some(true),
             Self::Misses => Some(false),
             Self::Fitted { holds } => Some(holds),
-            Self::Contradicted => None,
+            Self::Contradicted | Self::Shown => None,
         }
     }
 }
@@ -101,6 +103,7 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
     output.columns(&["kernel", "machine", "quantity", "ours", "published", "kind", "verdict"]);
     for cell in &cells {
         let kind = match cell.what {
+            CURVE => "measured",
             "class" | "cores" => "direction",
             _ => "number",
         };
@@ -108,6 +111,7 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
             Verdict::Holds => "holds",
             Verdict::Misses => "misses",
             Verdict::Contradicted => "contradicted by the text",
+            Verdict::Shown => "-",
             Verdict::Fitted { holds: true } => "holds (fitted)",
             Verdict::Fitted { holds: false } => "misses (fitted)",
         };
@@ -131,6 +135,8 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
+/// Warp instructions per core cycle of the machine with one CTA per core, two, and so on.
+const CURVE: &str = "IPC by CTAs";
 /// The quantities of phases.
 const PHASES: &[&str] = &["phases", "longest phase", "shortest phase"];
 
@@ -204,10 +210,12 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
     };
     let best = optimum(&rates);
     let class = class(&rates);
+    let curve = rates.iter().map(|rate| format!("{rate:.2}")).collect::<Vec<_>>().join(" ");
     let mut add = |what, ours: String, published: String, verdict| {
         cells.push(Cell { kernel: kernel.name.clone(), machine, what, ours, published, verdict });
     };
     add("CTAs per core", most.to_string(), published.max.to_string(), verdict(most == published.max, fitted("Max")));
+    add(CURVE, curve, "-".into(), Verdict::Shown);
     add("optimum", best.to_string(), published.opt.to_string(), verdict(best.abs_diff(published.opt) <= 1, fitted("Opt")));
     // A kernel whose optimum is the most CTAs is C-strong by definition (4.3.1.2).
     let contradicted = published.opt == published.max && published.class != Class::Strong;
