@@ -43,7 +43,7 @@ const OUR_FILES: [&str; 13] = [
 ];
 
 /// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 35] = [
+const STUDY_FILES: [&str; 51] = [
     "runs.csv",
     "warps-cpu.svg",
     "warps-cpu.png",
@@ -79,6 +79,22 @@ const STUDY_FILES: [&str; 35] = [
     "m2090.png",
     "k20x.svg",
     "k20x.png",
+    "optima-m2090.svg",
+    "optima-m2090.png",
+    "m2090-c-strong.svg",
+    "m2090-c-strong.png",
+    "m2090-c-weak.svg",
+    "m2090-c-weak.png",
+    "m2090-mem.svg",
+    "m2090-mem.png",
+    "optima-k20x.svg",
+    "optima-k20x.png",
+    "k20x-c-strong.svg",
+    "k20x-c-strong.png",
+    "k20x-c-weak.svg",
+    "k20x-c-weak.png",
+    "k20x-mem.svg",
+    "k20x-mem.png",
 ];
 
 /// The file whose presence says that a result is complete.

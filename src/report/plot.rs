@@ -171,11 +171,26 @@ impl Plot {
         for (i, series) in self.series.iter().enumerate() {
             let colour = colour(i);
             let points = series.points.iter().copied();
+            let marked = self.form == Form::Lines && self.series.len() > 1 && series.points.len() <= MARKED;
+            let line = colour.stroke_width(2);
+            match i % 4 {
+                _ if !marked => {}
+                0 => drop(chart.draw_series(points.clone().map(|p| Circle::new(p, 5, colour.filled())))?),
+                1 => drop(chart.draw_series(points.clone().map(|p| TriangleMarker::new(p, 7, colour.filled())))?),
+                2 => drop(chart.draw_series(points.clone().map(|p| Cross::new(p, 5, line)))?),
+                _ => drop(chart.draw_series(points.clone().map(|p| Circle::new(p, 5, line)))?),
+            }
             let drawn = match self.form {
                 Form::Scatter => chart.draw_series(points.map(|p| Circle::new(p, 4, colour.mix(0.8).filled())))?,
                 Form::Lines => chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?,
             };
-            drawn.label(&series.name).legend(move |(x, y)| Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], colour.filled()));
+            drawn.label(&series.name).legend(move |(x, y)| match i % 4 {
+                _ if !marked => Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], colour.filled()).into_dyn(),
+                0 => Circle::new((x + 9, y), 5, colour.filled()).into_dyn(),
+                1 => TriangleMarker::new((x + 9, y), 7, colour.filled()).into_dyn(),
+                2 => Cross::new((x + 9, y), 5, line).into_dyn(),
+                _ => Circle::new((x + 9, y), 5, line).into_dyn(),
+            });
         }
         if self.series.len() > 1 {
             let mut legend = chart.configure_series_labels();
@@ -186,6 +201,9 @@ impl Plot {
         area.present()
     }
 }
+
+/// Lines of so few points show each, by a shape that tells the lines apart in black and white.
+const MARKED: usize = 24;
 
 /// Colours that people with the usual colour-vision deficiencies tell apart (Okabe and Ito, 2008).
 fn colour(i: usize) -> RGBColor {
@@ -233,6 +251,15 @@ mod tests {
     /// Axes and tick marks are black and opaque; the identity line is not.
     fn plot_axis_lines(svg: &str) -> usize {
         svg.lines().filter(|line| line.contains("<polyline") && line.contains("opacity=\"1\"")).count()
+    }
+
+    #[test]
+    fn lines_of_few_points_are_told_apart_by_the_shapes_of_their_points() {
+        let svg = |points: &[(f64, f64)]| plot(Form::Lines, points).svg().unwrap();
+        let few = svg(&[(1.0, 1.0), (2.0, 3.0), (3.0, 4.0)]);
+        assert_eq!((few.matches("<circle").count(), few.matches("<polygon").count()), (4, 4), "three of each and the legend's");
+        let many: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i), 1.0)).collect();
+        assert_eq!(svg(&many).matches("<circle").count(), 0);
     }
 
     #[test]
