@@ -329,6 +329,7 @@ impl Partition {
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.slices.iter().for_each(Slice::touch);
+        self.channel.touch_arrays();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);

@@ -147,6 +147,9 @@ impl Slice {
             let Some(arrived) = self.arrivals.get(place) else { break };
             self.cache.expect_address(arrived.packet.addr);
         }
+        if let Some(arrived) = self.arrivals.front() {
+            self.cache.expect_look_up(arrived.packet.addr);
+        }
     }
 
     /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
