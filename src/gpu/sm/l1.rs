@@ -218,7 +218,10 @@ impl L1 {
         let pipe = &mut self.pipes[bank];
         pipe.pop();
         match pipe.front_mut() {
-            Some(next) => next.at = next.at.max(now.after(1)),
+            Some(next) => {
+                next.at = next.at.max(now.after(1));
+                self.cache.expect_miss(next.addr, next.addr.0);
+            }
             None => self.occupied &= !(1 << bank),
         }
         self.in_pipes -= 1;
@@ -263,6 +266,17 @@ impl L1 {
     #[inline]
     pub(super) fn expect_line(&self, entry: u16) {
         self.cache.expect_line(entry);
+    }
+
+    /// Asks the host for what [`L1::touch`] asked for leads to.
+    #[inline]
+    pub(super) fn touch_pipes(&self) {
+        let mut left = self.occupied;
+        while left != 0 {
+            self.pipes[left.trailing_zeros() as usize].touch();
+            left &= left - 1;
+        }
+        self.cache.expect_look_ups();
     }
 
     /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells

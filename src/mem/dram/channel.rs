@@ -174,6 +174,18 @@ impl Channel {
         self.returned.front()
     }
 
+    /// The read whose data was given a place on the data bus last.
+    #[inline]
+    pub fn newest_moving(&self) -> Option<&Request> {
+        self.moving.back().map(|(_, request)| request).filter(|request| request.kind == RequestKind::Read)
+    }
+
+    /// The read that was finished last, if it is still here.
+    #[inline]
+    pub fn newest_returned(&self) -> Option<&Request> {
+        self.returned.back().filter(|request| request.kind == RequestKind::Read)
+    }
+
     /// Takes the oldest finished read or awaited write.
     #[inline]
     pub fn pop_returned(&mut self) -> Option<Request> {

@@ -175,6 +175,24 @@ impl Channel {
         each!(self, channel => channel.returned())
     }
 
+    /// The read whose data was last given a place on the data bus, where that is known before it is finished.
+    #[inline]
+    pub fn newest_moving(&self) -> Option<&Request> {
+        match self {
+            Self::GpgpuSim(channel) => channel.newest_moving(),
+            Self::Driven(_) => None,
+        }
+    }
+
+    /// The read that was finished last, if it is still here.
+    #[inline]
+    pub fn newest_returned(&self) -> Option<&Request> {
+        match self {
+            Self::GpgpuSim(channel) => channel.newest_returned(),
+            Self::Driven(_) => None,
+        }
+    }
+
     /// Takes the oldest finished read or awaited write.
     #[inline]
     pub fn pop_returned(&mut self) -> Option<Request> {
