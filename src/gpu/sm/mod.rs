@@ -225,6 +225,7 @@ impl Sm {
     ///
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.touch_pipes();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -246,6 +247,7 @@ impl Sm {
         if near {
             self.net.touch();
             self.lsu.touch();
+            self.wheel.touch(self.now);
         } else {
             touch(&self.now);
             touch(&self.lsu);
