@@ -294,6 +294,8 @@ pub enum StudyName {
     PerfSat,
     /// Warp schedulers on the kernels of the thesis, beside its Section 3.5.
     PhaseAware,
+    /// The power of event energies on a profiler's counters, beside board power measured on a V100.
+    Power,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
     Dram,
 }

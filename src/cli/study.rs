@@ -10,7 +10,7 @@ use crate::report::Destination;
 use crate::study::hetero::concurrency::{self, ConcurrencyOptions, Finished};
 use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
 use crate::study::{
-    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, relaxed,
+    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, power, relaxed,
 };
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
@@ -38,6 +38,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Oracle => sweep(args)?,
         StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
         StudyName::PhaseAware => phase_aware::run(&thesis(args)),
+        StudyName::Power => power::run(reference),
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())

@@ -10,6 +10,7 @@ pub mod hetero;
 pub mod noc;
 pub mod oracle;
 mod output;
+pub mod power;
 mod reference;
 pub mod relaxed;
 mod traces;
@@ -44,5 +45,6 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
     StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },
     StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },
+    StudyInfo { name: "power", summary: "the power of event energies beside board power measured on a V100" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];
