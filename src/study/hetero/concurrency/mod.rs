@@ -1,5 +1,5 @@
 //! `study hetero`: Section 6 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al., MICRO 2014): GPU
-//! applications beside mixes of CPU applications, under DYNCTA, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
+//! applications beside mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
 //!
 //! In: which pairs, how long, and where runs are kept. Out: the baseline in figures first, since gains scale with them; then what
 //! every scheme gains by kind of workload, beside what the paper states. Every run is simulated once, on one thread, all side by

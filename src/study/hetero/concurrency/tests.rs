@@ -42,6 +42,7 @@ fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
             let helps = if broken == Break::DynctaHelpsCpus { 1.07 } else { 1.02 };
             (helps, by(0.99, 0.99, 1.07), 40.0)
         }
+        (Scheme::Ccws, _) => (1.01, by(1.0, 1.0, 1.1), 48.0),
         (Scheme::CmCpu, _) if broken == Break::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
         (Scheme::CmCpu, _) => (1.24, by(0.75, 0.85, 1.1), fewer * by(20.0, 10.0, 4.0)),
         (Scheme::CmBal(_), System::Small) => (1.13, 1.02, 20.0),
