@@ -212,11 +212,12 @@ impl Job {
     }
 }
 
-/// A workload that is executed `times` times.
+/// A workload that is executed `times` times; what the host copies to the device before the first time stays there.
 fn repeated(once: Workload, times: usize) -> Workload {
     let launches = once.kernels.len();
     let later = |pass: usize| {
-        once.commands.iter().map(move |command| match *command {
+        let commands = once.commands.iter().filter(move |command| pass == 0 || matches!(command, Command::Launch(_)));
+        commands.map(move |command| match *command {
             Command::Launch(kernel) => Command::Launch(KernelIndex(kernel.0 + (pass * launches) as u16)),
             copy @ Command::CopyToDevice { .. } => copy,
         })
@@ -291,7 +292,7 @@ mod tests {
         let once = builtin_model("reduce", 1, &[]).unwrap().workload();
         let launches = once.kernels.len();
         let thrice = repeated(once.clone(), 3);
-        assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, 3 * once.commands.len()));
+        assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, once.commands.len() + 2 * launches));
         let launched: Vec<u16> =
             thrice.commands.iter().filter_map(|command| if let Command::Launch(kernel) = command { Some(kernel.0) } else { None }).collect();
         assert_eq!(launched, (0..3 * launches as u16).collect::<Vec<_>>());
