@@ -151,7 +151,8 @@ fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
     assert_eq!(output.column("workload").map(|column| column.len()), Some(9));
     assert_eq!(output.figure_named("published results that hold"), Some(figures().len() as f64));
     let names: Vec<String> = output.files().unwrap().into_iter().map(|file| file.name.to_string()).collect();
-    for name in ["table.csv", "gpu.csv", "pairs.csv", "systems.csv", "runs.csv", "comparison.csv", "oss.png", "over-time.svg", "index.html"] {
+    for name in ["table.csv", "gpu.csv", "pairs.csv", "systems.csv", "runs.csv", "comparison.csv", "oss.png", "over-time.svg", "index.html"]
+    {
         assert!(names.iter().any(|other| other == name), "{name} is not in {names:?}");
     }
 }
@@ -170,7 +171,7 @@ fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
 #[test]
 fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
     let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let schemes = [Scheme::All, Scheme::CmBal(1)];
+    let schemes = [Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)];
     let files = |pairs, folder: &tempfile::TempDir| -> Vec<ResultFile> {
         let options = ConcurrencyOptions {
             scale: 0.0005,
