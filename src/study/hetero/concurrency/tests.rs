@@ -176,7 +176,7 @@ fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
         let options = ConcurrencyOptions {
             scale: 0.0005,
             longest: Some(8 * STEP),
-            pairs: Some(pairs),
+            pairs: vec![pairs],
             cache: Some(folder.path().to_owned()),
             ..ConcurrencyOptions::full()
         };
