@@ -47,8 +47,8 @@ pub(super) struct Lengths {
     pub(super) cpu: u64,
     /// Warp instructions of the GPU application.
     pub(super) gpu: u64,
-    /// Core cycles that it is measured for at least.
-    pub(super) gpu_least: u64,
+    /// Warp instructions and core cycles with which both it has been measured, too.
+    pub(super) gpu_enough: (u64, u64),
     /// Core cycles of the span at which it is cut.
     pub(super) longest: Option<u64>,
 }
@@ -187,8 +187,8 @@ impl Job {
     fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {
         let (workload, pass) = self.workload()?;
         let (send, result) = crossbeam_channel::unbounded();
-        let Lengths { warm, cpu, gpu, gpu_least, longest } = lengths;
-        let goals = Goals { warm, cpu, gpu, gpu_least, pass, longest };
+        let Lengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
+        let goals = Goals { warm, cpu, gpu, gpu_enough, pass, longest };
         let mut controllers = self.scheme.controllers()?;
         controllers.push(Box::new(Span::new(goals, send)));
         // The span ends the run: cores are never measured by the engine, and kernels last longer.

@@ -68,9 +68,10 @@ pub struct Finished {
 /// applications is several times as much.
 const QUICK_LONGEST: f64 = 30e6;
 
-/// Core cycles for which a GPU application is measured at least: 100 intervals of the controllers, which take 24 of them from 48
-/// warps to 1 however short the runs are. The applications with the highest rates take so long for the paper's count.
-const LEAST: u64 = 100 * span::STEP;
+/// Core cycles for which a GPU application is measured at least where its count is not the paper's: 200 intervals of the
+/// controllers, which do not shrink with the lengths and take 24 intervals from 48 warps to 1. The fastest applications reach the
+/// paper's own count before.
+const LEAST: u64 = 200 * span::STEP;
 
 impl ConcurrencyOptions {
     /// One pair of each kind, at a tenth of the lengths.
@@ -94,8 +95,10 @@ impl ConcurrencyOptions {
     /// Section 5: 500 thousand instructions of warm-up, 5 million of the slowest CPU core, 100 million of the GPU application's
     /// threads. A warp instruction counts for 32, as one of all lanes does.
     fn lengths(&self) -> Lengths {
+        const GPU: f64 = 100e6 / 32.0;
         let of = |instructions: f64| ((instructions * self.scale) as u64).max(1);
-        Lengths { warm: of(500e3), cpu: of(5e6), gpu: of(100e6 / 32.0), gpu_least: LEAST, longest: self.longest }
+        let whole = of(GPU).max(GPU as u64);
+        Lengths { warm: of(500e3), cpu: of(5e6), gpu: whole, gpu_enough: (of(GPU), LEAST), longest: self.longest }
     }
 
     /// Pairs that are tried on the other systems: one of each type of CPU applications, each of another GPU type. Parts of a study
@@ -175,7 +178,8 @@ pub fn run(options: &ConcurrencyOptions) -> Result<StudyOutput, StudyError> {
 fn run_with(options: &ConcurrencyOptions, schemes: &[Scheme]) -> Result<StudyOutput, StudyError> {
     let pairs = options.pairs();
     if pairs.is_empty() {
-        let known: Vec<String> = ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
+        let known: Vec<String> =
+            ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
         return Err(StudyError::Input(format!("`--pairs`: none of the pairs {} is among them", known.join(", "))));
     }
     let lengths = options.lengths();

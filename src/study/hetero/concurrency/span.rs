@@ -2,8 +2,8 @@
 //!
 //! In: the chip's counters at multiples of [`STEP`] core cycles. Out: what was counted, sent once, when the run is over. The span begins
 //! when the slowest CPU core is warm and the GPU application has begun. All CPU cores are measured over the same cycles, from there
-//! until the slowest has retired its count; the GPU application until it has issued its count or is through once, and for a least
-//! time. Neither stops there, so that each is measured beside the other; the run ends with the later.
+//! until the slowest has retired its count; the GPU application until it has issued its count or is through once, or has done enough
+//! for a shortened run. Neither stops there, so that each is measured beside the other; the run ends with the later.
 
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ pub(super) struct Goals {
     pub(super) cpu: u64,
     /// Warp instructions of the GPU application in the span.
     pub(super) gpu: u64,
-    /// Core cycles that it is measured for at least.
-    pub(super) gpu_least: u64,
+    /// Warp instructions and core cycles with which both it has been measured, too.
+    pub(super) gpu_enough: (u64, u64),
     /// The last launch of the GPU application's first pass; without an application, `None`.
     pub(super) pass: Option<KernelIndex>,
     /// Core cycles of the span at which it ends all the same.
@@ -120,15 +120,13 @@ pub(super) struct Span {
     /// Instructions of each CPU core since the start of the run.
     retired: Vec<u64>,
     begun: bool,
-    /// The GPU application has been through once.
-    passed: bool,
     over: bool,
 }
 
 impl Span {
     /// A controller that sends what it counted to `result`.
     pub(super) fn new(goals: Goals, result: Sender<Counts>) -> Self {
-        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, passed: false, over: false }
+        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, over: false }
     }
 
     fn slowest(&self) -> u64 {
@@ -170,11 +168,11 @@ impl Span {
     /// Looks at what has been reached; the run is over when nothing is left to be measured.
     fn judge(&mut self, seen: &Observation<'_>) {
         let slowest = self.slowest();
-        let Goals { cpu, gpu, gpu_least, pass, longest, .. } = self.goals;
+        let Goals { cpu, gpu, gpu_enough, pass, longest, .. } = self.goals;
         let counts = &mut self.counts;
-        self.passed |= seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
-        let enough = counts.gpu_cycles >= gpu_least && (counts.gpu_issued >= gpu || self.passed);
-        counts.gpu_through |= pass.is_none() || enough;
+        let passed = seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
+        let enough = counts.gpu_issued >= gpu_enough.0 && counts.gpu_cycles >= gpu_enough.1;
+        counts.gpu_through |= pass.is_none() || passed || counts.gpu_issued >= gpu || enough;
         counts.cpu_through |= slowest >= cpu;
         self.over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
         if self.over {
@@ -237,7 +235,7 @@ mod tests {
     static CPUS: [CounterInfo; 3] = [info("instructions"), info("cycles"), info("reads")];
 
     fn goals() -> Goals {
-        Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_least: 0, pass: Some(KernelIndex(1)), longest: None }
+        Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_enough: (5000, 0), pass: Some(KernelIndex(1)), longest: None }
     }
 
     /// A span over CPU cores and one SM.
@@ -307,11 +305,15 @@ mod tests {
     }
 
     #[test]
-    fn an_application_is_measured_for_a_least_time() {
-        let mut stand = Stand::new(Goals { gpu_least: 3 * STEP, ..goals() });
-        stand.cut(&[100, 100], 1, &[]);
-        assert_eq!([PASS; 4].map(|pass| stand.cut(&[900, 900], 9000, &[pass])), [false, false, true, true]);
-        assert_eq!(stand.result.try_recv().unwrap().gpu_issued, 27_000);
+    fn a_shortened_run_ends_with_fewer_instructions_but_not_before_its_time() {
+        let ends = |issued: u64| {
+            let mut stand = Stand::new(Goals { gpu_enough: (600, 3 * STEP), ..goals() });
+            stand.cut(&[100, 100], 1, &[]);
+            [(); 4].map(|()| stand.cut(&[900, 900], issued, &[]))
+        };
+        assert_eq!(ends(250), [false, false, true, true], "enough instructions after three steps");
+        assert_eq!(ends(150), [false, false, false, true], "after three steps there are 450");
+        assert_eq!(ends(3000), [false, true, true, true], "the whole count comes first");
     }
 
     #[test]
