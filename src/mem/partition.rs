@@ -180,8 +180,7 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side =
-            Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
+        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
@@ -451,6 +450,8 @@ impl Partition {
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
         if freed {
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(self.in_queue + 1);
             side.freed += 1;
             if side.freed == self.batch {
                 side.freed = 0;

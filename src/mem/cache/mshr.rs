@@ -77,7 +77,8 @@ impl Mshr {
         let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
         let nodes = most(max_merge.saturating_sub(1));
         let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
-        let entry = |chain: u16| Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain, atomic: false, ready: false };
+        let entry =
+            |chain: u16| Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain, atomic: false, ready: false };
         Self {
             entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
             free: 0,
@@ -94,10 +95,7 @@ impl Mshr {
 
     /// Bytes of its arrays.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries)
-            + size_of_val(&*self.buckets)
-            + size_of_val(&*self.nodes)
-            + self.ready.hot_bytes()
+        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
