@@ -450,6 +450,8 @@ impl Partition {
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
         if freed {
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(self.in_queue + 1);
             side.freed += 1;
             if side.freed == self.batch {
                 side.freed = 0;
