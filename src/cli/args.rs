@@ -280,7 +280,7 @@ pub enum StudyName {
     Dispatch,
     /// What epochs beyond the lookahead cost in truth and bring in speed.
     Relaxed,
-    /// CM-CPU, CM-BAL, DYNCTA and fixed limits beside CPU applications, beside the paper's Section 6.
+    /// CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits beside CPU applications, against Section 6 of the paper.
     Hetero,
     /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
     HeteroDirections,

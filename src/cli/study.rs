@@ -97,7 +97,7 @@ fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
 fn tell(finished: &crossbeam_channel::Receiver<Finished>) {
     let start = std::time::Instant::now();
     for (i, Finished { run, of }) in finished.iter().enumerate() {
-        eprintln!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1);
+        output::warn(&format!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1));
     }
 }
 
