@@ -20,8 +20,17 @@ pub(super) struct Detection {
     pub(super) estimates: Vec<u32>,
     /// Whether a part of the grid was reckoned.
     pub(super) extrapolated: bool,
-    /// Core cycles of the whole grid.
-    pub(super) whole: f64,
+    /// The whole grid.
+    pub(super) whole: Whole,
+}
+
+/// Time and energy of a whole grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Whole {
+    /// Core cycles.
+    pub(super) cycles: f64,
+    /// Energy.
+    pub(super) joules: f64,
 }
 
 impl Detection {
@@ -44,7 +53,7 @@ impl Detection {
 
     /// The detection's part of the run, in percent.
     pub(super) fn share(&self) -> f64 {
-        100.0 * self.cycles as f64 / self.whole.max(1.0)
+        100.0 * self.cycles as f64 / self.whole.cycles.max(1.0)
     }
 }
 
@@ -54,10 +63,12 @@ fn steady_from(found: &Record, end: u64) -> u64 {
     found.cycle + end.saturating_sub(found.cycle) * u64::from(draining) / u64::from(all)
 }
 
-/// Core cycles of a whole grid: those simulated, and the rest of its instructions at the rate from a cycle on.
-pub(super) fn whole(run: &Run, from: u64, instructions: f64) -> f64 {
+/// A whole grid: what was simulated, and the rest of its instructions at the rate and the power from a cycle on.
+pub(super) fn whole(run: &Run, from: u64, instructions: f64) -> Whole {
     let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
-    run.cycles as f64 + rest / run.stretch(from, run.cycles).rate().max(f64::MIN_POSITIVE)
+    let steady = run.stretch(from, run.cycles);
+    let cycles = rest / steady.rate().max(f64::MIN_POSITIVE);
+    Whole { cycles: run.cycles as f64 + cycles, joules: run.joules() + cycles * steady.joules_per_cycle() }
 }
 
 #[cfg(test)]
@@ -70,7 +81,7 @@ mod tests {
     }
 
     fn run() -> Run {
-        let row = |issued| Row { cycles: 1000, issued, ..Row::default() };
+        let row = |issued| Row { cycles: 1000, issued, joules: issued as f64 / 1e3, ..Row::default() };
         Run {
             cycles: 11_000,
             issued: 60_000,
@@ -94,7 +105,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_grid_goes_at_the_rate_behind_the_draining() {
         let found = Detection::of(&run(), 110_000.0);
-        assert_eq!(found.whole, 11_000.0 + 10_000.0);
+        assert_eq!((found.whole.cycles, found.whole.joules), (11_000.0 + 10_000.0, 51.0 + 50.0));
         assert_eq!((found.found, found.cycles, found.estimates.as_slice()), (Some(9), 900, &[9][..]));
         assert_eq!(found.samples, [(32, 9.0), (1, 1.0), (9, 9.0)]);
         assert!(found.extrapolated && (found.share() - 100.0 * 900.0 / 21_000.0).abs() < 1e-9);
@@ -104,7 +115,8 @@ mod tests {
     fn a_search_without_a_result_lasted_the_whole_run() {
         let run = Run { records: vec![record(300, "estimate_cores", 31.0)], ended: true, ..run() };
         let none = Detection::of(&run, 1e9);
-        assert_eq!((none.found, none.cycles, none.whole, none.extrapolated), (None, 11_000, 11_000.0, false));
+        assert_eq!((none.found, none.cycles, none.extrapolated), (None, 11_000, false));
+        assert_eq!(none.whole, Whole { cycles: 11_000.0, joules: 51.0 });
         assert_eq!(none.estimates, [31]);
     }
 }

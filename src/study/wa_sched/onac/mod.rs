@@ -23,7 +23,7 @@ use super::characterise::{Options, workload};
 use super::kernels::Grid;
 use super::published::{CoreType, Kernel, published as library};
 
-use detect::{Detection, WAVES, whole};
+use detect::{Detection, WAVES, Whole, whole};
 use oracle::{CORES, Curve};
 use published::{Entry, Scheme};
 use runs::{Run, Task};
@@ -54,6 +54,8 @@ const GRIDS: [(&str, &str, &str); 5] = [
 struct ToTheEnd {
     /// Performance with ONAC and Seq-Det, in percent.
     performance: [f64; 2],
+    /// Energy saved by them, in percent.
+    saved: [f64; 2],
 }
 
 /// A kernel.
@@ -61,14 +63,16 @@ struct ToTheEnd {
 struct Point {
     entry: Entry,
     published: CoreType,
+    /// CTAs of our grid.
+    ctas: u32,
     fitted: bool,
     curve: Curve,
     /// Under ONAC and Seq-Det.
     detected: [Detection; 2],
     /// Under ONAC from an empty LLC on.
     cold: Detection,
-    /// Core cycles of the whole grid with all cores.
-    all: f64,
+    /// The whole grid with all cores.
+    all: Whole,
     to_the_end: Option<ToTheEnd>,
 }
 
@@ -88,13 +92,28 @@ impl Point {
 
     /// Performance relative to all cores, in percent.
     fn performance(&self, scheme: Scheme) -> f64 {
-        100.0 * self.all / self.by(scheme).whole
+        performance(&self.all, &self.by(scheme).whole)
+    }
+
+    /// Energy saved relative to all cores, in percent.
+    fn saved(&self, scheme: Scheme) -> f64 {
+        saved(&self.all, &self.by(scheme).whole)
     }
 
     /// What ONAC's detection takes less than Seq-Det's, in percent.
     fn faster(&self) -> f64 {
         100.0 * (1.0 - self.by(Scheme::Onac).cycles as f64 / self.by(Scheme::SeqDet).cycles.max(1) as f64)
     }
+}
+
+/// Performance relative to all cores, in percent.
+fn performance(all: &Whole, searched: &Whole) -> f64 {
+    100.0 * all.cycles / searched.cycles
+}
+
+/// Energy saved relative to all cores, in percent.
+fn saved(all: &Whole, searched: &Whole) -> f64 {
+    100.0 * (1.0 - searched.joules / all.joules)
 }
 
 /// Runs the study; with `full` grids are simulated to their end, and nothing is extrapolated. `progress` is told what is done.
@@ -162,14 +181,18 @@ fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options,
     let base = task(None, longest.filter(|_| !full)).run(cache)?;
     let to_the_end = (!full && TO_THE_END.contains(&kernel.name.as_str()))
         .then(|| {
-            let all = task(None, None).run(cache)?.cycles as f64;
-            let performance = |scheme| Ok::<f64, String>(100.0 * all / search(scheme, WARM, true)?.cycles as f64);
-            Ok::<_, String>(ToTheEnd { performance: [performance(Scheme::Onac)?, performance(Scheme::SeqDet)?] })
+            let all = of(&task(None, None).run(cache)?).whole;
+            let [onac, seq] = [of(&search(Scheme::Onac, WARM, true)?).whole, of(&search(Scheme::SeqDet, WARM, true)?).whole];
+            Ok::<_, String>(ToTheEnd {
+                performance: [performance(&all, &onac), performance(&all, &seq)],
+                saved: [saved(&all, &onac), saved(&all, &seq)],
+            })
         })
         .transpose()?;
     Ok(Point {
         entry: entry.clone(),
         published,
+        ctas: grid.ctas,
         fitted: grid.is_fitted_to("Table 4.4", &[""]) || grid.is_fitted_to("Figure 4.", &[""]) || grid.is_fitted_to("4.4", &[""]),
         curve,
         detected: [of(&runs[0]), of(&runs[1])],

@@ -57,6 +57,10 @@ pub(super) enum Quantity {
     Types,
     /// Performance relative to all cores, in percent.
     Performance,
+    /// Energy saved relative to all cores, in percent.
+    Saved,
+    /// Energy saved by ONAC and not by Seq-Det, in percent of all cores'.
+    Ahead,
     /// What ONAC's detection takes less than Seq-Det's, in percent.
     Faster,
     /// Kernels whose detected number is the oracle's, in percent.
@@ -104,6 +108,8 @@ impl Figure {
         match self.quantity {
             Quantity::Types => "kernels of the published type".into(),
             Quantity::Performance => format!("{of}: performance with {scheme}, % of all cores"),
+            Quantity::Saved => format!("{of}: energy saved by {scheme}, % of all cores"),
+            Quantity::Ahead => format!("{of}: energy saved by ONAC beyond Seq-Det, % of all cores"),
             Quantity::Faster => format!("{of}: ONAC's detection shorter than Seq-Det's, %"),
             Quantity::Exact => format!("{of}: {scheme} finds the oracle's number, % of kernels"),
             Quantity::Detection => format!("{of}: detection of {scheme}, % of the run"),
@@ -139,7 +145,8 @@ mod tests {
 
     #[test]
     fn figures_of_a_search_name_it() {
-        let needs = |figure: &Figure| matches!(figure.quantity, Quantity::Performance | Quantity::Exact | Quantity::Detection);
+        let needs =
+            |figure: &Figure| matches!(figure.quantity, Quantity::Performance | Quantity::Saved | Quantity::Exact | Quantity::Detection);
         assert!(read().figure.iter().all(|figure| figure.scheme.is_some() == needs(figure)));
     }
 }

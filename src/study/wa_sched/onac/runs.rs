@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Machine;
+use crate::energy::{Breakdown, Model};
 use crate::engine::{RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::policy::registry;
@@ -32,7 +33,7 @@ pub(super) struct Task {
 }
 
 /// What was counted in an interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     /// Core cycles.
     pub(super) cycles: u64,
@@ -48,6 +49,12 @@ pub(super) struct Row {
     pub(super) bursts: u64,
     /// Of these, writes.
     pub(super) writes: u64,
+    /// Energy.
+    pub(super) joules: f64,
+    /// The part of it that is paid for time alone.
+    pub(super) at_rest: f64,
+    /// Seconds on the simulated machine.
+    pub(super) seconds: f64,
 }
 
 /// A number that a controller recorded.
@@ -87,6 +94,7 @@ impl Task {
             let model = builtin_model(&self.workload, 1, &self.parameters).map_err(|error| error.to_string())?;
             let machine = &loaded.machine;
             let launch = machine.gpu.dispatch.launch_latency;
+            let energy = Model::of(machine)?.ok_or_else(|| format!("{} names no set of energies", self.machine))?;
             let controllers = self.policies.iter().map(|(name, table)| {
                 let table: toml::Table = table.parse().map_err(|error: toml::de::Error| error.to_string())?;
                 registry::find(name).and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())
@@ -95,17 +103,18 @@ impl Task {
             let max_cycles = self.cycles.map(|cycles| launch + cycles);
             let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
             let outcome = simulate(machine, &Arc::new(model.workload()), options).map_err(|error| error.to_string())?.outcome;
-            Ok(Run::of(&outcome, launch))
+            Ok(Run::of(&outcome, &energy, launch))
         })
     }
 }
 
 impl Run {
-    fn of(outcome: &Outcome, launch: u64) -> Self {
+    fn of(outcome: &Outcome, energy: &Model, launch: u64) -> Self {
         let mut before = launch;
         let mut rows = Vec::new();
-        for interval in outcome.intervals.iter().filter(|interval| interval.cycle > launch) {
-            rows.push(Row::of(interval, interval.cycle - before));
+        let intervals = outcome.intervals.iter().zip(energy.intervals(outcome));
+        for (interval, (_, breakdown)) in intervals.filter(|(interval, _)| interval.cycle > launch) {
+            rows.push(Row::of(interval, interval.cycle - before, &breakdown));
             before = interval.cycle;
         }
         let numbers = outcome.timeline.iter().filter(|entry| entry.sm.is_none() && entry.reason.is_empty());
@@ -137,6 +146,11 @@ impl Run {
         }
     }
 
+    /// The energy of the whole run.
+    pub(super) fn joules(&self) -> f64 {
+        self.rows.iter().map(|row| row.joules).sum()
+    }
+
     /// What was recorded last under a name.
     pub(super) fn last(&self, name: &str) -> Option<&Record> {
         self.records.iter().rev().find(|record| record.name == name)
@@ -144,7 +158,7 @@ impl Run {
 }
 
 impl Row {
-    fn of(interval: &IntervalRow, cycles: u64) -> Self {
+    fn of(interval: &IntervalRow, cycles: u64, energy: &Breakdown) -> Self {
         let get = |kind: &str, name: &str| {
             let is = |(of, counted): &&(&'static str, Counted)| *of == kind && counted.info.name == name;
             interval.counters.iter().find(is).map_or(0, |(_, counted)| counted.value)
@@ -157,6 +171,9 @@ impl Row {
             overlapped: get("sm", "load_overlapped_cycles"),
             bursts: get("dram", "reads") + get("dram", "writes"),
             writes: get("dram", "writes"),
+            joules: energy.total(),
+            at_rest: energy.at_rest(),
+            seconds: energy.seconds,
         }
     }
 
@@ -169,12 +186,26 @@ impl Row {
             overlapped: self.overlapped + other.overlapped,
             bursts: self.bursts + other.bursts,
             writes: self.writes + other.writes,
+            joules: self.joules + other.joules,
+            at_rest: self.at_rest + other.at_rest,
+            seconds: self.seconds + other.seconds,
         }
     }
 
     /// Warp instructions per core cycle.
     pub(super) fn rate(&self) -> f64 {
         self.issued as f64 / self.cycles.max(1) as f64
+    }
+
+    /// Joules per core cycle.
+    pub(super) fn joules_per_cycle(&self) -> f64 {
+        self.joules / self.cycles.max(1) as f64
+    }
+
+    /// Mean power in watts, and the part of it that is paid for time alone.
+    pub(super) fn watts(&self) -> (f64, f64) {
+        let seconds = self.seconds.max(f64::MIN_POSITIVE);
+        (self.joules / seconds, self.at_rest / seconds)
     }
 
     /// Mean cycles from a load's entry into the load/store unit to its last data.
@@ -217,7 +248,7 @@ mod tests {
     fn a_kept_run_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let task = Task {
-            machine: "tiny",
+            machine: "fermi32",
             workload: "vecadd".into(),
             parameters: Vec::new(),
             policies: vec![("static_limit", "cores = 1".into())],
@@ -225,8 +256,11 @@ mod tests {
         };
         let first = task.run(Some(folder.path())).unwrap();
         assert!(first.issued > 0 && first.stretch(0, 4000).loads > 0 && !first.rows.is_empty());
+        let (watts, at_rest) = first.stretch(0, 4000).watts();
+        assert!(at_rest > 0.0 && watts > at_rest, "{watts} W, {at_rest} W at rest");
         assert_eq!(task.run(Some(folder.path())), Ok(first.clone()));
         let more = Task { policies: Vec::new(), ..task }.run(Some(folder.path())).unwrap();
         assert!(more.issued > first.issued, "{} instructions with all cores, {} with one", more.issued, first.issued);
+        assert!(more.stretch(0, 4000).watts().1 > at_rest, "cores without power do not leak");
     }
 }

@@ -10,12 +10,15 @@ use crate::study::wa_sched::stated::{self, Kind, Stated, mean};
 use super::Point;
 use super::oracle::CORES;
 use super::published::{Figure, Published, Quantity, Scheme};
+use super::runs::Row;
 
 /// The kernels of Figure 4.8.
 const SHOWN: [&str; 4] = ["hotspot", "pathfinder", "bp_k2", "fwt"];
-/// The kernels of Figures 4.9 and 4.10, with their plots of latencies.
-const CASES: [(&str, PlotNames); 2] =
-    [("pathfinder", ["amat-pathfinder.svg", "amat-pathfinder.png"]), ("bp_k2", ["amat-bp_k2.svg", "amat-bp_k2.png"])];
+/// The kernels of Figures 4.9 and 4.10, with their plots of latencies and of power.
+const CASES: [(&str, PlotNames, PlotNames); 2] = [
+    ("pathfinder", ["amat-pathfinder.svg", "amat-pathfinder.png"], ["power-pathfinder.svg", "power-pathfinder.png"]),
+    ("bp_k2", ["amat-bp_k2.svg", "amat-bp_k2.png"], ["power-bp_k2.svg", "power-bp_k2.png"]),
+];
 /// How far a number of cores that the text states may be off.
 const NEAR: f64 = 1.0;
 
@@ -50,6 +53,8 @@ fn rows(output: &mut StudyOutput, points: &[Point]) {
         "first estimate",
         "ONAC perf. %",
         "Seq-Det perf. %",
+        "ONAC saves %",
+        "Seq-Det saves %",
         "ONAC det. kcycles",
         "Seq-Det det. kcycles",
         "ONAC det. % of run",
@@ -70,6 +75,8 @@ fn rows(output: &mut StudyOutput, points: &[Point]) {
             or_dash(onac.estimates.first()),
             format!("{:.1}", point.performance(Scheme::Onac)),
             format!("{:.1}", point.performance(Scheme::SeqDet)),
+            format!("{:.1}", point.saved(Scheme::Onac)),
+            format!("{:.1}", point.saved(Scheme::SeqDet)),
             format!("{:.0}", onac.cycles as f64 / 1e3),
             format!("{:.0}", seq.cycles as f64 / 1e3),
             format!("{:.1}", onac.share()),
@@ -88,6 +95,8 @@ impl Figure {
         let value = |point: &&Point| match self.quantity {
             Quantity::Types => f64::from(u8::from(point.of_type() == point.published)),
             Quantity::Performance => point.performance(scheme),
+            Quantity::Saved => point.saved(scheme),
+            Quantity::Ahead => point.saved(Scheme::Onac) - point.saved(Scheme::SeqDet),
             Quantity::Faster => point.faster(),
             Quantity::Exact => 100.0 * f64::from(u8::from(point.ends_with(scheme) == point.curve.enough)),
             Quantity::Detection => point.by(scheme).share(),
@@ -149,6 +158,9 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
         let share = point.curve.share(CORES - 1).map_or_else(String::new, |share| format!(", {:.1} % of the IPC with 31", 100.0 * share));
         output.note(format!("{} is {:?}, published {:?}{share}", point.entry.name, point.of_type(), point.published));
     }
+    for point in points.iter().filter(|point| point.ctas != point.entry.ctas) {
+        output.note(format!("{}: a grid of {} CTAs, published {}", point.entry.name, point.ctas, point.entry.ctas));
+    }
     for point in points.iter().filter(|point| !point.curve.is_monotone()) {
         output.note(format!("{}: some number of cores above the oracle's {} does not reach 98 %", point.entry.name, point.curve.enough));
     }
@@ -158,27 +170,32 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
             output.note(format!("{}: all numbers of cores were run, {} are enough, {verdict}", point.entry.name, point.curve.enough));
         }
     }
-    let mut worst: f64 = 0.0;
+    let (mut slower, mut saving): (f64, f64) = (0.0, 0.0);
     for point in points {
         let Some(to_the_end) = &point.to_the_end else { continue };
-        let pairs = Scheme::ALL.map(|scheme| (point.performance(scheme), to_the_end.performance[scheme as usize]));
-        worst = pairs.iter().fold(worst, |worst, (ours, whole)| worst.max((ours - whole).abs()));
-        output.note(format!(
-            "{}: performance {:.1} and {:.1} % extrapolated, {:.1} and {:.1} % of whole grids (ONAC, Seq-Det)",
-            point.entry.name, pairs[0].0, pairs[1].0, pairs[0].1, pairs[1].1
-        ));
+        let performance = Scheme::ALL.map(|scheme| (point.performance(scheme), to_the_end.performance[scheme as usize]));
+        let saved = Scheme::ALL.map(|scheme| (point.saved(scheme), to_the_end.saved[scheme as usize]));
+        let worst = |pairs: [(f64, f64); 2]| pairs.iter().fold(0.0f64, |worst, (ours, whole)| worst.max((ours - whole).abs()));
+        (slower, saving) = (slower.max(worst(performance)), saving.max(worst(saved)));
+        let pair = |pairs: [(f64, f64); 2]| {
+            format!("{:.1} and {:.1} % extrapolated, {:.1} and {:.1} % of whole grids", pairs[0].0, pairs[1].0, pairs[0].1, pairs[1].1)
+        };
+        let name = &point.entry.name;
+        output.note(format!("{name}, ONAC and Seq-Det: performance {}; energy saved {}", pair(performance), pair(saved)));
     }
     if points.iter().any(|point| point.to_the_end.is_some()) {
-        output.figure("largest difference between extrapolated performance and that of whole grids, points", worst);
+        output.figure("largest difference between extrapolated performance and that of whole grids, points", slower);
+        output.figure("largest difference between extrapolated energy saved and that of whole grids, points", saving);
     }
 }
 
-/// Figures 4.8 and 4.9.
+/// Figures 4.8 to 4.10.
 fn curves(output: &mut StudyOutput, points: &[Point]) {
     let mut table = Vec::new();
     for point in points {
         for (cores, row) in &point.curve.points {
             let share = point.curve.share(*cores).unwrap_or(0.0);
+            let (watts, at_rest) = row.watts();
             table.push(vec![
                 point.entry.name.clone(),
                 cores.to_string(),
@@ -188,10 +205,14 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
                 format!("{:.1}", row.amat_overlapped()),
                 format!("{:.5}", row.bursts as f64 / row.cycles.max(1) as f64),
                 format!("{:.5}", row.writes as f64 / row.cycles.max(1) as f64),
+                format!("{watts:.3}"),
+                format!("{at_rest:.3}"),
+                format!("{:.4}", point.energy(row)),
             ]);
         }
     }
-    let header = ["kernel", "cores", "ipc", "of all", "amat", "amat overlapped", "dram bursts per cycle", "dram writes per cycle"];
+    let memory = ["amat", "amat overlapped", "dram bursts per cycle", "dram writes per cycle"];
+    let header = [&["kernel", "cores", "ipc", "of all"][..], &memory, &["watts", "watts at rest", "energy of all"]].concat();
     output.table("curve.csv", &header, table);
     let line = |point: &Point, name: String, value: &dyn Fn(u32) -> f64| Series {
         name,
@@ -200,27 +221,42 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
     let shown: Vec<Series> = points
         .iter()
         .filter(|point| SHOWN.contains(&point.entry.name.as_str()))
-        .map(|point| line(point, point.entry.name.clone(), &|cores| point.curve.at(cores).map_or(0.0, super::runs::Row::rate)))
+        .map(|point| line(point, point.entry.name.clone(), &|cores| point.curve.at(cores).map_or(0.0, Row::rate)))
         .collect();
     if !shown.is_empty() {
         let [title, x, y] = ["IPC against the number of cores (fermi32)", "cores at work", "warp instructions per cycle"].map(String::from);
         output.plot(["ipc.svg", "ipc.png"], Plot { title, x, y, form: Form::Lines, series: shown });
     }
-    for (name, files) in CASES {
+    for (name, amat, power) in CASES {
         let Some(point) = points.iter().find(|point| point.entry.name == name) else { continue };
-        let one = point.curve.at(1).map_or(1.0, super::runs::Row::amat).max(f64::MIN_POSITIVE);
-        let of = |pick: fn(&super::runs::Row) -> f64| move |cores: u32| point.curve.at(cores).map_or(0.0, pick) / one;
-        let series = vec![
-            line(point, "AMAT".into(), &of(super::runs::Row::amat)),
-            line(point, "AMAT overlapped".into(), &of(super::runs::Row::amat_overlapped)),
-        ];
+        let one = point.curve.at(1).map_or(1.0, Row::amat).max(f64::MIN_POSITIVE);
+        let of = |pick: fn(&Row) -> f64| move |cores: u32| point.curve.at(cores).map_or(0.0, pick) / one;
+        let series = vec![line(point, "AMAT".into(), &of(Row::amat)), line(point, "AMAT overlapped".into(), &of(Row::amat_overlapped))];
         let title = format!("Memory latency and what arithmetic overlaps of it: {name}");
         let [x, y] = ["cores at work", "of the AMAT with one core"].map(String::from);
-        output.plot(files, Plot { title, x, y, form: Form::Lines, series });
+        output.plot(amat, Plot { title, x, y, form: Form::Lines, series });
+        let all = point.curve.at(CORES).map_or(1.0, |row| row.watts().0).max(f64::MIN_POSITIVE);
+        let of = |pick: fn((f64, f64)) -> f64| move |cores: u32| point.curve.at(cores).map_or(0.0, |row| pick(row.watts())) / all;
+        let series = vec![
+            line(point, "static power".into(), &of(|(_, at_rest)| at_rest)),
+            line(point, "dynamic power".into(), &of(|(watts, at_rest)| watts - at_rest)),
+            line(point, "energy".into(), &|cores| point.curve.at(cores).map_or(0.0, |row| point.energy(row))),
+        ];
+        let title = format!("Power and energy: {name}");
+        let [x, y] = ["cores at work", "of power and energy with all cores"].map(String::from);
+        output.plot(power, Plot { title, x, y, form: Form::Lines, series });
     }
 }
 
-/// Figures 4.14 and 4.15, and every sample.
+impl Point {
+    /// Energy of an instruction, relative to that with all cores.
+    fn energy(&self, row: &Row) -> f64 {
+        let each = |row: &Row| row.joules / row.issued.max(1) as f64;
+        each(row) / self.curve.at(CORES).map_or(1.0, each).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Figures 4.14 to 4.16, and every sample.
 fn detections(output: &mut StudyOutput, points: &[Point]) {
     let mut table = Vec::new();
     for point in points {
@@ -250,6 +286,14 @@ fn detections(output: &mut StudyOutput, points: &[Point]) {
     let (y, series) = ("% of all cores", ["oracle", "Seq-Det", "ONAC"]);
     chart(["performance.svg", "performance.png"], "Performance", y, &series, Some(100.0), &|point| {
         vec![oracle(point), point.performance(Scheme::SeqDet), point.performance(Scheme::Onac)]
+    });
+    let energy = |point: &Point| 100.0 * point.curve.at(point.curve.enough).map_or(1.0, |row| point.energy(row));
+    chart(["energy.svg", "energy.png"], "Energy", y, &series, Some(100.0), &|point| {
+        vec![energy(point), 100.0 - point.saved(Scheme::SeqDet), 100.0 - point.saved(Scheme::Onac)]
+    });
+    let power = |point: &Point, scheme| (100.0 - point.saved(scheme)) * point.performance(scheme) / 100.0;
+    chart(["power.svg", "power.png"], "Average power", y, &series, Some(100.0), &|point| {
+        vec![energy(point) * oracle(point) / 100.0, power(point, Scheme::SeqDet), power(point, Scheme::Onac)]
     });
     chart(["detection.svg", "detection.png"], "Time of detection", "% of the run", &["Seq-Det", "ONAC"], None, &|point| {
         vec![point.by(Scheme::SeqDet).share(), point.by(Scheme::Onac).share()]
