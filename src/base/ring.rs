@@ -41,6 +41,12 @@ impl<T: Copy> Ring<T> {
         touch(&self.slots[self.slot(self.len)]);
     }
 
+    /// Asks the host for the first elements, up to `count`.
+    #[inline]
+    pub fn touch_first(&self, count: u32) {
+        (0..count.min(self.len)).for_each(|place| touch(&self.slots[self.slot(place)]));
+    }
+
     /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.
     #[inline]
     pub fn append(&mut self, value: T) {

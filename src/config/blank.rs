@@ -54,6 +54,7 @@ fn sm() -> Sm {
         lsu: Lsu { sector_requests: false, response_queue: 0, ejection_queue: 0 },
         l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
         wake_latency: 0,
+        ccws: None,
     }
 }
 

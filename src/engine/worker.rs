@@ -216,6 +216,8 @@ impl<U: Unit> Worker<U> {
         } else {
             self.tray.offer(&self.due);
             while let Some(mut slot) = self.tray.take() {
+                slot.unit.approach(false);
+                slot.unit.approach(true);
                 stepper.step(&mut slot);
             }
         }

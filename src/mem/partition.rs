@@ -327,7 +327,8 @@ impl Partition {
 
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.slices.iter().for_each(Slice::touch);
+        self.slices.iter().for_each(|slice| slice.touch(&self.local));
+        self.channel.touch_arrays();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -528,6 +529,12 @@ impl Partition {
         }
         if let Some(finished) = self.channel.cycle(edge) {
             self.places.give_back(usize::from(finished.slice));
+        }
+        if let Some(request) = self.channel.newest_moving() {
+            self.slices[usize::from(request.slice)].expect_entry(request.token);
+        }
+        if let Some(request) = self.channel.newest_returned() {
+            self.slices[usize::from(request.slice)].expect_data(request.token);
         }
         if !self.channel.is_full() {
             self.send_to_dram(edge);

@@ -409,8 +409,9 @@ impl Subnet {
 
     #[inline]
     fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
-        let arrival = self.queues.front(input, self.now).map_or(self.now, |(at, _)| at);
-        let Some(packet) = self.queues.pop(input) else { panic!("{}: input {input} is empty at {}", self.name(), self.now) };
+        let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
+            panic!("{}: input {input} is empty at {}", self.name(), self.now)
+        };
         self.counters.packets += 1;
         self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
         self.counters.queue_cycles += self.now.0 - arrival.0;

@@ -196,7 +196,7 @@ impl OutputQueued {
             }
             let (output, packet) = (self.output(packet), *packet);
             debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
-            self.queues.pop(input);
+            self.queues.pop(input, self.now);
             self.queues.push(self.inputs + output, at, packet);
             self.origins[output].push_back(input as u16);
             self.wanted[output / 64] |= 1 << (output % 64);
@@ -234,7 +234,7 @@ impl OutputQueued {
                 ready &= ready - 1;
                 let (output, queue) = (word * 64 + bit as usize, self.inputs + word * 64 + bit as usize);
                 let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
-                let (Some(packet), Some(input)) = (self.queues.pop(queue), self.origins[output].pop_front()) else {
+                let (Some((_, packet)), Some(input)) = (self.queues.pop(queue, self.now), self.origins[output].pop_front()) else {
                     panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
                 };
                 self.counters.packets += 1;

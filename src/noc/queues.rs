@@ -16,6 +16,13 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 32);
 
+impl Node {
+    #[inline]
+    fn arrival(&self, now: Cycle) -> Cycle {
+        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     first: u32,
@@ -72,8 +79,7 @@ impl Queues {
     #[inline]
     pub(super) fn front(&self, queue: usize, now: Cycle) -> Option<(Cycle, &MemPacket)> {
         let node = self.nodes.get(self.queues[queue].first as usize)?;
-        let at = now.0.wrapping_add_signed(i64::from(node.at.wrapping_sub(now.0 as u32) as i32));
-        Some((Cycle(at), &node.packet))
+        Some((node.arrival(now), &node.packet))
     }
 
     /// Asks the host for the packet behind the oldest.
@@ -86,8 +92,9 @@ impl Queues {
         }
     }
 
+    /// Takes the oldest packet, with its arrival as in [`Queues::front`].
     #[inline]
-    pub(super) fn pop(&mut self, queue: usize) -> Option<MemPacket> {
+    pub(super) fn pop(&mut self, queue: usize, now: Cycle) -> Option<(Cycle, MemPacket)> {
         let queue = &mut self.queues[queue];
         let index = queue.first;
         let node = self.nodes.get_mut(index as usize)?;
@@ -98,6 +105,6 @@ impl Queues {
         queue.len -= 1;
         node.next = self.free;
         self.free = index;
-        Some(node.packet)
+        Some((node.arrival(now), node.packet))
     }
 }

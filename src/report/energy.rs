@@ -106,3 +106,66 @@ fn over_time(facts: &RunFacts, run: &Breakdown, intervals: &[(u64, Breakdown)]) 
         series: all,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Machine;
+    use crate::energy::{EnergySet, Model};
+    use crate::report::sample;
+    use crate::report::text::{Style, WIDTH};
+
+    fn facts() -> RunFacts {
+        let machine = Machine::load("tiny", &[]).unwrap().machine;
+        RunFacts { energy: Some(Model::new(EnergySet::named("volta-12nm").unwrap(), &machine)), ..sample::facts() }
+    }
+
+    fn file(name: &str) -> String {
+        let files = files(&facts(), &sample::outcome()).unwrap();
+        String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents).unwrap()
+    }
+
+    /// The second column of all rows.
+    fn column(text: &str) -> Vec<f64> {
+        text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_table_ends_with_the_sum_of_its_components() {
+        let joules = column(&file("energy.csv"));
+        let (total, components) = joules.split_last().unwrap();
+        assert!(*total > 0.0 && (components.iter().sum::<f64>() / total - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn power_over_time_has_a_row_per_interval_and_a_plot() {
+        let text = file("power.csv");
+        assert!(text.starts_with("cycle,joules,watts,sm_static_watts,"), "{text}");
+        assert_eq!(column(&text).len(), 2);
+        assert!(file("power.svg").contains("watts"));
+        let names: Vec<_> = files(&facts(), &sample::outcome()).unwrap().iter().map(|file| file.name).collect();
+        assert_eq!(names, ["energy.csv", "power.csv", "power.svg", "power.png"]);
+    }
+
+    #[test]
+    fn the_value_in_stats_json_and_the_lines_of_the_summary_agree() {
+        let (facts, outcome) = (facts(), sample::outcome());
+        let value = json(&facts, &outcome).unwrap();
+        assert_eq!((value["set"].as_str(), value["volts"].as_f64()), (Some("none"), Some(1.0)));
+        let parts: f64 = value["components"].as_object().unwrap().values().map(|joules| joules.as_f64().unwrap()).sum();
+        assert!((parts / value["joules"].as_f64().unwrap() - 1.0).abs() < 1e-12);
+        let summary = crate::report::summary(&facts, &outcome, &sample::host(), Style::Plain);
+        let watts = format!("  {:.1} W on average, ", value["mean_watts"].as_f64().unwrap());
+        assert!(summary.contains(&watts), "{summary}");
+        assert!(summary.lines().all(|line| line.chars().count() <= WIDTH), "{summary}");
+    }
+
+    #[test]
+    fn a_machine_without_energies_and_a_run_of_nothing_have_no_files() {
+        assert_eq!(files(&sample::facts(), &sample::outcome()).unwrap(), []);
+        let mut outcome = sample::outcome();
+        outcome.counted_until = 0;
+        assert_eq!(files(&facts(), &outcome).unwrap(), []);
+        assert_eq!(json(&facts(), &outcome), None);
+    }
+}

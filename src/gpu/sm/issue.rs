@@ -26,6 +26,7 @@ impl Sm {
         if self.operands.woken != 0 {
             self.wake_ready();
         }
+        self.refresh_held();
         if self.warps.touched != 0 {
             self.issue_awake();
         }
@@ -113,6 +114,9 @@ impl Sm {
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
     fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
         let inst = self.warps.take_front(warp);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.issued(warp, self.now);
+        }
         self.warps.last_issue[warp] = self.now;
         let cta = self.warps.cta[warp];
         let code = self.ctas.code(cta)[inst.index as usize];
@@ -195,6 +199,10 @@ impl Sm {
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+        if self.ccws.is_some() {
+            let code = *code;
+            self.note_front(warp, &code);
+        }
     }
 
     /// Looks again whether the front instruction of a warp meets a reserved register.

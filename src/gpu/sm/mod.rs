@@ -8,6 +8,7 @@
 //! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
 //! which [`Sm::next_event`] sees nothing to do changes span counters only.
 
+mod ccws;
 mod counters;
 mod cta;
 mod fetch;
@@ -35,10 +36,12 @@ use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
+pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
+use ccws::Ccws;
 use cta::Ctas;
 use fetch::Fetch;
 use lsu::Lsu;
@@ -106,6 +109,8 @@ pub struct Sm {
     queues: Option<Box<TwoLevel>>,
     /// What phase-aware schedulers know of the front instructions.
     phases: Option<Box<PhaseView>>,
+    /// What throttles loads by lost locality.
+    ccws: Option<Box<Ccws>>,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -157,6 +162,7 @@ impl Sm {
             power: Power::new(),
             queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
             phases: None,
+            ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -219,6 +225,7 @@ impl Sm {
     ///
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.touch_pipes();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -240,6 +247,7 @@ impl Sm {
         if near {
             self.net.touch();
             self.lsu.touch();
+            self.wheel.touch(self.now);
         } else {
             touch(&self.now);
             touch(&self.lsu);
@@ -295,6 +303,7 @@ impl Sm {
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
         let memory = self.load_store_at().max(now).min(self.net.next_event(now));
+        let memory = self.ccws.as_ref().map_or(memory, |ccws| memory.min(ccws.refresh_at().max(now)));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
@@ -307,6 +316,9 @@ impl Sm {
         self.close_spans();
         self.count_blocked(at);
         self.count_loads(at);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.count(at);
+        }
         self.counters.sm.operand_conflicts = self.operands.conflicts;
         self.count_power(at);
     }
@@ -353,9 +365,14 @@ impl Sm {
         lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
     }
 
-    /// All counters.
+    /// All counters but those of CCWS.
     pub fn stats(&self) -> &SmStats {
         &self.counters
+    }
+
+    /// The counters of CCWS, where the SM has it.
+    pub fn ccws_counters(&self) -> Option<&CcwsCounters> {
+        self.ccws.as_ref().map(|ccws| ccws.counters())
     }
 
     /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the

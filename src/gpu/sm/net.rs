@@ -82,7 +82,7 @@ impl Net {
     /// Asks the host for what the next cycles begin with.
     #[inline]
     pub(super) fn touch(&self) {
-        self.at_output.touch();
+        self.at_output.touch_first(8);
         self.ejection.touch();
     }
 

@@ -3,7 +3,7 @@
 //! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
 //! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::frontend::NO_REGISTER;
 
 use super::Sm;
@@ -53,6 +53,13 @@ impl Wheel {
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
+    }
+
+    /// Asks the host for what cycles from `now` on look at.
+    #[inline]
+    pub(super) fn touch(&self, now: Cycle) {
+        touch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
+        touch(&*self.occupied);
     }
 
     /// Enters a completion `ahead` cycles from now.

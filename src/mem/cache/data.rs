@@ -274,10 +274,12 @@ impl DataCache {
         self.mshr.touch(at);
     }
 
-    /// The data of a fetch will be there soon.
+    /// The data of a fetch will be there soon. Returns the token of the oldest request for it.
     #[inline]
-    pub fn expect_line(&self, at: u16) {
-        self.tags.touch(self.mshr.reserved(at).0);
+    pub fn expect_line(&self, at: u16) -> u32 {
+        let (line, token) = self.mshr.expect(at);
+        self.tags.touch(line);
+        token
     }
 
     /// Addresses will be looked up soon.
@@ -291,12 +293,20 @@ impl DataCache {
     #[inline]
     pub fn expect_address(&self, addr: Addr) {
         self.tags.touch_bucket(addr);
+        self.mshr.touch_bucket(self.key(addr));
     }
 
     /// An address will be looked up next.
     #[inline]
     pub fn expect_look_up(&self, addr: Addr) {
         self.tags.touch_first(addr);
+    }
+
+    /// An address will be looked up next, and a line of its set may have to make room.
+    #[inline]
+    pub fn expect_miss(&self, addr: Addr, set_addr: u64) {
+        self.tags.touch_first(addr);
+        self.tags.touch_oldest(set_addr);
     }
 
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.

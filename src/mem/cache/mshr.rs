@@ -171,6 +171,21 @@ impl Mshr {
         touch(&self.entries[usize::from(at)].line);
     }
 
+    /// Asks the host for where an entry of `key` is looked up.
+    #[inline]
+    pub fn touch_bucket(&self, key: u64) {
+        touch(&self.buckets[bucket(key, self.buckets.len())]);
+    }
+
+    /// The data of an entry will be there soon: asks the host for where the entry is released. Says which line waits for it, and
+    /// the token of the oldest request.
+    #[inline]
+    pub fn expect(&self, at: u16) -> (u16, u32) {
+        let Entry { key, line, token, .. } = self.entries[usize::from(at)];
+        self.touch_bucket(key);
+        (line, token)
+    }
+
     /// The line that waits for the data of an entry, and whether an atomic is among the requests.
     #[inline]
     pub fn reserved(&self, at: u16) -> (u16, bool) {
@@ -184,7 +199,6 @@ impl Mshr {
         let entry = &mut self.entries[usize::from(at)];
         debug_assert!(!entry.ready, "entry {at} is filled twice");
         entry.ready = true;
-        touch(&self.buckets[bucket(entry.key, self.buckets.len())]);
         self.ready.push(at);
     }
 

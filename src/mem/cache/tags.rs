@@ -224,6 +224,15 @@ impl TagArray {
         }
     }
 
+    /// Asks the host for the line that would have to make room for one of `set_addr`, unless that is known to be cheap.
+    #[inline]
+    pub fn touch_oldest(&self, set_addr: u64) {
+        let set = set_index(set_addr, self.spec.sets, self.spec.index);
+        if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
+            touch(&line.time);
+        }
+    }
+
     /// Asks the host for a line.
     #[inline]
     pub fn touch(&self, line: u16) {
@@ -424,6 +433,8 @@ impl TagArray {
         while at != NONE {
             let line = &self.lines[usize::from(at)];
             if line.sectors.reserved == 0 && (any || line.sectors.modified == 0) {
+                // The line will be taken out of its bucket, if the miss finds room everywhere else.
+                touch(&self.buckets[bucket(line.tag, self.buckets.len())]);
                 return Some(at);
             }
             at = line.newer;

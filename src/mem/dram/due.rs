@@ -4,7 +4,7 @@
 //! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
 //! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 
 use super::bank::{Banks, Command};
 
@@ -25,6 +25,12 @@ pub(super) struct Due {
 impl Due {
     pub(super) fn new(banks: u32) -> Self {
         Self { needs: [0; 4], command: [Command::Read; 64], awake: 0, from: vec![Cycle(0); banks as usize].into(), wake: Cycle::NEVER }
+    }
+
+    /// Asks the host for the times.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.from);
     }
 
     /// Says at `now` that `bank` needs `command`, which its own constraints allow from `from` on.

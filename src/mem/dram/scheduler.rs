@@ -1,5 +1,6 @@
 //! The order in which requests get their banks.
 
+use crate::base::touch;
 use crate::config::machine::DramScheduler;
 
 use super::bank::Banks;
@@ -56,6 +57,13 @@ impl Scheduler {
             waiting: 0,
             pending: 0,
         }
+    }
+
+    /// Asks the host for the queues, requests left out.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.queues);
+        touch(&*self.links);
     }
 
     /// Requests that wait.

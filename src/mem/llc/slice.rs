@@ -135,7 +135,7 @@ impl Slice {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub fn touch(&self) {
+    pub fn touch(&self, map: &LocalMap) {
         self.arrivals.touch();
         self.from_dram.touch();
         self.to_dram.touch();
@@ -146,6 +146,15 @@ impl Slice {
         for place in 0..EXPECTED {
             let Some(arrived) = self.arrivals.get(place) else { break };
             self.cache.expect_address(arrived.packet.addr);
+        }
+        self.expect_look_up(0, map);
+    }
+
+    /// The request behind the first `place` will be looked up soon.
+    #[inline]
+    fn expect_look_up(&self, place: usize, map: &LocalMap) {
+        if let Some(Arrived { packet, .. }) = self.arrivals.get(place) {
+            self.cache.expect_miss(packet.addr, map.within_slice(packet.addr));
         }
     }
 
@@ -173,12 +182,21 @@ impl Slice {
         self.from_dram.is_full()
     }
 
+    /// The data of a fetch is on DRAM's data bus, and [`Slice::expect_data`] will be called before it comes.
+    #[inline]
+    pub fn expect_entry(&self, token: u32) {
+        self.cache.expect_entry(token as u16);
+    }
+
+    /// The data of a fetch comes next, or soon.
+    #[inline]
+    pub fn expect_data(&self, token: u32) {
+        self.pending.touch(self.cache.expect_line(token as u16));
+    }
+
     /// Takes something that came from DRAM; there is room.
     #[inline]
     pub fn push_from_dram(&mut self, fetched: Fetched) {
-        if !fetched.write {
-            self.cache.expect_line(fetched.token as u16);
-        }
         self.from_dram.push(fetched);
     }
 
@@ -344,9 +362,7 @@ impl Slice {
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop();
-            if let Some(next) = self.arrivals.front() {
-                self.cache.expect_look_up(next.packet.addr);
-            }
+            self.expect_look_up(0, map);
             return true;
         }
         if let Some(arrived) = self.arrivals.front_mut() {

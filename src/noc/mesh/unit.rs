@@ -282,7 +282,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
                 self.calendar.note(self.now, at, input);
                 break;
             }
-            self.queues.pop(input);
+            self.queues.pop(input, self.now);
             let receiver = self.desk.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
             let flits = self.spec.flits(self.desk.direction, &packet);

@@ -136,8 +136,7 @@ impl Sm {
             token::BYPASS if self.lsu.bypassed.is_some() => return,
             token::BYPASS => self.lsu.bypassed = Some(reply),
             _ => {
-                let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
-                if !l1.fill(&reply, self.now) {
+                if !self.fill_l1(&reply) {
                     return;
                 }
             }

@@ -174,6 +174,14 @@ impl Lsu {
         }
     }
 
+    /// Asks the host for what [`Lsu::touch`] asked for leads to.
+    #[inline]
+    pub(super) fn touch_pipes(&self) {
+        if let Some(l1) = &self.l1 {
+            l1.touch_pipes();
+        }
+    }
+
     /// A reply is under way to the unit.
     #[inline]
     pub(super) fn expect_reply(&self, token: u32) {

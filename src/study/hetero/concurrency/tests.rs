@@ -1,0 +1,1 @@
+//! The study on made-up runs and, tiny, on the simulator.
