@@ -1,8 +1,8 @@
 //! A machine before its first key is read. Every field is overwritten by a required key or a default.
 
 use super::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
-    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Energy, Fetch, Gpu, L1, Lsu, Machine,
+    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
     WritePolicy,
 };
 use crate::base::Frequency;
@@ -26,6 +26,7 @@ pub(super) fn blank() -> Machine {
         cpu: None,
         mem: mem(),
         decision_latency: 0,
+        energy: Energy { set: String::new(), millivolts: 0 },
     }
 }
 

@@ -24,6 +24,17 @@ pub struct Machine {
     pub mem: Mem,
     /// Cycles (core clock) between a controller's decision and its effect.
     pub decision_latency: u64,
+    /// What its energy is computed with.
+    pub energy: Energy,
+}
+
+/// What the energy of a machine is computed with. Changes nothing that is simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// The set of event energies: a built-in name, a path, or "none".
+    pub set: String,
+    /// Core voltage in millivolts; 0 is the set's own.
+    pub millivolts: u32,
 }
 
 /// Clock frequencies.

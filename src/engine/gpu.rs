@@ -3,7 +3,7 @@
 use crate::base::{Cycle, LinkId};
 use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
-use crate::gpu::sm::{CcwsCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
+use crate::gpu::sm::{CcwsCounters, ClassCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
@@ -92,13 +92,11 @@ impl GpuUnit {
     /// The values of all counters of all components inside, in the order of [`GpuUnit::components`].
     fn values(&self) -> Vec<u64> {
         // Room for what most units have; more is found by growing.
-        let mut values = Vec::with_capacity(96);
+        let mut values = Vec::with_capacity(128);
         let mut see = |_: &'static CounterInfo, value| values.push(value);
         match self {
             Self::Sm(sm) => {
-                sm.stats().sm.visit(&mut see);
-                values.extend(sm.stats().stalls);
-                let mut see = |_: &'static CounterInfo, value| values.push(value);
+                sm.stats().visit(&mut see);
                 if let Some(ccws) = sm.ccws_counters() {
                     ccws.visit(&mut see);
                 }
@@ -129,7 +127,7 @@ fn net_kind(direction: Direction) -> &'static str {
 /// All counters, by what carries them, in the order of the results.
 pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
     vec![
-        ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
+        ("kernels[], each kernel; sm, as sums", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
@@ -162,6 +160,15 @@ impl Unit for GpuUnit {
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         each!(self, unit => unit.run(until, skip, out));
+    }
+
+    #[inline]
+    fn approach(&self, near: bool) {
+        match self {
+            Self::Sm(sm) => sm.approach(near),
+            Self::Partition(partition) => partition.approach(near),
+            Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) | Self::Grid(_) => {}
+        }
     }
 
     fn next_event(&self) -> Cycle {

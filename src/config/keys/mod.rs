@@ -8,6 +8,7 @@ mod ccws;
 mod choices;
 mod cpu;
 mod dram;
+mod energy;
 mod gpu;
 mod l1;
 mod memory;
@@ -109,7 +110,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
-    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory)
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS)
 }
 
 /// The key of that name.

@@ -150,9 +150,16 @@ impl Sm {
         let slot = self.flights.add(flight);
         self.operands.issue(slot, self.flights.get(slot));
 
-        let counters = &mut self.counters.kernels[self.ctas.kernel(cta).index()];
+        let kernel = self.ctas.kernel(cta).index();
+        let lanes = u64::from(inst.mask.count());
+        let counters = &mut self.counters.kernels[kernel];
         counters.warp_instructions += 1;
-        counters.thread_instructions += u64::from(inst.mask.count());
+        counters.thread_instructions += lanes;
+        counters.register_reads += u64::from(flight.sources);
+        counters.register_writes += u64::from(code.dst != NO_REGISTER);
+        let of_class = &mut self.counters.classes[kernel][code.class as usize];
+        of_class[0] += 1;
+        of_class[1] += lanes;
 
         if self.warps.finished >> warp & 1 != 0 {
             self.warp_finished(warp);
@@ -161,7 +168,7 @@ impl Sm {
         }
         match code.class {
             OpClass::Barrier => {
-                self.counters.kernels[self.ctas.kernel(cta).index()].barrier_instructions += 1;
+                self.counters.kernels[kernel].barrier_instructions += 1;
                 self.reach_barrier(warp);
             }
             OpClass::Fence => {

@@ -4,7 +4,7 @@
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
 //! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
 use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
@@ -33,7 +33,11 @@ pub(super) struct L1 {
     cache: DataCache,
     line_cache: bool,
     pipes: Box<[Ring<Piped>]>,
-    entered: Box<[Option<Cycle>]>,
+    /// Banks whose pipe holds an access.
+    occupied: u64,
+    /// Banks that took an access in the cycle `entered_at`.
+    entered: u64,
+    entered_at: Cycle,
     in_pipes: u32,
     /// The first cycle in which an access that was not refused may be at the end of its pipe.
     first: Cycle,
@@ -52,7 +56,9 @@ impl L1 {
             cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
             line_cache: !cache.sectored,
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
-            entered: vec![None; banks].into(),
+            occupied: 0,
+            entered: 0,
+            entered_at: Cycle::NEVER,
             in_pipes: 0,
             first: Cycle::NEVER,
             refused: Refused::new(banks),
@@ -82,8 +88,14 @@ impl L1 {
     pub(super) fn hot_bytes(&self) -> usize {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
-            + size_of_val(&*self.entered)
             + self.refused.hot_bytes()
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.pipes);
+        self.cache.touch_queue();
     }
 
     pub(super) fn banks(&self) -> usize {
@@ -106,18 +118,23 @@ impl L1 {
     #[inline]
     pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
         let bank = self.bank(access);
-        if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
+        if self.entered_at != now {
+            (self.entered, self.entered_at) = (0, now);
+        }
+        let pipe = &mut self.pipes[bank];
+        if self.entered >> bank & 1 != 0 || pipe.is_full() {
             return false;
         }
-        self.entered[bank] = Some(now);
+        self.entered |= 1 << bank;
+        self.occupied |= 1 << bank;
         let Access { addr, bytes, sectors, .. } = *access;
         let addr = if sectors.count() > 1 { addr.line() } else { addr };
         let at = now.after(self.latency);
-        if self.pipes[bank].is_empty() {
+        if pipe.is_empty() {
             self.first = self.first.min(at);
         }
         self.cache.expect_address(addr);
-        self.pipes[bank].push(Piped { at, addr, bytes, name, sectors, write, local });
+        pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
     }
@@ -186,10 +203,11 @@ impl L1 {
     #[inline]
     fn find_first(&mut self) {
         self.first = Cycle::NEVER;
-        for (bank, pipe) in self.pipes.iter().enumerate() {
-            if self.refused.banks() >> bank & 1 == 0
-                && let Some(access) = pipe.front()
-            {
+        let mut left = self.occupied & !self.refused.banks();
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(access) = self.pipes[bank].front() {
                 self.first = self.first.min(access.at);
             }
         }
@@ -212,11 +230,16 @@ impl L1 {
             return None;
         }
         self.refused.remove(1 << bank);
-        self.pipes[bank].pop();
-        self.in_pipes -= 1;
-        if let Some(next) = self.pipes[bank].front_mut() {
-            next.at = next.at.max(now.after(1));
+        let pipe = &mut self.pipes[bank];
+        pipe.pop();
+        match pipe.front_mut() {
+            Some(next) => {
+                next.at = next.at.max(now.after(1));
+                self.cache.expect_miss(next.addr, next.addr.0);
+            }
+            None => self.occupied &= !(1 << bank),
         }
+        self.in_pipes -= 1;
         self.tags_changed(access.addr.line(), now);
         Some((outcome.status, outcome.answer))
     }
@@ -241,9 +264,9 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill_entry(reply.token as u16, line, line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(reply.token as u16, line, || line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill_entry(reply.token as u16, reply.addr, reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(reply.token as u16, reply.addr, || reply.addr.0, reply.sectors, now);
         }
         true
     }
@@ -258,6 +281,17 @@ impl L1 {
     #[inline]
     pub(super) fn expect_line(&self, entry: u16) {
         self.cache.expect_line(entry);
+    }
+
+    /// Asks the host for what [`L1::touch`] asked for leads to.
+    #[inline]
+    pub(super) fn touch_pipes(&self) {
+        let mut left = self.occupied;
+        while left != 0 {
+            self.pipes[left.trailing_zeros() as usize].touch();
+            left &= left - 1;
+        }
+        self.cache.expect_look_ups();
     }
 
     /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
@@ -313,7 +347,10 @@ impl Sm {
             self.counters.sm.l1_retries += l1.retries();
             return;
         }
-        for bank in 0..l1.pipes.len() {
+        let mut left = l1.occupied;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
             self.look_up(bank);
         }
         if let Some(l1) = &mut self.lsu.l1 {

@@ -30,14 +30,14 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
 pub use ccws::CcwsCounters;
-pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
@@ -53,6 +53,9 @@ use scoreboard::Scoreboard;
 use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
 use writeback::Wheel;
+
+/// From how many instructions in a span on an SM counts as lively.
+const LIVELY: u32 = 8;
 
 /// What a controller sees of an SM at a cut. All counts are totals since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +104,8 @@ pub struct Sm {
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
+    /// Whether much was issued in the last span that was run, so that the arrays of warps are worth asking the host for.
+    lively: bool,
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
@@ -157,6 +162,7 @@ impl Sm {
             doing: [(StallReason::NoWarps, Cycle(0)); 8],
             live_since: Cycle(0),
             issued_count: 0,
+            lively: false,
             fence_over: 0,
             warp_limit: None,
             power: Power::new(),
@@ -225,6 +231,8 @@ impl Sm {
     ///
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.touch_pipes();
+        let issued = self.issued_count;
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -238,12 +246,44 @@ impl Sm {
             self.step(out);
             self.now = self.now.after(1);
         }
+        self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
+    }
+
+    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if near {
+            self.net.touch();
+            self.lsu.touch();
+            self.wheel.touch(self.now);
+            if self.lively {
+                self.warps.touch_arrays();
+                self.scoreboard.touch(self.warps.live);
+                self.flights.touch();
+            }
+        } else {
+            touch(&self.now);
+            touch(&self.lsu);
+            touch(&self.net);
+            touch(&self.wheel);
+            touch(&self.fetch);
+            touch(&self.ctas);
+            touch(&self.units);
+            touch(&self.counters);
+            touch(&self.power);
+            self.warps.touch();
+            self.operands.touch();
+        }
     }
 
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
         self.writeback();
+        if self.wheel.is_idle() {
+            // A unit may take the first instruction now.
+            self.count_loads(self.now);
+        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
@@ -288,11 +328,12 @@ impl Sm {
         }
         self.close_spans();
         self.count_blocked(at);
+        self.count_loads(at);
         if let Some(ccws) = &mut self.ccws {
             ccws.count(at);
         }
         self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.power.count(at, &mut self.counters.sm);
+        self.count_power(at);
     }
 
     /// What a controller sees.

@@ -35,6 +35,8 @@ impl Sm {
             return;
         }
         let (warp, dst) = (usize::from(load.warp), load.dst);
+        self.count_loads(self.now);
+        self.counters.sm.loads_answered += 1;
         self.lsu.loads.free.push(slot);
         if dst != NO_REGISTER {
             self.release_register(warp, dst);
