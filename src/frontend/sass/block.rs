@@ -285,6 +285,9 @@ impl<'a> BlockParser<'a> {
         }
         let mode = text[at];
         let mut at = skip_blanks(text, at + 1);
+        if mode == b'1' {
+            return self.strided(at, index, mask);
+        }
         let mut addresses = [0u64; 32];
         let mut given = 0;
         let listed = if mode == b'0' { lanes } else { 1 };
@@ -294,21 +297,6 @@ impl<'a> BlockParser<'a> {
             given += 1;
             at = skip_blanks(text, after);
         }
-        if mode == b'1' {
-            let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
-            let low = mask.0 >> mask.0.trailing_zeros();
-            self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
-            match i32::try_from(if lanes > 1 { stride } else { 0 }) {
-                Ok(stride) => self.builder.affine(index, mask, addresses[0], stride),
-                Err(_) => {
-                    for lane in 1..lanes {
-                        addresses[lane] = addresses[lane - 1].wrapping_add_signed(stride);
-                    }
-                    self.builder.access(index, mask, &addresses[..lanes]);
-                }
-            }
-            return Ok(after);
-        }
         while given < lanes {
             let Some((delta, after)) = decimal(text, at) else { return Err(too_few_addresses(text, at, mode, given, lanes)) };
             addresses[given] = addresses[given - 1].wrapping_add_signed(delta);
@@ -317,6 +305,27 @@ impl<'a> BlockParser<'a> {
         }
         self.builder.access(index, mask, &addresses[..lanes]);
         Ok(at)
+    }
+
+    /// The base and the stride of an access.
+    fn strided(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
+        let (text, lanes) = (self.text, mask.count() as usize);
+        let Some((base, after)) = hex(text, at) else { return Err(too_few_addresses(text, at, b'1', 0, lanes)) };
+        let at = skip_blanks(text, after);
+        let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
+        let low = mask.0 >> mask.0.trailing_zeros();
+        self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
+        match i32::try_from(if lanes > 1 { stride } else { 0 }) {
+            Ok(stride) => self.builder.affine(index, mask, base, stride),
+            Err(_) => {
+                let mut addresses = [base; 32];
+                for lane in 1..lanes {
+                    addresses[lane] = addresses[lane - 1].wrapping_add_signed(stride);
+                }
+                self.builder.access(index, mask, &addresses[..lanes]);
+            }
+        }
+        Ok(after)
     }
 
     fn skip_empty(&self, mut at: usize, end: usize) -> usize {
