@@ -249,10 +249,10 @@ pub struct StudyArgs {
     /// hetero: a tenth of the paper's lengths, with --full, too.
     #[arg(long, conflicts_with = "scale")]
     pub tenth: bool,
-    /// hetero: only pairs with numbers from A to B; parts that were run with folders --cache of their own are put together by
-    /// copying the files of these into one.
-    #[arg(long, value_name = "A..B", value_parser = number_range)]
-    pub pairs: Option<(usize, usize)>,
+    /// hetero: only pairs with these numbers; parts that were run with folders --cache of their own are put together by copying
+    /// the files of these into one.
+    #[arg(long, value_name = "A..B,C,..", value_delimiter = ',', value_parser = number_range)]
+    pub pairs: Vec<(usize, usize)>,
     /// hetero-directions: core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,

@@ -81,7 +81,7 @@ fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
     }
     options.scale = args.scale.unwrap_or(options.scale);
     options.longest = args.longest.map(NonZeroU64::get).or(options.longest);
-    options.pairs = args.pairs;
+    options.pairs.clone_from(&args.pairs);
     options.overrides = args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect();
     options.cache = Some(args.traces.cache.join("hetero"));
     options.progress = Some(news);

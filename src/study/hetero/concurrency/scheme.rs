@@ -41,7 +41,11 @@ impl Scheme {
             Self::All | Self::Ccws => return Ok(Vec::new()),
             Self::DynCta => ("dyncta", toml::Table::from_iter(DYNCTA.map(integer))),
             Self::CmCpu => ("cm_cpu", toml::Table::new()),
-            Self::CmBal(level) => ("cm_bal", toml::Table::from_iter([integer(("level", level.into()))])),
+            Self::CmBal(level) => {
+                // Signals of single SMs are not shown, and long runs would keep millions of them.
+                let record = ("record".to_owned(), toml::Value::Array(Vec::new()));
+                ("cm_bal", toml::Table::from_iter([integer(("level", level.into())), record]))
+            }
             Self::Static(warps) => ("static_limit", toml::Table::from_iter([integer(("warps", warps.into()))])),
         };
         let built = registry::find(name).and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;

@@ -171,12 +171,12 @@ fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
 #[test]
 fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
     let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let schemes = [Scheme::All, Scheme::CmBal(1)];
+    let schemes = [Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)];
     let files = |pairs, folder: &tempfile::TempDir| -> Vec<ResultFile> {
         let options = ConcurrencyOptions {
             scale: 0.0005,
             longest: Some(8 * STEP),
-            pairs: Some(pairs),
+            pairs: vec![pairs],
             cache: Some(folder.path().to_owned()),
             ..ConcurrencyOptions::full()
         };
