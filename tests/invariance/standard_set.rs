@@ -1,11 +1,11 @@
 //! The standard set gives the same bytes for every way of running, as `bench --check` looks at it.
 
-mod common;
-
 use std::path::PathBuf;
 
 use warpshard::study::bench::{CheckOptions, run_check};
 use warpshard::study::{StudyError, Traces};
+
+use super::common;
 
 fn traces() -> Traces<'static> {
     let cache = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/traces");
