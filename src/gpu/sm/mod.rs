@@ -91,7 +91,7 @@ pub struct Sm {
     id: SmId,
     now: Cycle,
     spec: Spec,
-    sms: u64,
+    sms: u32,
     map: AddressMap,
     workload: Arc<Workload>,
     ports: SmPorts,
@@ -153,7 +153,7 @@ impl Sm {
         Self {
             id,
             now: Cycle(0),
-            sms: u64::from(machine.gpu.sms),
+            sms: machine.gpu.sms,
             map: machine.mem.map.of_gpu(),
             ports,
             routes,
