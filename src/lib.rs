@@ -7,6 +7,7 @@ pub mod config;
 pub mod control;
 pub mod cpu;
 pub mod device;
+pub mod energy;
 pub mod engine;
 pub mod frontend;
 pub mod gpu;
@@ -18,3 +19,8 @@ pub mod report;
 pub mod rig;
 pub mod stats;
 pub mod study;
+
+/// The complete example of `docs/adding.md`, which builds and runs as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/adding.md")]
+struct Adding;

@@ -238,6 +238,7 @@ impl OutputQueued {
                     panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
                 };
                 self.counters.packets += 1;
+                self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
                 self.counters.queue_cycles += self.now.0 - at.0;
                 out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
                 if self.queues.len(queue) == 0 {

@@ -6,7 +6,7 @@
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
@@ -52,9 +52,8 @@ impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
         let latency = u64::from(spec.latency.max(1));
         let banks = spec.banks.max(1) as usize;
-        let max_ways = spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways));
         Self {
-            cache: DataCache::new(cache, max_ways, spec.write_ratio),
+            cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
             line_cache: !cache.sectored,
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             occupied: 0,
@@ -67,6 +66,22 @@ impl L1 {
             latency,
             partial: Vec::new(),
         }
+    }
+
+    /// Lines that the tags have room for.
+    pub(super) fn max_lines(cache: &Cache, spec: &Spec) -> u32 {
+        cache.sets * max_ways(cache, spec)
+    }
+
+    /// What the tags know of the first sector of an access.
+    pub(super) fn probe(&self, addr: Addr, sectors: SectorMask, write: bool) -> Probe {
+        let first = SectorMask(sectors.0 & sectors.0.wrapping_neg());
+        self.cache.tags().probe(addr, addr.0, first, write)
+    }
+
+    /// Whether `line` holds sectors of `addr`.
+    pub(super) fn holds(&self, line: u16, addr: Addr) -> bool {
+        self.cache.tags().holds(line, addr)
     }
 
     /// Bytes of its arrays.
@@ -296,6 +311,11 @@ impl L1 {
     }
 }
 
+/// The most ways that the L1 may come to have.
+fn max_ways(cache: &Cache, spec: &Spec) -> u32 {
+    spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways))
+}
+
 /// Ways of the L1 when shared memory takes `shared` bytes of the unified memory, to the nearest.
 fn unified_ways(cache: &Cache, total: u32, shared: u32) -> u32 {
     let way = cache.sets * 128;
@@ -315,6 +335,9 @@ impl Sm {
                     DownKind::Write => (MemOp::Write, down.token),
                     DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
                 };
+                if down.kind == DownKind::Fetch && self.ccws.is_some() {
+                    self.note_fetch(down.entry, down.token);
+                }
                 let kernel = self.kernel_of(down.token);
                 self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
             }
@@ -347,10 +370,14 @@ impl Sm {
             Some(access) if access.at <= self.now => *access,
             _ => return,
         };
+        let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;
             return;
         };
+        if let Some(before) = before {
+            self.note_access(before, access.addr, access.name, access.write, status);
+        }
         let kernel = self.kernel_of(access.name);
         let counters = &mut self.counters.kernels[kernel.index()];
         match (access.write, status) {
@@ -381,8 +408,20 @@ impl Sm {
         }
     }
 
+    /// The L1 takes a reply; `false` when its fill port is busy.
+    pub(super) fn fill_l1(&mut self, reply: &Reply) -> bool {
+        let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
+        let before = self.ccws.is_some().then(|| l1.probe(reply.addr, reply.sectors, false));
+        let filled = l1.fill(reply, self.now);
+        if let (Some(before), true) = (before, filled) {
+            self.note_fill(before, reply);
+        }
+        filled
+    }
+
     /// Invalidates the L1.
     pub(super) fn invalidate_l1(&mut self) {
+        self.note_invalidation();
         self.wake_load_store(self.now.after(1));
         if let Some(l1) = &mut self.lsu.l1 {
             l1.cache.invalidate();
@@ -405,6 +444,7 @@ impl Sm {
                 && l1.cache.tags().line_count() != ways * cache.sets
             {
                 l1.cache.set_ways(ways);
+                self.note_invalidation();
             }
         }
         if self.spec.l1.flush_at_kernel {

@@ -8,6 +8,7 @@
 //! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
 //! which [`Sm::next_event`] sees nothing to do changes span counters only.
 
+mod ccws;
 mod counters;
 mod cta;
 mod fetch;
@@ -35,10 +36,12 @@ use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
-pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use ccws::CcwsCounters;
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
+use ccws::Ccws;
 use cta::Ctas;
 use fetch::Fetch;
 use lsu::Lsu;
@@ -111,6 +114,8 @@ pub struct Sm {
     queues: Option<Box<TwoLevel>>,
     /// What phase-aware schedulers know of the front instructions.
     phases: Option<Box<PhaseView>>,
+    /// What throttles loads by lost locality.
+    ccws: Option<Box<Ccws>>,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -163,6 +168,7 @@ impl Sm {
             power: Power::new(),
             queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
             phases: None,
+            ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -274,6 +280,10 @@ impl Sm {
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
         self.writeback();
+        if self.wheel.is_idle() {
+            // A unit may take the first instruction now.
+            self.count_loads(self.now);
+        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
@@ -306,6 +316,7 @@ impl Sm {
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
         let memory = self.load_store_at().max(now).min(self.net.next_event(now));
+        let memory = self.ccws.as_ref().map_or(memory, |ccws| memory.min(ccws.refresh_at().max(now)));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
@@ -317,8 +328,12 @@ impl Sm {
         }
         self.close_spans();
         self.count_blocked(at);
+        self.count_loads(at);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.count(at);
+        }
         self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.power.count(at, &mut self.counters.sm);
+        self.count_power(at);
     }
 
     /// What a controller sees.
@@ -363,9 +378,14 @@ impl Sm {
         lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
     }
 
-    /// All counters.
+    /// All counters but those of CCWS.
     pub fn stats(&self) -> &SmStats {
         &self.counters
+    }
+
+    /// The counters of CCWS, where the SM has it.
+    pub fn ccws_counters(&self) -> Option<&CcwsCounters> {
+        self.ccws.as_ref().map(|ccws| ccws.counters())
     }
 
     /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the

@@ -81,6 +81,12 @@ impl Wheel {
         self.waiting += 1;
     }
 
+    /// Whether nothing waits for its completion.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+
     /// Whether something completes in this cycle.
     #[inline]
     fn is_due(&self, now: Cycle) -> bool {
@@ -138,6 +144,7 @@ impl Sm {
         if !self.wheel.is_due(self.now) {
             return;
         }
+        self.count_loads(self.now);
         self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
         while let Some(done) = self.wheel.take(self.now) {
             let warp = usize::from(done.warp);

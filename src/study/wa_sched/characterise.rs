@@ -16,6 +16,9 @@ use crate::frontend::phases::{Latencies, LongOps, Phases};
 
 use super::published::{Class, CoreType, CtaCells, Kernel, PhaseCells, published};
 use super::steady::Job;
+use crate::report::bars::{Bars, Group};
+use crate::report::plot::{Form, Plot, Series};
+use crate::study::output::PlotNames;
 use crate::study::{StudyError, StudyOutput};
 
 /// Gain of one more CTA, or loss against the best count, that matters (4.3.3.2).
@@ -65,6 +68,8 @@ enum Verdict {
     Misses,
     /// The publication contradicts itself.
     Contradicted,
+    /// Nothing is published to compare it with.
+    Shown,
     /// The kernel was fitted to this very cell.
     Fitted {
         holds: bool,
@@ -77,7 +82,7 @@ impl Verdict {
             Self::Holds => Some(true),
             Self::Misses => Some(false),
             Self::Fitted { holds } => Some(holds),
-            Self::Contradicted => None,
+            Self::Contradicted | Self::Shown => None,
         }
     }
 }
@@ -93,14 +98,16 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
     if kernels.is_empty() {
         return Err(StudyError::Input("no kernel of the thesis has such a name".into()));
     }
-    let cells: Vec<Vec<Cell>> =
+    let found: Vec<(Vec<Cell>, Vec<Curve>)> =
         kernels.par_iter().map(|kernel| characterise(kernel, options)).collect::<Result<_, String>>().map_err(StudyError::Input)?;
-    let cells: Vec<Cell> = cells.into_iter().flatten().collect();
+    let (cells, curves): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let (cells, curves): (Vec<Cell>, Vec<Curve>) = (cells.into_iter().flatten().collect(), curves.into_iter().flatten().collect());
     let title = format!("kernels of the thesis, each alone, beside {}; runs of {} cycles", published.source, options.cycles);
     let mut output = StudyOutput::new("characterise", title);
     output.columns(&["kernel", "machine", "quantity", "ours", "published", "kind", "verdict"]);
     for cell in &cells {
         let kind = match cell.what {
+            CURVE => "measured",
             "class" | "cores" => "direction",
             _ => "number",
         };
@@ -108,6 +115,7 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
             Verdict::Holds => "holds",
             Verdict::Misses => "misses",
             Verdict::Contradicted => "contradicted by the text",
+            Verdict::Shown => "-",
             Verdict::Fitted { holds: true } => "holds (fitted)",
             Verdict::Fitted { holds: false } => "misses (fitted)",
         };
@@ -125,29 +133,92 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
     share(&mut output, "optimum within 1, %", &["optimum"]);
     share(&mut output, "phase counts and lengths within 15 %, %", PHASES);
     share(&mut output, "type A or B equal, %", &["cores"]);
+    pictures(&mut output, &curves);
     for cell in cells.iter().filter(|cell| cell.verdict.holds() == Some(false)) {
         output.note(format!("miss: {} on {}: {} is {}, published {}", cell.kernel, cell.machine, cell.what, cell.ours, cell.published));
     }
     Ok(output)
 }
 
+/// Warp instructions per core cycle of the machine with one CTA per core, two, and so on.
+const CURVE: &str = "IPC by CTAs";
 /// The quantities of phases.
 const PHASES: &[&str] = &["phases", "longest phase", "shortest phase"];
 
-fn characterise(kernel: &Kernel, options: &Options) -> Result<Vec<Cell>, String> {
-    let mut cells = Vec::new();
+/// A kernel on a machine: its rates with one CTA per core, two, and so on, beside what is published.
+struct Curve {
+    kernel: String,
+    machine: &'static str,
+    rates: Vec<f64>,
+    published: CtaCells,
+}
+
+/// Plots of the curves, by machine and published class, in the manner of Figure 4.1, and of the optima.
+fn pictures(output: &mut StudyOutput, curves: &[Curve]) {
+    for (machine, optima, by_class) in PICTURES {
+        let of = || curves.iter().filter(move |curve| curve.machine == machine);
+        for (class, names) in by_class {
+            let relative = |curve: &Curve| {
+                let best = curve.rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+                (1u32..).zip(&curve.rates).map(|(ctas, rate)| (f64::from(ctas), rate / best)).collect()
+            };
+            let series = of().filter(|curve| curve.published.class == class);
+            let series: Vec<Series> = series.map(|curve| Series { name: curve.kernel.clone(), points: relative(curve) }).collect();
+            if !series.is_empty() {
+                let title = format!("Kernels published as {} ({machine})", class.name());
+                output.plot(names, Plot { title, x: "CTAs per core".into(), y: "IPC over the best".into(), form: Form::Lines, series });
+            }
+        }
+        let group = |curve: &Curve| Group {
+            name: curve.kernel.clone(),
+            values: vec![curve.rates.len() as f64, f64::from(curve.published.opt), f64::from(optimum(&curve.rates))],
+        };
+        let groups: Vec<Group> = of().map(group).collect();
+        if !groups.is_empty() {
+            let series = ["all", "published optimum", "our optimum"].map(String::from).into();
+            output.bars(optima, Bars { title: format!("CTAs per core ({machine})"), y: "CTAs".into(), series, groups, line: None });
+        }
+    }
+}
+
+/// The files of the pictures of a machine: that of the optima, and one per published class.
+type Pictures = (&'static str, PlotNames, [(Class, PlotNames); 3]);
+
+const PICTURES: [Pictures; 2] = [
+    (
+        FERMI,
+        ["optima-m2090.svg", "optima-m2090.png"],
+        [
+            (Class::Strong, ["m2090-c-strong.svg", "m2090-c-strong.png"]),
+            (Class::Weak, ["m2090-c-weak.svg", "m2090-c-weak.png"]),
+            (Class::Mem, ["m2090-mem.svg", "m2090-mem.png"]),
+        ],
+    ),
+    (
+        KEPLER,
+        ["optima-k20x.svg", "optima-k20x.png"],
+        [
+            (Class::Strong, ["k20x-c-strong.svg", "k20x-c-strong.png"]),
+            (Class::Weak, ["k20x-c-weak.svg", "k20x-c-weak.png"]),
+            (Class::Mem, ["k20x-mem.svg", "k20x-mem.png"]),
+        ],
+    ),
+];
+
+fn characterise(kernel: &Kernel, options: &Options) -> Result<(Vec<Cell>, Vec<Curve>), String> {
+    let (mut cells, mut curves) = (Vec::new(), Vec::new());
     if let Some(published) = &kernel.phases {
         phases(kernel, published, &mut cells)?;
     }
     for (machine, published) in [(FERMI, &kernel.m2090), (KEPLER, &kernel.k20x)] {
         if let Some(published) = published {
-            ctas(kernel, machine, published, options, &mut cells)?;
+            curves.push(ctas(kernel, machine, published, options, &mut cells)?);
         }
     }
     if let Some(published) = kernel.cores {
         cells.push(cores(kernel, published, options)?);
     }
-    Ok(cells)
+    Ok((cells, curves))
 }
 
 /// The model of a kernel.
@@ -186,7 +257,7 @@ fn phases(kernel: &Kernel, published: &PhaseCells, cells: &mut Vec<Cell>) -> Res
     Ok(())
 }
 
-fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &Options, cells: &mut Vec<Cell>) -> Result<(), String> {
+fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &Options, cells: &mut Vec<Cell>) -> Result<Curve, String> {
     let (most, whole) = occupancy(kernel, machine)?;
     let rates = (1..=most)
         .into_par_iter()
@@ -204,16 +275,18 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
     };
     let best = optimum(&rates);
     let class = class(&rates);
+    let curve = rates.iter().map(|rate| format!("{rate:.2}")).collect::<Vec<_>>().join(" ");
     let mut add = |what, ours: String, published: String, verdict| {
         cells.push(Cell { kernel: kernel.name.clone(), machine, what, ours, published, verdict });
     };
     add("CTAs per core", most.to_string(), published.max.to_string(), verdict(most == published.max, fitted("Max")));
+    add(CURVE, curve, "-".into(), Verdict::Shown);
     add("optimum", best.to_string(), published.opt.to_string(), verdict(best.abs_diff(published.opt) <= 1, fitted("Opt")));
     // A kernel whose optimum is the most CTAs is C-strong by definition (4.3.1.2).
     let contradicted = published.opt == published.max && published.class != Class::Strong;
     let verdict = if contradicted { Verdict::Contradicted } else { verdict(class == published.class, fitted("Type")) };
     add("class", class.name().into(), published.class.name().into(), verdict);
-    Ok(())
+    Ok(Curve { kernel: kernel.name.clone(), machine, rates, published: *published })
 }
 
 fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell, String> {
@@ -263,6 +336,19 @@ mod tests {
         assert_eq!(class(&[1.0, 1.5, 1.9]), Class::Strong);
         assert_eq!(class(&[1.0, 1.5, 1.51]), Class::Weak);
         assert_eq!(class(&[1.0, 1.5, 1.4]), Class::Mem);
+    }
+
+    #[test]
+    fn a_study_gives_the_same_bytes_with_one_thread_and_with_two() {
+        let files = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let options = Options { cycles: 2000, only: Some("hotspot".into()), cache: None };
+            pool.install(|| run(&options).unwrap().files().unwrap())
+        };
+        let one = files(1);
+        let names: Vec<&str> = one.iter().map(|file| file.name.as_str()).collect();
+        assert!(["table.csv", "index.html", "optima-m2090.png", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(one == files(2));
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! `study perf-sat`: the kernels of Table 4.2 under Perf-Sat, beside Section 4.3.3 of the thesis.
 //!
-//! The optimum comes from running with every limit, as in `characterise`. Perf-Sat's detection is simulated in full, and then
-//! some waves of CTAs more; the rest of the grid is reckoned at the rate of those waves and marked as extrapolated, and so is
-//! a run with all CTAs that is as long, at its own rate in the same stretch, since rates vary over a grid. What Perf-Sat detected is the mean of its limits over the cores. The class that a mean is over is
-//! the published one.
+//! Perf-Sat's detection is simulated in full, and then some waves of CTAs more; the rest of the grid is reckoned at the rate of
+//! those waves and marked as extrapolated. Beside it the kernel runs with every limit of CTAs for as long. The optimum and the
+//! run with all CTAs that Perf-Sat is compared with come from these, at their rates in the same stretch behind the detection,
+//! since rates vary over a grid: what is found early is to be right later. A grid that ends before is compared as a whole.
+//! What Perf-Sat detected is the mean of its limits over the cores. The class that a mean is over is the published one.
+//!
+//! A few kernels of short grids run to their end as well, to show what extrapolating costs.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -18,11 +22,11 @@ use crate::report::bars::{Bars, Group};
 use crate::stats::Outcome;
 use crate::study::{StudyError, StudyOutput};
 
-use super::characterise::{FERMI, KEPLER, Options, class, job, optimum, workload};
+use super::characterise::{FERMI, KEPLER, Options, class, optimum, workload};
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
-use super::steady::{Job, Measured, issued, kept, warp_instructions};
+use super::steady::{Measured, issued, kept, warp_instructions};
 
 /// CTA waves after the last core has settled.
 const WAVES: u32 = 8;
@@ -30,15 +34,8 @@ const WAVES: u32 = 8;
 const LONGEST: u64 = 4_000_000;
 /// Core cycles of an interval of the series.
 const INTERVAL: u64 = 1000;
-
-/// Parameters of SRAD-1 to SRAD-6 that give as many CTAs as Table 3.2 has for SRAD. The 899 of their files end before a core
-/// has settled, which takes samples of as many CTA times as CTAs fit.
-const LARGER: [(&str, &str); 2] = [("height", "2048"), ("width", "2048")];
-
-fn parameters(kernel: &Kernel) -> Vec<(String, String)> {
-    let larger = if kernel.name.starts_with("srad_") { &LARGER[..] } else { &[] };
-    larger.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
+/// Kernels whose grids are short enough to run to their end beside what is extrapolated, on the M2090.
+const IN_FULL: [&str; 5] = ["cfd", "gaussian", "lud", "srad_2", "srad_6"];
 
 /// The published figures.
 #[derive(Clone, Debug, Deserialize)]
@@ -79,8 +76,9 @@ struct Detected {
     settled: Option<u64>,
     /// The run, with the rate behind that cycle.
     run: Measured,
-    /// A run with all CTAs that is as long, and its rate behind that cycle.
-    all: Measured,
+    /// Runs that are as long with a limit of 1 CTA, 2, and so on up to all, and their rates behind that cycle; with all CTAs
+    /// alone where nothing else was asked for.
+    limited: Vec<Measured>,
 }
 
 /// The last limit of each core, and the cycle in which the last one settled, if all did.
@@ -117,6 +115,21 @@ impl Detected {
     fn count(&self) -> f64 {
         mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
     }
+
+    /// The run with all CTAs.
+    fn all(&self) -> &Measured {
+        self.limited.last().unwrap_or(&self.run)
+    }
+
+    /// Whether a run stopped before its grid ended.
+    fn is_extrapolated(&self) -> bool {
+        !self.run.ended || !self.all().ended
+    }
+
+    /// Speed-up of Perf-Sat over all CTAs for a grid of so many instructions, in percent.
+    fn gain(&self, instructions: f64) -> f64 {
+        percent_over(whole(self.all(), instructions), whole(&self.run, instructions))
+    }
 }
 
 /// Core cycles of a whole grid: those simulated, and the rest of its instructions at the run's rate.
@@ -151,8 +164,13 @@ impl Point {
 
     /// Threads and registers left free, of those that all CTAs take; both grow with the number of CTAs.
     fn saved(&self) -> f64 {
-        100.0 * (1.0 - self.detected / f64::from(self.most))
+        saved(self.detected, self.most)
     }
+}
+
+/// The part of the threads and registers that `all` CTAs take which `detected` leave free, in percent.
+fn saved(detected: f64, all: u32) -> f64 {
+    100.0 * (1.0 - detected / f64::from(all))
 }
 
 impl Figure {
@@ -212,37 +230,33 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
     if pairs.is_empty() {
         return Err(StudyError::Input("no kernel of Table 4.2 has such a name".into()));
     }
-    let points: Vec<Point> = pairs
-        .par_iter()
-        .map(|(kernel, machine, cells)| point(kernel, machine, *cells, options, full))
-        .collect::<Result<_, _>>()
-        .map_err(StudyError::Input)?;
+    let (points, in_full) = rayon::join(
+        || pairs.par_iter().map(|(kernel, machine, cells)| point(kernel, machine, *cells, options, full)).collect::<Result<Vec<_>, _>>(),
+        || {
+            let short =
+                pairs.par_iter().filter(|(kernel, machine, _)| !full && *machine == FERMI && IN_FULL.contains(&kernel.name.as_str()));
+            short.map(|(kernel, machine, _)| InFull::of(kernel, machine, options)).collect::<Result<Vec<_>, _>>()
+        },
+    );
+    let (points, in_full) = (points.map_err(StudyError::Input)?, in_full.map_err(StudyError::Input)?);
     let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs, the rest extrapolated") };
     let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat beside {}: {how}", stated.source));
-    rows(&mut output, &points);
+    rows(&mut output, &points, &in_full);
     for figure in &stated.figure {
         output.compare(&stated::COLUMNS, figure.ours(&points, true).cells());
     }
     figures(&mut output, &points, &stated);
+    beside(&mut output, &points, &in_full);
     bars(&mut output, &points);
     Ok(output)
 }
 
 fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &Options, full: bool) -> Result<Point, String> {
-    let parameters = parameters(kernel);
-    let grid = Grid::of(kernel, machine, &parameters)?;
-    let cache = options.cache.as_deref();
-    let rates = (1..=grid.most)
-        .into_par_iter()
-        .map(|limit| {
-            let job = job(kernel, machine, "gpu.sm.max_ctas", limit, options, grid.whole);
-            Job { parameters: parameters.clone(), ..job }.rate(cache)
-        })
-        .collect::<Result<Vec<f64>, String>>()?;
+    let grid = Grid::of(kernel, machine, &[])?;
+    let detected = detect(kernel, machine, 1..=grid.most, options, full)?;
+    let rates: Vec<f64> = detected.limited.iter().map(Measured::mean_rate).collect();
     let best = optimum(&rates);
-    let detected = detect(kernel, machine, &parameters, options, full)?;
     let column = if machine == FERMI { "M2090" } else { "K20X" };
-    let (ours, theirs) = (whole(&detected.run, grid.instructions()), whole(&detected.all, grid.instructions()));
     Ok(Point {
         kernel: kernel.name.clone(),
         machine,
@@ -252,8 +266,8 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
         class: class(&rates),
         detected: detected.count(),
         settled: detected.settled.is_some(),
-        extrapolated: !detected.run.ended || !detected.all.ended,
-        gain: percent_over(theirs, ours),
+        extrapolated: detected.is_extrapolated(),
+        gain: detected.gain(grid.instructions()),
         best_gain: percent_over(rates[best as usize - 1], rates[rates.len() - 1]),
         fitted: grid.fitted_to.iter().any(|figure| {
             figure.starts_with("Table 4.2") && figure.contains(column) && ["Opt", "Type"].iter().any(|word| figure.contains(word))
@@ -261,32 +275,63 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
     })
 }
 
-fn detect(kernel: &Kernel, machine: &str, parameters: &[(String, String)], options: &Options, full: bool) -> Result<Detected, String> {
+/// A kernel that ran to the end of its grid under Perf-Sat and with all CTAs.
+#[derive(Clone, Debug)]
+struct InFull {
+    kernel: String,
+    machine: &'static str,
+    detected: f64,
+    gain: f64,
+}
+
+impl InFull {
+    fn of(kernel: &Kernel, machine: &'static str, options: &Options) -> Result<Self, String> {
+        let grid = Grid::of(kernel, machine, &[])?;
+        let detected = detect(kernel, machine, grid.most..=grid.most, options, true)?;
+        Ok(Self { kernel: kernel.name.clone(), machine, detected: detected.count(), gain: detected.gain(grid.instructions()) })
+    }
+
+    fn is_of(&self, point: &Point) -> bool {
+        self.kernel == point.kernel && self.machine == point.machine
+    }
+}
+
+/// A run under Perf-Sat, and one for each of the limits that is as long; to the end of the grid when `full`.
+fn detect(kernel: &Kernel, machine: &str, limits_of: RangeInclusive<u32>, options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
     let (waves, longest) = if full { (0, None) } else { (WAVES, Some(LONGEST)) };
-    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), parameters, waves, longest);
+    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), &limits_of, waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
         let machine = &loaded.machine;
         let launch = machine.gpu.dispatch.launch_latency;
-        let run = |controllers, max_cycles| {
-            let model = builtin_model(&name, 1, parameters).map_err(|error| error.to_string())?;
+        let run = |machine: &Machine, controllers, max_cycles| {
+            let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
             let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
             simulate(machine, &Arc::new(model.workload()), options).map(|result| result.outcome).map_err(|error| error.to_string())
         };
         let mut table = toml::Table::new();
         table.insert("stop_after".into(), i64::from(waves).into());
         let policy = registry::find("perf_sat").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
-        let outcome = run(vec![policy], longest.map(|cycles| launch + cycles))?;
+        let outcome = run(machine, vec![policy], longest.map(|cycles| launch + cycles))?;
         let (limits, settled) = limits(&outcome, machine.gpu.sms);
         let from = settled.unwrap_or(outcome.counted_until);
         let found = measured(&outcome, from, launch);
-        let all = run(Vec::new(), (!found.ended).then_some(outcome.cycles))?;
-        Ok(Detected { limits, settled, run: found, all: measured(&all, from, launch) })
+        let limited = limits_of
+            .clone()
+            .into_par_iter()
+            .map(|limit| {
+                let mut machine = machine.clone();
+                machine.gpu.sm.max_ctas = machine.gpu.sm.max_ctas.min(limit);
+                let outcome = run(&machine, Vec::new(), (!found.ended).then_some(outcome.cycles))?;
+                Ok(measured(&outcome, from, launch))
+            })
+            .collect::<Result<Vec<Measured>, String>>()?;
+        Ok(Detected { limits, settled, run: found, limited })
     })
 }
 
-fn rows(output: &mut StudyOutput, points: &[Point]) {
+fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull]) {
     output.columns(&[
         "kernel",
         "machine",
@@ -320,6 +365,35 @@ fn rows(output: &mut StudyOutput, points: &[Point]) {
             format!("{:+.2}", point.best_gain),
             how,
         ]);
+        for full in in_full.iter().filter(|full| full.is_of(point)) {
+            let blank = String::from("-");
+            output.row(vec![
+                full.kernel.clone(),
+                full.machine.into(),
+                point.most.to_string(),
+                blank.clone(),
+                point.published.opt.to_string(),
+                format!("{:.2}", full.detected),
+                blank.clone(),
+                point.published.class.name().into(),
+                format!("{:.1}", saved(full.detected, point.most)),
+                format!("{:+.2}", full.gain),
+                blank,
+                "in full".into(),
+            ]);
+        }
+    }
+}
+
+/// What extrapolating changed of the speed-ups of the kernels that ran to their end as well.
+fn beside(output: &mut StudyOutput, points: &[Point], in_full: &[InFull]) {
+    let off: Vec<f64> = in_full
+        .iter()
+        .filter_map(|full| points.iter().find(|point| full.is_of(point)).map(|point| (point.gain - full.gain).abs()))
+        .collect();
+    if let Some(mean) = mean(off.iter().copied()) {
+        output.figure("extrapolated speed-up against that in full: mean distance, points", mean);
+        output.figure("extrapolated speed-up against that in full: greatest distance, points", off.iter().copied().fold(0.0, f64::max));
     }
 }
 

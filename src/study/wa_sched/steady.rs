@@ -47,6 +47,13 @@ pub(super) struct Measured {
     pub(super) ended: bool,
 }
 
+impl Measured {
+    /// The rate that runs of one grid are compared by: that of the whole grid where it ended, else that behind the beginning.
+    pub(super) fn mean_rate(&self) -> f64 {
+        if self.ended { self.issued as f64 / self.cycles.max(1) as f64 } else { self.rate }
+    }
+}
+
 impl Job {
     /// The rate alone, see [`Job::measure`].
     ///
