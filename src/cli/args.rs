@@ -321,6 +321,13 @@ pub struct BenchArgs {
     /// Measure whole processes from text instead, against the seconds of the reference simulator.
     #[arg(long, conflicts_with = "sizes")]
     pub process: bool,
+    /// Measure nothing: run each trace on 1, 2 and 3 threads with two lengths of epochs, and compare every simulated file. The
+    /// first difference ends the check with exit code 70.
+    #[arg(long, conflicts_with_all = ["sizes", "process", "native"])]
+    pub check: bool,
+    /// With --check: end runs at this core cycle.
+    #[arg(long, value_name = "N", requires = "check")]
+    pub max_cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
+use crate::study::bench::CheckOptions;
 use crate::study::hetero::concurrency::{self, ConcurrencyOptions, Finished};
 use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
 use crate::study::{
@@ -127,7 +128,9 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         native: args.native,
     };
     let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let check = CheckOptions { only: args.only.clone(), max_cycles: args.max_cycles.map(NonZeroU64::get) };
     let result = match &args.sizes {
+        None if args.check => study::bench::run_check(reference, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
         None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
         None => study::bench::run(reference, &traces, &options),
@@ -143,6 +146,7 @@ pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: O
     let result = result.map_err(|error| {
         let exit = match error {
             StudyError::Input(_) => Exit::Usage,
+            StudyError::Differs(_) => Exit::Internal,
             StudyError::Reference(_) | StudyError::Nothing(_) => Exit::Workload,
         };
         Failure::new(exit, error.to_string())

@@ -12,7 +12,7 @@ pub(super) const CORES: u32 = 32;
 /// The part of the IPC of all cores that is to be reached (4.4.1.1).
 pub(super) const THRESHOLD: f64 = 0.98;
 /// The numbers of cores that are run for every kernel.
-const ALWAYS: [u32; 10] = [1, 2, 4, 8, 12, 16, 20, 24, 28, 31];
+const ALWAYS: [u32; 6] = [1, 4, 8, 16, 24, 31];
 
 /// IPC and latencies against the number of cores.
 #[derive(Clone, Debug, PartialEq)]
