@@ -241,18 +241,14 @@ fn fixed(results: &Results) -> Vec<Finding> {
         |of: fn(&Gain) -> f64| limits.iter().map(|(warps, gain)| format!("{warps}: {}", percent(of(gain)))).collect::<Vec<_>>().join(", ");
     let bal1 = gain(BAL1);
     let beaten = bal1.map(|bal1| limits.iter().all(|(_, gain)| gain.gpu < bal1.gpu + CLEAR));
-    let few = limits.iter().filter(|(warps, _)| *warps <= 6).map(|(_, gain)| gain.cpu);
+    let mut few = limits.iter().filter(|(warps, _)| *warps <= 6).map(|(_, gain)| gain.cpu);
     vec![
         Finding::of(
             "static-on-gpu",
             format!("CM-BAL1 {}; {}", bal1.map_or("-".into(), |gain| percent(gain.gpu)), listed(|gain| gain.gpu)),
             beaten.filter(|_| !limits.is_empty()),
         ),
-        Finding::of(
-            "static-on-cpus",
-            listed(|gain| gain.cpu),
-            (!limits.is_empty()).then(|| few.fold(true, |all, cpu| all && cpu > 1.0 + CLEAR)),
-        ),
+        Finding::of("static-on-cpus", listed(|gain| gain.cpu), (!limits.is_empty()).then(|| few.all(|cpu| cpu > 1.0 + CLEAR))),
     ]
 }
 

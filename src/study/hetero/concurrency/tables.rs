@@ -116,6 +116,9 @@ fn gains(results: &Results, output: &mut StudyOutput) {
     output.table("pairs.csv", &header, pairs);
 }
 
+/// A quantity of pairs under a scheme, as text.
+type Cell<'a> = dyn Fn(&[&Pair], Scheme) -> Option<String> + 'a;
+
 /// What the metrics and the limits are under the schemes that manage them (Figures 15 and 18).
 fn behind(results: &Results, output: &mut StudyOutput) {
     let shown: Vec<Scheme> = others(results).into_iter().filter(|scheme| !matches!(scheme, Scheme::Static(_))).collect();
@@ -123,7 +126,7 @@ fn behind(results: &Results, output: &mut StudyOutput) {
     for name in ["active warps", "stall_mc %", "stall_gpu/instr. %", "LLC accesses %"] {
         header.extend(shown.iter().map(|scheme| format!("{scheme} {name}")));
     }
-    let of: [&dyn Fn(&[&Pair], Scheme) -> Option<String>; 4] = [
+    let of: [&Cell<'_>; 4] = [
         &|pairs, scheme| mean(pairs.iter().map(|pair| results.of(pair, scheme).active_warps())).map(|warps| format!("{warps:.1}")),
         &|pairs, scheme| results.mean_relative(pairs, scheme, NEGLIGIBLE, |run| run.per_cycle(Total::StallMc)).map(percent),
         &|pairs, scheme| results.mean_relative(pairs, scheme, 0.0, Measured::stall_gpu_per_instruction).map(percent),
