@@ -38,7 +38,10 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
-    StudyInfo { name: "hetero", summary: "CM-CPU, CM-BAL, DYNCTA and fixed limits of warps beside CPU applications, beside the paper's Section 6" },
+    StudyInfo {
+        name: "hetero",
+        summary: "CM-CPU, CM-BAL, DYNCTA and fixed limits of warps beside CPU applications, beside the paper's Section 6",
+    },
     StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
     StudyInfo { name: "onac", summary: "ONAC and Seq-Det, how many cores kernels need, beside the thesis's Section 4.4" },

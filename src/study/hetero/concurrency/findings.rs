@@ -126,8 +126,7 @@ fn managed(results: &Results) -> Vec<Finding> {
         worst_of("cm-bal1-worst-gpu", BAL1),
         Finding::of("cm-bal-trades", format!("CPU {}; GPU {}", listed(|gain| gain.cpu), listed(|gain| gain.gpu)), rises && trades),
         Finding::of("cm-bal1-over-cm-cpu", if above.is_empty() { "none".into() } else { above.join(", ") }, above.is_empty()),
-        Finding::number("dyncta-on-cpus", dyncta)
-            .with(if half == Some(true) { ", below half".into() } else { ", not below half".into() }),
+        Finding::number("dyncta-on-cpus", dyncta).with(if half == Some(true) { ", below half".into() } else { ", not below half".into() }),
         worst_of("dyncta-worst-gpu", Scheme::DynCta),
         Finding::number("gpu-off", super::metrics::harmonic_mean(all.iter().map(|pair| results.gpu_off(pair)))),
     ]
@@ -154,11 +153,7 @@ fn by_type(results: &Results) -> Vec<Finding> {
     let type_l = results.pairs_of(|Kind(gpu, _)| gpu == GpuType::L);
     vec![
         Finding::number("dyncta-on-type-l", mean_gain(results, &type_l, Scheme::DynCta).map(|gain| gain.gpu)),
-        Finding::of(
-            "cm-cpu-on-types",
-            text(cm_cpu),
-            cm_cpu.map(|[h, m, l]| h < 1.0 - CLEAR && m < 1.0 - CLEAR && l > 1.0 + CLEAR),
-        ),
+        Finding::of("cm-cpu-on-types", text(cm_cpu), cm_cpu.map(|[h, m, l]| h < 1.0 - CLEAR && m < 1.0 - CLEAR && l > 1.0 + CLEAR)),
         Finding::of("cpu-gain-of-types", text(bal1_cpu), bal1_cpu.map(|[h, m, l]| h < m.max(l))),
         Finding::of(
             "four-warps-on-types",
@@ -217,13 +212,7 @@ fn path(results: &Results) -> Vec<Finding> {
     let text = |warps: Option<f64>| warps.map_or_else(|| "-".into(), |warps| format!("{warps:.1}"));
     let fewer = light.iter().zip(&heavy).map(|(light, heavy)| light.zip(*heavy).map(|(light, heavy)| heavy < light));
     let more = [light, heavy].map(|[cm, bal]| cm.zip(bal).map(|(cm, bal)| cm < bal));
-    let beside = format!(
-        "CM-CPU L1 {}, H1 {}; CM-BAL1 L1 {}, H1 {}",
-        text(light[0]),
-        text(heavy[0]),
-        text(light[1]),
-        text(heavy[1])
-    );
+    let beside = format!("CM-CPU L1 {}, H1 {}; CM-BAL1 L1 {}, H1 {}", text(light[0]), text(heavy[0]), text(light[1]), text(heavy[1]));
     let known: Vec<bool> = more.into_iter().flatten().collect();
     vec![
         Finding::of("path-beside-mixes", beside.clone(), fewer.collect::<Option<Vec<_>>>().map(|fewer| !fewer.contains(&false))),
@@ -233,7 +222,8 @@ fn path(results: &Results) -> Vec<Finding> {
 
 fn overall(results: &Results) -> Vec<Finding> {
     let of = |scheme, alpha| relative_oss(results, scheme, alpha).unwrap_or(f64::NAN);
-    let ends = |scheme| format!("{} at 0, {} at 0.5, {} at 1", percent(of(scheme, 0.0)), percent(of(scheme, 0.5)), percent(of(scheme, 1.0)));
+    let ends =
+        |scheme| format!("{} at 0, {} at 0.5, {} at 1", percent(of(scheme, 0.0)), percent(of(scheme, 0.5)), percent(of(scheme, 1.0)));
     let dynamic = results.schemes.iter().filter(|scheme| !matches!(scheme, Scheme::Static(_)));
     let best = dynamic.copied().max_by(|a, b| of(*a, 0.0).total_cmp(&of(*b, 0.0)));
     let near = (of(BAL1, 0.5) - of(Scheme::CmCpu, 0.5)).abs() < LITTLE;
@@ -247,7 +237,8 @@ fn fixed(results: &Results) -> Vec<Finding> {
     let all = results.all();
     let gain = |scheme| mean_gain(results, &all, scheme);
     let limits: Vec<(u32, Gain)> = LIMITS.iter().filter_map(|warps| gain(Scheme::Static(*warps)).map(|gain| (*warps, gain))).collect();
-    let listed = |of: fn(&Gain) -> f64| limits.iter().map(|(warps, gain)| format!("{warps}: {}", percent(of(gain)))).collect::<Vec<_>>().join(", ");
+    let listed =
+        |of: fn(&Gain) -> f64| limits.iter().map(|(warps, gain)| format!("{warps}: {}", percent(of(gain)))).collect::<Vec<_>>().join(", ");
     let bal1 = gain(BAL1);
     let beaten = bal1.map(|bal1| limits.iter().all(|(_, gain)| gain.gpu < bal1.gpu + CLEAR));
     let few = limits.iter().filter(|(warps, _)| *warps <= 6).map(|(_, gain)| gain.cpu);
@@ -257,7 +248,11 @@ fn fixed(results: &Results) -> Vec<Finding> {
             format!("CM-BAL1 {}; {}", bal1.map_or("-".into(), |gain| percent(gain.gpu)), listed(|gain| gain.gpu)),
             beaten.filter(|_| !limits.is_empty()),
         ),
-        Finding::of("static-on-cpus", listed(|gain| gain.cpu), (!limits.is_empty()).then(|| few.fold(true, |all, cpu| all && cpu > 1.0 + CLEAR))),
+        Finding::of(
+            "static-on-cpus",
+            listed(|gain| gain.cpu),
+            (!limits.is_empty()).then(|| few.fold(true, |all, cpu| all && cpu > 1.0 + CLEAR)),
+        ),
     ]
 }
 
@@ -272,7 +267,8 @@ fn elsewhere(results: &Results) -> Vec<Finding> {
             format!("2, 4, 6: CPU {}; GPU {}", list(|gain| gain.cpu), list(|gain| gain.gpu))
         },
     );
-    let near = tiles.map(|tiles| tiles.iter().all(|gain| (gain.cpu - tiles[1].cpu).abs() < LITTLE && (gain.gpu - tiles[1].gpu).abs() < LITTLE));
+    let near =
+        tiles.map(|tiles| tiles.iter().all(|gain| (gain.cpu - tiles[1].cpu).abs() < LITTLE && (gain.gpu - tiles[1].gpu).abs() < LITTLE));
     let (small, partitioned) = (gain(System::Small), gain(System::Partitioned));
     vec![
         Finding::of("cores-per-tile", text, near),

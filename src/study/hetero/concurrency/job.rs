@@ -177,7 +177,8 @@ impl Job {
         let cores = loaded.machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
         let applications = CpuApplication::all(&names, cores)?;
         let text = self.gpu.as_ref().and_then(|gpu| builtin_text(&model_name(gpu)));
-        let key = format!("{}\n{lengths:?}\n{applications:?}\n{}\n{}", self.scheme.key(), text.unwrap_or("no GPU"), loaded.provenance.to_toml());
+        let key =
+            format!("{}\n{lengths:?}\n{applications:?}\n{}\n{}", self.scheme.key(), text.unwrap_or("no GPU"), loaded.provenance.to_toml());
         kept(cache, &key, || self.simulate(lengths, &loaded.machine, applications))
     }
 
@@ -290,8 +291,11 @@ mod tests {
         let launches = once.kernels.len();
         let thrice = repeated(once.clone(), 3);
         assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, 3 * once.commands.len()));
-        let launched: Vec<u16> =
-            thrice.commands.iter().filter_map(|command| if let Command::Launch(kernel) = command { Some(kernel.0) } else { None }).collect();
+        let launched: Vec<u16> = thrice
+            .commands
+            .iter()
+            .filter_map(|command| if let Command::Launch(kernel) = command { Some(kernel.0) } else { None })
+            .collect();
         assert_eq!(launched, (0..3 * launches as u16).collect::<Vec<_>>());
     }
 }

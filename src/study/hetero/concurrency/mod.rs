@@ -111,7 +111,6 @@ impl ConcurrencyOptions {
     }
 }
 
-
 /// The run of a pair.
 fn together(system: System, pair: &Pair, scheme: Scheme) -> Job {
     Job { system, cpus: Cpus::Mix(pair.mix.clone()), gpu: Some(pair.gpu.clone()), scheme }

@@ -29,16 +29,30 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
         output.plot(["oss.svg", "oss.png"], oss(results));
     }
     if ran(&MANAGED) {
-        add_bars(results, output, ["active-warps.svg", "active-warps.png"], "Active warps", "warps per SM", &MANAGED, None, &|pair, scheme| {
-            Some(results.of(pair, scheme).active_warps())
-        });
+        add_bars(
+            results,
+            output,
+            ["active-warps.svg", "active-warps.png"],
+            "Active warps",
+            "warps per SM",
+            &MANAGED,
+            None,
+            &|pair, scheme| Some(results.of(pair, scheme).active_warps()),
+        );
         let over = |pair: &Pair, scheme, least: f64, of: &dyn Fn(&super::job::Measured) -> f64| {
             let base = of(results.of(pair, Scheme::All));
             (base > least).then(|| of(results.of(pair, scheme)) / base)
         };
-        add_bars(results, output, ["stall-mc.svg", "stall-mc.png"], "stall_mc per cycle", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
-            over(pair, scheme, NEGLIGIBLE, &|run| run.per_cycle(Total::StallMc))
-        });
+        add_bars(
+            results,
+            output,
+            ["stall-mc.svg", "stall-mc.png"],
+            "stall_mc per cycle",
+            "over 48 warps",
+            &MANAGED,
+            Some(1.0),
+            &|pair, scheme| over(pair, scheme, NEGLIGIBLE, &|run| run.per_cycle(Total::StallMc)),
+        );
         let names = ["stall-gpu.svg", "stall-gpu.png"];
         add_bars(results, output, names, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
             over(pair, scheme, 0.0, &|run| run.stall_gpu_per_instruction())
@@ -47,9 +61,16 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     }
     let fixed: Vec<Scheme> = LIMITS.iter().take(3).copied().map(Scheme::Static).chain([Scheme::CmBal(1)]).collect();
     if ran(&fixed) {
-        add_bars(results, output, ["static.svg", "static.png"], "GPU performance: fixed limits", "over 48 warps", &fixed, Some(1.0), &|pair, scheme| {
-            Some(results.gain(System::Base, pair, scheme).gpu)
-        });
+        add_bars(
+            results,
+            output,
+            ["static.svg", "static.png"],
+            "GPU performance: fixed limits",
+            "over 48 warps",
+            &fixed,
+            Some(1.0),
+            &|pair, scheme| Some(results.gain(System::Base, pair, scheme).gpu),
+        );
     }
 }
 
@@ -94,7 +115,8 @@ fn oss(results: &Results) -> Plot {
 
 /// Figure 13: PATH beside L1 and H1 under both schemes, or another pair where these were not run.
 fn over_time(results: &Results) -> Plot {
-    let path: Vec<&Pair> = results.all().into_iter().filter(|pair| pair.gpu == "PATH" && ["L1", "H1"].contains(&pair.mix.as_str())).collect();
+    let path: Vec<&Pair> =
+        results.all().into_iter().filter(|pair| pair.gpu == "PATH" && ["L1", "H1"].contains(&pair.mix.as_str())).collect();
     let pairs = if path.is_empty() { results.all().into_iter().take(1).collect() } else { path };
     let line = |pair: &Pair, scheme: Scheme| {
         let run = results.of(pair, scheme);

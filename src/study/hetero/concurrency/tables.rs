@@ -85,7 +85,8 @@ fn gains(results: &Results, output: &mut StudyOutput) {
     let header = |first: &str| [first.to_owned()].into_iter().chain(names.clone()).collect::<Vec<_>>();
     let table = |of: fn(Gain) -> f64| -> Vec<Vec<String>> {
         let row = |(name, pairs): (String, Vec<&Pair>)| {
-            let gain = |scheme: &Scheme| results.mean_gain(System::Base, &pairs, *scheme).map_or_else(|| "-".into(), |gain| percent(of(gain)));
+            let gain =
+                |scheme: &Scheme| results.mean_gain(System::Base, &pairs, *scheme).map_or_else(|| "-".into(), |gain| percent(of(gain)));
             [name].into_iter().chain(schemes.iter().map(gain)).collect()
         };
         groups(results).into_iter().map(row).collect()
@@ -195,7 +196,13 @@ fn alone(results: &Results, output: &mut StudyOutput) {
     for (job, run) in results.runs() {
         if let (System::Base, Cpus::One(name)) = (job.system, &job.cpus) {
             let ipc = run.cores().next().map_or(f64::NAN, |(_, ipc)| ipc);
-            rows.push(vec![name.clone(), "CPU".into(), format!("{ipc:.4}"), format!("{:.2}", run.mpki()), format!("{:.0}", run.read_latency())]);
+            rows.push(vec![
+                name.clone(),
+                "CPU".into(),
+                format!("{ipc:.4}"),
+                format!("{:.2}", run.mpki()),
+                format!("{:.0}", run.read_latency()),
+            ]);
         }
     }
     output.table("alone.csv", &["application", "type", "IPC", "MPKI", "read latency"], rows);
