@@ -175,7 +175,8 @@ pub fn run(options: &ConcurrencyOptions) -> Result<StudyOutput, StudyError> {
 fn run_with(options: &ConcurrencyOptions, schemes: &[Scheme]) -> Result<StudyOutput, StudyError> {
     let pairs = options.pairs();
     if pairs.is_empty() {
-        let known: Vec<String> = ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
+        let known: Vec<String> =
+            ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
         return Err(StudyError::Input(format!("`--pairs`: none of the pairs {} is among them", known.join(", "))));
     }
     let lengths = options.lengths();
