@@ -7,6 +7,7 @@ pub mod config;
 pub mod control;
 pub mod cpu;
 pub mod device;
+pub mod energy;
 pub mod engine;
 pub mod frontend;
 pub mod gpu;

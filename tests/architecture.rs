@@ -11,7 +11,7 @@ use source::Source;
 
 /// Who may import whom: a room, and the rooms or parts of rooms that it may name. `sync` is the package of that name.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("base", &[]),
+    ("base", &["sync"]),
     ("protocol", &["base"]),
     ("stats", &["base"]),
     ("device", &["base"]),
@@ -24,9 +24,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("control", &["base", "protocol", "stats"]),
     ("policy", &["base", "control", "stats"]),
     ("engine", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync"]),
-    ("report", &["base", "stats", "config"]),
+    ("energy", &["base", "stats", "config"]),
+    ("report", &["base", "stats", "config", "energy"]),
     ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
-    ("study", &["base", "stats", "config", "frontend", "mem::dram", "noc", "policy::registry", "engine", "report", "rig"]),
+    ("study", &["base", "stats", "config", "frontend", "mem::dram", "noc", "energy", "policy::registry", "engine", "report", "rig"]),
     (
         "cli",
         &[
@@ -34,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "config",
             "stats",
             "frontend",
+            "energy",
             "mem::dram",
             "noc",
             "control",

@@ -314,7 +314,7 @@ fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
     let out = folder.path().join("out");
     let output = small_run(&out, &["--interval", "500"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(names(&out), ["host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+    assert_eq!(names(&out), [".warpshard-files", "host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
     assert!(stdout(&output).starts_with(&read(&out, "summary.txt")), "{}", stdout(&output));
     assert_eq!(stderr(&output), "", "a run in a pipe is quiet");
 

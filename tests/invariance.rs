@@ -7,6 +7,8 @@ mod common;
 mod crossbars;
 #[path = "invariance/files.rs"]
 mod files;
+#[path = "invariance/gating.rs"]
+mod gating;
 #[path = "invariance/hetero.rs"]
 mod hetero;
 #[path = "invariance/relaxed.rs"]

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpshard::base::{Addr, ClockDomain, Cycle, Frequency, KernelIndex, LinkId, PartitionId, PortId, Rng, SectorMask, Tick, UnitId};
+use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, Rng, SectorMask, Tick, UnitId};
 use warpshard::config::machine::*;
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
-use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PartitionHash, Payload, Route};
+use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload, Route};
 
 const SMS: usize = 6;
 const PARTITIONS: u16 = 32;
@@ -27,92 +27,11 @@ const SLICE_REPLY_CREDIT: u16 = 500;
 const SM_REPLY: u16 = 600;
 const SM_REPLY_CREDIT: u16 = 700;
 
-/// The memory side of SM7_QV100; the SM side is not looked at.
+/// `v100` with the SMs that the mocks stand for.
 fn machine() -> Machine {
-    let op = OpTiming { latency: 1, initiation: 1 };
-    let units = Units { sp: 1, int: 1, sfu: 1, dp: 1, tensor: 1, branch: 1, texture: 1, uniform: 1 };
-    let sm = Sm {
-        warps: 64,
-        max_ctas: 32,
-        max_threads: 2048,
-        registers: 65536,
-        register_granularity: 256,
-        shared_bytes: 98304,
-        shared_granularity: 256,
-        style: CoreStyle::SubCores,
-        schedulers: 4,
-        order: WarpOrder::Lrr,
-        ready_queue: 6,
-        issue_width: 1,
-        dual_issue_distinct: true,
-        fetch: Fetch { buffer: 2, warps_per_cycle: 4, icache: None, ccache: None },
-        operands: Operands { collectors: 8, banks: 16, bank_ports: 1, ports: 8 },
-        units,
-        result_buses: 8,
-        timing: [op; 14],
-        shared: SharedMemory { banks: 32, latency: 20 },
-        lsu: Lsu { sector_requests: true, response_queue: 8, ejection_queue: 8 },
-        l1: L1 { cache: None, banks: 4, latency: 20, unified: None, write_ratio: 25, flush_at_kernel: true },
-        wake_latency: 0,
-    };
-    let llc = Cache {
-        sets: 32,
-        ways: 24,
-        sectored: true,
-        write: WritePolicy::Back,
-        write_miss: WriteMiss::LazyFetchOnRead,
-        allocate: Allocate::OnMiss,
-        index: SetIndex::Ipoly,
-        mshrs: 192,
-        mshr_merge: 4,
-        miss_queue: 32,
-        port_bytes: 32,
-    };
-    let timing =
-        DramTiming { tCCD: 1, tCCDL: 2, tRRD: 3, tRCD: 12, tRAS: 28, tRP: 12, tRC: 40, tCL: 12, tWL: 2, tCDLR: 3, tWR: 10, tRTPL: 3 };
-    let dram = Dram {
-        banks: 16,
-        bank_groups: 4,
-        group_low_bits: true,
-        bus_bytes: 16,
-        burst: 2,
-        beats_per_clock: 2,
-        dual_command_bus: true,
-        scheduler: DramScheduler::FrFcfs,
-        queue: 64,
-        return_queue: 192,
-        control: None,
-        timing,
-    };
-    let map = AddressMap {
-        partitions: u32::from(PARTITIONS),
-        reserved: 0,
-        slices_per_partition: 2,
-        interleave_bit: 8,
-        row_mask: 0x0fff_8000,
-        bank_mask: 0x7100,
-        column_mask: 0x0eff,
-        hash: PartitionHash::Ipoly,
-    };
-    let queues = PartitionQueues { in_queue: 64, to_dram: 64, from_dram: 64, out_queue: 64 };
-    let mhz = Frequency::mhz;
-    Machine {
-        name: "memory side".into(),
-        clocks: Clocks { core: mhz(1132), noc: mhz(1132), llc: mhz(1132), dram: mhz(850) },
-        gpu: Gpu { sms: SMS as u32, sm, dispatch: Dispatch { latency: 1, ahead: 1, launch_latency: 0, max_kernels: 1, share_sm: false } },
-        cpu: None,
-        noc: Noc {
-            input_queue: 512,
-            output_queue: 512,
-            link_latency: 1,
-            arbiter: Arbiter::Islip,
-            crossbar: Crossbar::Fifo,
-            vc: VcCrossbar::NONE,
-            mesh: None,
-        },
-        mem: Mem { map, llc, rop_latency: 160, queues, dram_latency: 100, dram, memcpy_warms: MemcpyWarms::Full },
-        decision_latency: 0,
-    }
+    let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
+    machine.gpu.sms = SMS as u32;
+    machine
 }
 
 /// Units 0 and 1 are the subnets, 2 all SM mocks, the rest the partitions.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::touch;
+
 /// A queue of at most `capacity` elements in one allocation made at construction.
 ///
 /// Places without an element hold whatever was there, so that asking whether something waits reads none of them: a place is
@@ -30,6 +32,45 @@ impl<T: Copy> Ring<T> {
     /// Bytes of its places.
     pub fn hot_bytes(&self) -> usize {
         size_of_val(&*self.slots)
+    }
+
+    /// Asks the host for the oldest element and the place of the next.
+    #[inline]
+    pub fn touch(&self) {
+        touch(&self.slots[self.slot(0)]);
+        touch(&self.slots[self.slot(self.len)]);
+    }
+
+    /// Asks the host for the first elements, up to `count`.
+    #[inline]
+    pub fn touch_first(&self, count: u32) {
+        (0..count.min(self.len)).for_each(|place| touch(&self.slots[self.slot(place)]));
+    }
+
+    /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.
+    #[inline]
+    pub fn append(&mut self, value: T) {
+        if self.len as usize == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.len);
+        self.slots[slot] = value;
+        self.len += 1;
+    }
+
+    /// Twice the places, with the elements in the first ones.
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots: Vec<T> = Vec::with_capacity(2 * self.slots.len());
+        slots.extend(self.iter());
+        slots.extend_from_within(..);
+        *self = Self { capacity: self.capacity.max(slots.len() as u32), slots: slots.into(), head: 0, len: self.len };
+    }
+
+    /// The element behind the first `place`.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<&T> {
+        if place < self.len as usize { Some(&self.slots[self.slot(place as u32)]) } else { None }
     }
 
     /// Elements in the queue.
@@ -129,6 +170,16 @@ mod tests {
             assert_eq!(ring.pop(), Some(round + 100));
         }
         assert_eq!(ring.pop(), None);
+    }
+
+    #[test]
+    fn a_queue_bounded_elsewhere_grows_and_keeps_its_order() {
+        let mut ring = Ring::new(2);
+        (0..7).for_each(|value| ring.append(value));
+        assert_eq!(ring.pop(), Some(0));
+        (7..20).for_each(|value| ring.append(value));
+        assert_eq!((ring.get(0), ring.get(18), ring.get(19)), (Some(&1), Some(&19), None));
+        assert_eq!(std::iter::from_fn(|| ring.pop()).collect::<Vec<_>>(), (1..20).collect::<Vec<_>>());
     }
 
     #[test]

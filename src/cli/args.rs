@@ -173,6 +173,12 @@ pub struct TimelineArgs {
     /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
     #[arg(long, value_name = "N")]
     pub sm: Option<u16>,
+    /// The first core cycle that is shown [default: 0].
+    #[arg(long, value_name = "CYCLE")]
+    pub from: Option<u64>,
+    /// The last core cycle that is shown [default: the run's end].
+    #[arg(long, value_name = "CYCLE")]
+    pub to: Option<u64>,
 }
 
 /// Options of `check`.
@@ -219,13 +225,13 @@ pub struct StudyArgs {
     /// The reference's configuration whose results are compared with.
     #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
     pub configuration: String,
-    /// `characterise`, `phase-aware`, `perf-sat`: short runs, the default.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`: runs five times as long.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: runs five times as long; `hetero`: all 36 pairs at the paper's lengths.
     #[arg(long)]
     pub full: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`: only kernels whose name contains this.
+    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
@@ -234,9 +240,19 @@ pub struct StudyArgs {
     /// hetero-directions: measured instructions of each CPU core, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_measure: Option<NonZeroU64>,
-    /// hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.
+    /// hetero, hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.
     #[arg(long, value_name = "N")]
     pub longest: Option<NonZeroU64>,
+    /// hetero: lengths of the runs over the paper's [default: 0.1, with --full 1].
+    #[arg(long, value_name = "F", value_parser = scale)]
+    pub scale: Option<f64>,
+    /// hetero: a tenth of the paper's lengths, with --full, too.
+    #[arg(long, conflicts_with = "scale")]
+    pub tenth: bool,
+    /// hetero: only pairs with these numbers; parts that were run with folders --cache of their own are put together by copying
+    /// the files of these into one.
+    #[arg(long, value_name = "A..B,C,..", value_delimiter = ',', value_parser = number_range)]
+    pub pairs: Vec<(usize, usize)>,
     /// hetero-directions: core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,
@@ -264,16 +280,22 @@ pub enum StudyName {
     Dispatch,
     /// What epochs beyond the lookahead cost in truth and bring in speed.
     Relaxed,
+    /// CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits beside CPU applications, against Section 6 of the paper.
+    Hetero,
     /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
     HeteroDirections,
     /// Latency and throughput of networks beside BookSim 2's.
     Noc,
+    /// ONAC and Seq-Det on the kernels of the thesis, beside its Section 4.4.
+    Onac,
     /// A workload with every static limit of CTAs per SM, and the best: --workload, --machine, --cycles.
     Oracle,
     /// Perf-Sat on the kernels of the thesis, beside its Section 4.3.
     PerfSat,
     /// Warp schedulers on the kernels of the thesis, beside its Section 3.5.
     PhaseAware,
+    /// The power of event energies on a profiler's counters, beside board power measured on a V100.
+    Power,
     /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
     Dram,
 }
@@ -299,6 +321,13 @@ pub struct BenchArgs {
     /// Measure whole processes from text instead, against the seconds of the reference simulator.
     #[arg(long, conflicts_with = "sizes")]
     pub process: bool,
+    /// Measure nothing: run each trace on 1, 2 and 3 threads with two lengths of epochs, and compare every simulated file. The
+    /// first difference ends the check with exit code 70.
+    #[arg(long, conflicts_with_all = ["sizes", "process", "native"])]
+    pub check: bool,
+    /// With --check: end runs at this core cycle.
+    #[arg(long, value_name = "N", requires = "check")]
+    pub max_cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
@@ -502,6 +531,18 @@ fn epoch(text: &str) -> Result<Epoch, String> {
         return Ok(Epoch::Auto);
     }
     text.parse().map(Epoch::Cycles).map_err(|_| "\"auto\" or a whole number of cycles, at least 1".to_owned())
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|scale: &f64| scale.is_finite() && *scale > 0.0).ok_or_else(|| "expected a number above 0, as 0.1".to_owned())
+}
+
+fn number_range(text: &str) -> Result<(usize, usize), String> {
+    let parsed = match text.split_once("..") {
+        Some((first, last)) => first.parse().ok().zip(last.parse().ok()),
+        None => text.parse().ok().map(|only| (only, only)),
+    };
+    parsed.filter(|(first, last)| 1 <= *first && first <= last).ok_or_else(|| "expected A..B with 1 <= A <= B, or one number".to_owned())
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

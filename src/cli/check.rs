@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::Machine;
+use crate::energy;
 use crate::frontend::model::Model;
 use crate::frontend::sass::{self, TraceOptions};
 use crate::report::text::counted;
@@ -44,6 +45,7 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
                 output::warn(&format!("warning: {}", warning.to_string().trim_end()));
             }
             let machine = &loaded.machine;
+            energy::Model::of(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
             let map = &machine.mem.map;
             Ok(format!(
                 "a machine: {}, {}, {} of {}, core clock {}",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::mem::dram::control::{Order, Page, Policy};
+use crate::report::picture::{Picture, PictureError};
 use crate::report::plot::{Form, Plot, Series};
 use crate::report::text::{Align, Style, Table};
 use crate::report::{Destination, ResultFile, csv};
@@ -126,7 +127,7 @@ fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
         form: Form::Lines,
         series: vec![Series { name: args.pattern.name().into(), points: latency.collect() }],
     };
-    let drawn = |error: crate::report::plot::PlotError| Failure::new(Exit::Internal, error.to_string());
+    let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());
     let files = [
         ResultFile::new("table.csv", csv::table(&header, &rows)),
         ResultFile::new("latency.svg", plot.svg().map_err(drawn)?),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::builder::PossibleValuesParser;
 
 use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
+use crate::report::picture::{Picture, PictureError};
 use crate::report::plot::{Form, Plot, Series};
 use crate::report::{Destination, ResultFile, csv};
 use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
@@ -154,7 +155,7 @@ fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
         form: Form::Lines,
         series: vec![Series { name: args.pattern.clone(), points }],
     };
-    let drawn = |error: crate::report::plot::PlotError| Failure::new(Exit::Internal, error.to_string());
+    let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());
     let files = [
         ResultFile::new("sweep.csv", table.clone()),
         ResultFile::new("latency-load.svg", plot.svg().map_err(drawn)?),

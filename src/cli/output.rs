@@ -25,6 +25,13 @@ pub(super) fn warn(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// Writes a line of progress to standard error where somebody looks at it.
+pub(super) fn news(line: &str) {
+    if io::stderr().is_terminal() {
+        warn(line);
+    }
+}
+
 /// Colours where standard output is a terminal and the user has not set `NO_COLOR`.
 pub(super) fn stdout_style() -> Style {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

@@ -8,11 +8,12 @@ use std::time::Instant;
 use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
+use crate::energy::Model;
 use crate::engine::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
-use crate::report::{Destination, ResultFile, RunFacts, csv, json, relaxed_words, summary};
+use crate::report::{Destination, ResultFile, RunFacts, csv, energy, json, relaxed_words, summary};
 use crate::stats::{EndedBy, HostFacts, Outcome};
 
 use super::args::{Epoch, RunArgs, Until};
@@ -32,6 +33,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let started = Instant::now();
     let settings = Settings::of(&args.set);
     let loaded = inputs::machine(&args.machine, &settings.machine)?;
+    Model::of(&loaded.machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
     let threads = threads(args);
     // A folder that cannot be written is found before a long trace is read.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
@@ -64,7 +66,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
 
     let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
-    let folder = destination.write(&files(&facts, &outcome, &host, run_toml))?;
+    let folder = destination.write(&files(&facts, &outcome, &host, run_toml)?)?;
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
     }
@@ -155,7 +157,7 @@ fn simulate(
     Ok((result.outcome, result.host))
 }
 
-fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Vec<ResultFile> {
+fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Result<Vec<ResultFile>, Failure> {
     let mut files = vec![
         ResultFile::new("stats.json", json::stats(facts, outcome)),
         ResultFile::new("host.json", json::host(facts, outcome, host)),
@@ -166,7 +168,8 @@ fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String
     if !outcome.timeline.is_empty() {
         files.push(ResultFile::new("timeline.csv", csv::timeline(&outcome.timeline)));
     }
-    files
+    files.extend(energy::files(facts, outcome).map_err(|error| Failure::new(Exit::Output, error.to_string()))?);
+    Ok(files)
 }
 
 /// The most memory that this process held at once, where the host tells.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
-use crate::study::wa_sched::{characterise, perf_sat, phase_aware};
+use crate::study::bench::CheckOptions;
+use crate::study::hetero::concurrency::{self, ConcurrencyOptions, Finished};
+use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
 use crate::study::{
-    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, relaxed,
+    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, power, relaxed,
 };
 
 use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
@@ -30,11 +32,14 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Cpu => cpu::run(reference),
         StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
         StudyName::Relaxed => relaxed::run(reference, &traces),
+        StudyName::Hetero => concurrency(args),
         StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
         StudyName::Noc => noc::run(reference),
+        StudyName::Onac => onac::run(&thesis(args), args.full, &|line| output::news(line)),
         StudyName::Oracle => sweep(args)?,
         StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
         StudyName::PhaseAware => phase_aware::run(&thesis(args)),
+        StudyName::Power => power::run(reference),
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
@@ -67,6 +72,35 @@ fn thesis(args: &StudyArgs) -> characterise::Options {
     }
 }
 
+/// Runs the study of GPU concurrency beside CPU applications, and tells on the terminal's error stream how far it is.
+fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
+    let (news, finished) = crossbeam_channel::unbounded();
+    let mut options = if args.full { ConcurrencyOptions::full() } else { ConcurrencyOptions::quick() };
+    if args.tenth {
+        options.scale = 0.1;
+    }
+    options.scale = args.scale.unwrap_or(options.scale);
+    options.longest = args.longest.map(NonZeroU64::get).or(options.longest);
+    options.pairs.clone_from(&args.pairs);
+    options.overrides = args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect();
+    options.cache = Some(args.traces.cache.join("hetero"));
+    options.progress = Some(news);
+    let teller = std::thread::spawn(move || tell(&finished));
+    let result = concurrency::run(&options);
+    drop(options);
+    // What was left to tell is told before the result; a teller that failed has nothing to do with it.
+    let _ = teller.join();
+    result
+}
+
+/// A line per finished run, until the study is through.
+fn tell(finished: &crossbeam_channel::Receiver<Finished>) {
+    let start = std::time::Instant::now();
+    for (i, Finished { run, of }) in finished.iter().enumerate() {
+        output::warn(&format!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1));
+    }
+}
+
 /// Lengths and machine of the study of the CPU+GPU chip. The machine that other studies run by default has no CPU cores.
 fn hetero_options(args: &StudyArgs) -> HeteroOptions {
     let default = HeteroOptions::new();
@@ -94,7 +128,9 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         native: args.native,
     };
     let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let check = CheckOptions { only: args.only.clone(), max_cycles: args.max_cycles.map(NonZeroU64::get) };
     let result = match &args.sizes {
+        None if args.check => study::bench::run_check(reference, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
         None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
         None => study::bench::run(reference, &traces, &options),
@@ -110,6 +146,7 @@ pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: O
     let result = result.map_err(|error| {
         let exit = match error {
             StudyError::Input(_) => Exit::Usage,
+            StudyError::Differs(_) => Exit::Internal,
             StudyError::Reference(_) | StudyError::Nothing(_) => Exit::Workload,
         };
         Failure::new(exit, error.to_string())

@@ -4,39 +4,46 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::report::timeline::{first_sm, plots, read, text};
+use crate::report::picture::Picture;
+use crate::report::timeline::{first_sm, picture, read, text};
 
 use super::args::TimelineArgs;
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Prints the summary and draws the plots into the run's folder.
+/// Prints the summary and draws the picture into the run's folder.
 ///
 /// # Errors
-/// When the folder has no timeline, it is not one, or the plots cannot be written.
+/// When the folder has no timeline, it is not one, no record lies in the cycles asked for, or the picture cannot
+/// be written.
 pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     let file = args.run.join("timeline.csv");
     let contents = fs::read_to_string(&file).map_err(|error| {
         let hint = "a run with --policy writes one into its result folder";
         Failure::new(Exit::Usage, format!("cannot read {}: {error}; {hint}", file.display()))
     })?;
-    let records = read(&contents).map_err(|problem| Failure::new(Exit::Usage, format!("{}: {problem}", file.display())))?;
+    let mut records = read(&contents).map_err(|problem| Failure::new(Exit::Usage, format!("{}: {problem}", file.display())))?;
     if records.is_empty() {
         return output::print("The controllers of this run decided nothing.\n").map(|()| Exit::Ok);
     }
+    let cycles = args.from.unwrap_or(0)..=args.to.unwrap_or(u64::MAX);
+    records.retain(|record| cycles.contains(&record.cycle));
+    if records.is_empty() {
+        let range = format!("no record of {} lies in the cycles asked for; leave out --from and --to to see all", file.display());
+        return Err(Failure::new(Exit::Usage, range));
+    }
     let sm = args.sm.or_else(|| first_sm(&records)).unwrap_or(0);
     let mut report = text(&records, sm, output::stdout_style());
-    for (name, plot) in plots(&records, sm) {
+    let picture = picture(&records, sm);
+    if !picture.strips.is_empty() {
         let failure = |error: String| Failure::new(Exit::Output, error);
-        let svg = plot.svg().map_err(|error| failure(error.to_string()))?;
-        let png = plot.png().map_err(|error| failure(error.to_string()))?;
-        for (extension, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
-            let path = args.run.join(name).with_extension(extension);
+        let svg = picture.svg().map_err(|error| failure(error.to_string()))?;
+        let png = picture.png().map_err(|error| failure(error.to_string()))?;
+        for (name, bytes) in [("timeline.svg", svg.as_bytes()), ("timeline.png", &png)] {
+            let path = args.run.join(name);
             write(&path, bytes).map_err(|error| failure(format!("cannot write {}: {error}", path.display())))?;
-            if extension == "svg" {
-                report.push_str(&format!("\n{}\n", path.display()));
-            }
         }
+        report.push_str(&format!("\n{}\n", args.run.join("timeline.svg").display()));
     }
     output::print(&report).map(|()| Exit::Ok)
 }

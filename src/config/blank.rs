@@ -1,8 +1,8 @@
 //! A machine before its first key is read. Every field is overwritten by a required key or a default.
 
 use super::machine::{
-    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Fetch, Gpu, L1, Lsu, Machine, Mem,
-    MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
+    Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Energy, Fetch, Gpu, L1, Lsu, Machine,
+    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
     WritePolicy,
 };
 use crate::base::Frequency;
@@ -26,6 +26,7 @@ pub(super) fn blank() -> Machine {
         cpu: None,
         mem: mem(),
         decision_latency: 0,
+        energy: Energy { set: String::new(), millivolts: 0 },
     }
 }
 
@@ -53,6 +54,7 @@ fn sm() -> Sm {
         lsu: Lsu { sector_requests: false, response_queue: 0, ejection_queue: 0 },
         l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
         wake_latency: 0,
+        ccws: None,
     }
 }
 

@@ -24,6 +24,17 @@ pub struct Machine {
     pub mem: Mem,
     /// Cycles (core clock) between a controller's decision and its effect.
     pub decision_latency: u64,
+    /// What its energy is computed with.
+    pub energy: Energy,
+}
+
+/// What the energy of a machine is computed with. Changes nothing that is simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// The set of event energies: a built-in name, a path, or "none".
+    pub set: String,
+    /// Core voltage in millivolts; 0 is the set's own.
+    pub millivolts: u32,
 }
 
 /// Clock frequencies.
@@ -123,6 +134,22 @@ pub struct Sm {
     pub l1: L1,
     /// Core cycles from the end of power gating until CTAs may start.
     pub wake_latency: u32,
+    /// Throttling of loads by lost locality; `None` lets all warps load.
+    pub ccws: Option<Ccws>,
+}
+
+/// Cache-conscious wavefront scheduling (Rogers et al., MICRO 2012): warps that lose no locality in the L1 may not load while
+/// others do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ccws {
+    /// Victim tags of a warp.
+    pub victim_tags: u32,
+    /// Victim tags of a set.
+    pub victim_ways: u32,
+    /// The score of a warp that has lost no locality.
+    pub base_score: u32,
+    /// How strongly lost locality raises a score.
+    pub k_throttle: u32,
 }
 
 /// Who owns the execution units.

@@ -24,6 +24,10 @@ const BYTE_UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB"
 const FREQUENCY_UNITS: [(&str, u64); 3] = [("GHz", 1_000_000), ("MHz", 1_000), ("kHz", 1)];
 const BYTES_EXPECTED: &str = "a size with its unit (B, KiB, MiB or GiB), such as \"96 KiB\"";
 const FREQUENCY_EXPECTED: &str = "a frequency with its unit (kHz, MHz or GHz), such as \"1132 MHz\"";
+const VOLTAGE_UNITS: [(&str, u64); 2] = [("V", 1_000), ("mV", 1)];
+/// No chip of CMOS logic has more: what exceeds it is a mistake of units.
+const HIGHEST_MILLIVOLTS: u64 = 10_000;
+const VOLTAGE_EXPECTED: &str = "a voltage of at most 10 V with its unit (mV or V), such as \"900 mV\"";
 const CYCLES_EXPECTED: &str = "a number of cycles, such as 40";
 const PERCENT_EXPECTED: &str = "a percentage from 0 to 100, such as \"25 %\"";
 
@@ -72,6 +76,23 @@ pub fn parse_frequency(text: &str) -> Result<Frequency, QuantityError> {
         _ => None,
     };
     Err(fail(hint))
+}
+
+/// Reads "900 mV" or "0.9 V" as millivolts.
+pub fn parse_voltage(text: &str) -> Result<u64, QuantityError> {
+    let fail = |hint| QuantityError { expected: VOLTAGE_EXPECTED, hint };
+    let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+    let Some(&(_, scale)) = VOLTAGE_UNITS.iter().find(|(name, _)| *name == unit) else {
+        let hint = match unit.to_ascii_lowercase().as_str() {
+            "" => Some(format!("write \"{number} mV\" or \"{number} V\"")),
+            "v" => Some(format!("write \"{number} V\"")),
+            "mv" => Some(format!("write \"{number} mV\"")),
+            _ => None,
+        };
+        return Err(fail(hint));
+    };
+    let millivolts = scaled(number, scale).ok_or_else(|| fail(Some(format!("{} is not a whole number of millivolts", text.trim()))))?;
+    if millivolts <= HIGHEST_MILLIVOLTS { Ok(millivolts) } else { Err(fail(None)) }
 }
 
 /// Reads "40 cycles", "1 cycle" or a bare "40".
@@ -144,6 +165,14 @@ mod tests {
         assert_eq!(parse_frequency("1.2 GHz"), Ok(Frequency::mhz(1200)));
         assert_eq!(parse_frequency("0.0001 MHz").unwrap_err().hint.unwrap(), "0.0001 MHz is not a whole number of kilohertz");
         assert_eq!(parse_frequency("850").unwrap_err().hint.unwrap(), "write \"850 MHz\"");
+    }
+
+    #[test]
+    fn voltages_are_whole_millivolts() {
+        assert_eq!((parse_voltage("900 mV"), parse_voltage("0.9 V"), parse_voltage("0 mV")), (Ok(900), Ok(900), Ok(0)));
+        assert_eq!(parse_voltage("0.9").unwrap_err().hint.unwrap(), "write \"0.9 mV\" or \"0.9 V\"");
+        assert_eq!(parse_voltage("0.9 mV").unwrap_err().hint.unwrap(), "0.9 mV is not a whole number of millivolts");
+        assert!(parse_voltage("900 V").is_err());
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum Kind {
     Sizes,
     /// A clock frequency.
     Frequency,
+    /// A voltage.
+    Voltage,
     /// A percentage.
     Percent,
     /// One word of these.
@@ -62,7 +64,7 @@ pub enum Value {
     Text(String),
     /// A flag.
     Flag(bool),
-    /// A count, cycles, bytes, kilohertz or a percentage, by the key's kind.
+    /// A count, cycles, bytes, kilohertz, millivolts or a percentage, by the key's kind.
     Number(u64),
     /// Sizes in bytes.
     Sizes(Vec<u64>),
@@ -111,6 +113,7 @@ impl Kind {
             Self::Bytes(_) => "a size, such as \"96 KiB\"".to_owned(),
             Self::Sizes => "a list of sizes, such as [\"0 B\", \"64 KiB\"]".to_owned(),
             Self::Frequency => "a frequency, such as \"1132 MHz\"".to_owned(),
+            Self::Voltage => "a voltage, such as \"900 mV\"".to_owned(),
             Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
             Self::Choice(choices) => format!("one of {}", names(choices)),
             Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
@@ -143,6 +146,7 @@ impl Kind {
             },
             (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
             (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_frequency(text)?.0)),
+            (Self::Voltage, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_voltage(text)?)),
             (Self::Percent, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
             (Self::Choice(choices), Raw::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
                 Some(position) => Ok(Value::Choice(position)),
@@ -163,6 +167,7 @@ impl Kind {
             (Self::Choice(choices), Value::Choice(position)) => format!("{:?}", choices[*position].name),
             (Self::Bytes(_), Value::Number(bytes)) => format!("\"{}\"", Bytes(*bytes)),
             (Self::Frequency, Value::Number(khz)) => format!("\"{}\"", crate::base::Frequency(*khz)),
+            (Self::Voltage, Value::Number(millivolts)) => format!("\"{millivolts} mV\""),
             (Self::Percent, Value::Number(percent)) => format!("\"{percent} %\""),
             (_, Value::Number(number)) => number.to_string(),
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -221,6 +226,7 @@ mod tests {
             (Kind::Bytes(1), Value::Number(98304)),
             (Kind::Sizes, Value::Sizes(vec![0, 8192])),
             (Kind::Frequency, Value::Number(1_132_500)),
+            (Kind::Voltage, Value::Number(925)),
             (Kind::Percent, Value::Number(25)),
             (Kind::Choice(WORDS), Value::Choice(1)),
         ];

@@ -3,7 +3,7 @@
 use crate::base::{Cycle, LinkId};
 use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
-use crate::gpu::sm::{KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
+use crate::gpu::sm::{CcwsCounters, ClassCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
@@ -62,7 +62,11 @@ impl GpuUnit {
     pub fn components(&self) -> Vec<ComponentStats> {
         let one = |kind, id, counters| vec![ComponentStats { kind, id, counters }];
         match self {
-            Self::Sm(sm) => one("sm", u32::from(sm.id().0), sm.stats().component()),
+            Self::Sm(sm) => {
+                let mut counters = sm.stats().component();
+                counters.extend(sm.ccws_counters().map(counted).unwrap_or_default());
+                one("sm", u32::from(sm.id().0), counters)
+            }
             Self::Partition(partition) => {
                 let slices = partition.slices().iter();
                 let slices =
@@ -88,12 +92,14 @@ impl GpuUnit {
     /// The values of all counters of all components inside, in the order of [`GpuUnit::components`].
     fn values(&self) -> Vec<u64> {
         // Room for what most units have; more is found by growing.
-        let mut values = Vec::with_capacity(96);
+        let mut values = Vec::with_capacity(128);
         let mut see = |_: &'static CounterInfo, value| values.push(value);
         match self {
             Self::Sm(sm) => {
-                sm.stats().sm.visit(&mut see);
-                values.extend(sm.stats().stalls);
+                sm.stats().visit(&mut see);
+                if let Some(ccws) = sm.ccws_counters() {
+                    ccws.visit(&mut see);
+                }
             }
             Self::Partition(partition) => {
                 partition.slices().iter().for_each(|slice| slice.counters().visit(&mut see));
@@ -121,8 +127,9 @@ fn net_kind(direction: Direction) -> &'static str {
 /// All counters, by what carries them, in the order of the results.
 pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
     vec![
-        ("kernels[], each kernel", KernelCounters::INFO.iter().collect()),
+        ("kernels[], each kernel; sm, as sums", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
+        ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
@@ -153,6 +160,15 @@ impl Unit for GpuUnit {
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         each!(self, unit => unit.run(until, skip, out));
+    }
+
+    #[inline]
+    fn approach(&self, near: bool) {
+        match self {
+            Self::Sm(sm) => sm.approach(near),
+            Self::Partition(partition) => partition.approach(near),
+            Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) | Self::Grid(_) => {}
+        }
     }
 
     fn next_event(&self) -> Cycle {

@@ -8,8 +8,9 @@ use warpshard_sync::StopFlag;
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::frontend::Workload;
+use crate::gpu::sm::{ClassCounts, KernelCounters, add_classes, visit_classes};
 use crate::mem::dram::control::Issued;
-use crate::stats::{Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
+use crate::stats::{Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::control::StopReason;
@@ -210,12 +211,18 @@ fn outcome(
     let mut components = Vec::new();
     let mut dram_read_latencies = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
-    let mut per_kernel = vec![crate::gpu::sm::KernelCounters::default(); workload.kernels.len()];
+    let mut per_kernel = vec![(KernelCounters::default(), ClassCounts::default()); workload.kernels.len()];
     let mut end = None;
     for unit in &units {
         components.extend(unit.components());
         match unit {
-            GpuUnit::Sm(sm) => per_kernel.iter_mut().zip(&sm.stats().kernels).for_each(|(sum, part)| sum.add(part)),
+            GpuUnit::Sm(sm) => {
+                let parts = sm.stats().kernels.iter().zip(&sm.stats().classes);
+                for ((counters, classes), (part, of_class)) in per_kernel.iter_mut().zip(parts) {
+                    counters.add(part);
+                    add_classes(classes, of_class);
+                }
+            }
             GpuUnit::Grid(grid) => {
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
@@ -226,8 +233,9 @@ fn outcome(
             GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
         }
     }
-    for (kernel, counters) in kernels.iter_mut().zip(&per_kernel) {
+    for (kernel, (counters, classes)) in kernels.iter_mut().zip(&per_kernel) {
         kernel.counters = counted(counters);
+        visit_classes(classes, &mut |info, value| kernel.counters.push(Counted { info, value }));
     }
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,

@@ -31,6 +31,10 @@ pub trait Unit: Send + 'static {
     /// nothing happens; without, it visits each.
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Self::Payload>);
 
+    /// The unit will be run soon: asks the host's caches for what a run begins with. Called first with `near` false, which
+    /// may follow no pointer inside the unit, and with `near` true when those lines should be there.
+    fn approach(&self, _near: bool) {}
+
     /// The first cycle, at or after the present, in which `run` would change anything but span counters, provided that
     /// nothing more is delivered; [`Cycle::NEVER`] when the unit waits for a message.
     ///

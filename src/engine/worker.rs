@@ -204,12 +204,20 @@ impl<U: Unit> Worker<U> {
             stepper.mark = Some(Instant::now());
         }
         if shared.trays.len() == 1 || self.due.len() < WORTH_OFFERING {
-            for &place in &self.due {
+            for (i, &place) in self.due.iter().enumerate() {
+                if let Some(&far) = self.due.get(i + 2) {
+                    self.tray.get_mut(far as usize).unit.approach(false);
+                }
+                if let Some(&near) = self.due.get(i + 1) {
+                    self.tray.get_mut(near as usize).unit.approach(true);
+                }
                 stepper.step(self.tray.get_mut(place as usize));
             }
         } else {
             self.tray.offer(&self.due);
             while let Some(mut slot) = self.tray.take() {
+                slot.unit.approach(false);
+                slot.unit.approach(true);
                 stepper.step(&mut slot);
             }
         }

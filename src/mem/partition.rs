@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
+use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, Ring, SliceId, touch};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::protocol::{AddressMap, Credit, LocalMap, Outbox, Payload, Warm};
 use crate::stats::counters;
@@ -93,7 +93,7 @@ impl Places {
 struct Side {
     /// Answers that the reply subnet takes.
     credits: u32,
-    coming: VecDeque<(Cycle, u16)>,
+    coming: Ring<(Cycle, u16)>,
     /// Requests that left the arrival queue since the last credits.
     freed: u16,
     /// The first cycle in which the slice or its answers may do more than wait.
@@ -152,7 +152,7 @@ pub struct Partition {
     next_edge: Cycle,
     dram_due: Cycle,
     /// Requests in the fixed delay in front of the channel, with the edge at which they may enter.
-    delayed: VecDeque<(Cycle, Request)>,
+    delayed: Ring<(Cycle, Request)>,
     places: Places,
     last_sender: usize,
     /// Since which edge a request finds the channel full.
@@ -180,8 +180,7 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side =
-            Side { credits: machine.noc.input_queue, coming: VecDeque::with_capacity(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
+        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
@@ -205,7 +204,7 @@ impl Partition {
             channel_event: Cycle::NEVER,
             next_edge: Cycle::NEVER,
             dram_due: Cycle::NEVER,
-            delayed: VecDeque::with_capacity(64),
+            delayed: Ring::new(16),
             places: Places { private: vec![false; count as usize].into(), shared: 0, limit },
             last_sender: count as usize - 1,
             full_since: None,
@@ -231,6 +230,13 @@ impl Partition {
     /// `from` up to and without `until`. The queue of the network's ejection begins behind the partition's own `in_queue`.
     #[inline]
     fn count_stalls(&mut self, from: Cycle, until: Cycle) {
+        let stalls = |(slice, side): (&Slice, &Side)| side.credits == 0 || slice.is_crowded(self.in_queue);
+        if self.slices.iter().zip(&self.sides).any(stalls) {
+            self.count_stalled(from, until);
+        }
+    }
+
+    fn count_stalled(&mut self, from: Cycle, until: Cycle) {
         let (mut net, mut mc) = (false, Cycle::NEVER);
         for (slice, side) in self.slices.iter().zip(&self.sides) {
             net |= side.credits == 0 && slice.has_out();
@@ -305,7 +311,7 @@ impl Partition {
                 let slice = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
                 assert!(slice < self.slices.len(), "{}: credits come over {link}, which is no output", self.id);
                 let side = &mut self.sides[slice];
-                side.coming.push_back((at, credit.count));
+                side.coming.append((at, credit.count));
                 // Without an answer that waits, credits are taken when there is one.
                 if self.slices[slice].has_out() {
                     side.due = side.due.min(at);
@@ -321,6 +327,8 @@ impl Partition {
 
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.slices.iter().for_each(|slice| slice.touch(&self.local));
+        self.channel.touch_arrays();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -332,6 +340,19 @@ impl Partition {
             self.cycle(skip, out);
         }
         self.catch_up();
+    }
+
+    /// See `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if !near {
+            touch(self);
+            return;
+        }
+        touch(&*self.sides);
+        touch(&*self.slices);
+        self.delayed.touch();
+        self.channel.touch();
     }
 
     /// See `Unit::next_event` of the engine.
@@ -425,10 +446,12 @@ impl Partition {
         side.catch_up(slice, self.now);
         while let Some((_, count)) = side.coming.front().filter(|(at, _)| *at <= self.now) {
             side.credits += u32::from(*count);
-            side.coming.pop_front();
+            side.coming.pop();
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
         if freed {
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(self.in_queue + 1);
             side.freed += 1;
             if side.freed == self.batch {
                 side.freed = 0;
@@ -509,6 +532,12 @@ impl Partition {
         if let Some(finished) = self.channel.cycle(edge) {
             self.places.give_back(usize::from(finished.slice));
         }
+        if let Some(request) = self.channel.newest_moving() {
+            self.slices[usize::from(request.slice)].expect_entry(request.token);
+        }
+        if let Some(request) = self.channel.newest_returned() {
+            self.slices[usize::from(request.slice)].expect_data(request.token);
+        }
         if !self.channel.is_full() {
             self.send_to_dram(edge);
         }
@@ -551,7 +580,7 @@ impl Partition {
             Some(before) => self.llc_to_dram.last_at_or_before(Cycle(before)).after(1),
             None => Cycle(0),
         };
-        self.delayed.push_back((enters, request));
+        self.delayed.append((enters, request));
     }
 
     /// The oldest delayed request enters the channel, or is noted to find it full.
@@ -562,7 +591,7 @@ impl Partition {
             return;
         }
         self.channel.push(edge, *request);
-        self.delayed.pop_front();
+        self.delayed.pop();
         if let Some(since) = self.full_since.take() {
             self.channel.count_full(edge.0 - since.0);
         }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use crate::base::{Cycle, LinkId};
 use crate::config::machine::{Arbiter, Noc};
-use crate::protocol::{Credit, MemPacket, Outbox, Payload};
+use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::counters;
 
 use super::calendar::Calendar;
@@ -23,6 +23,17 @@ pub enum Direction {
     Request,
     /// From LLC slices to SMs.
     Reply,
+}
+
+impl Direction {
+    /// The sectors of data that a packet carries this way: a read asks with its header alone, a write is acknowledged so.
+    #[inline]
+    pub fn data_sectors(self, packet: &MemPacket) -> u32 {
+        match (self, packet.op) {
+            (Self::Request, MemOp::Read) | (Self::Reply, MemOp::Write | MemOp::Reduction) => 0,
+            (Self::Request, _) | (Self::Reply, _) => packet.sectors.0.count_ones(),
+        }
+    }
 }
 
 /// The links of a subnet; of each kind one per input or output, with consecutive numbers.
@@ -44,6 +55,7 @@ counters! {
     /// What a subnet counts.
     pub struct NetCounters {
         packets: "packets", "Packets granted.";
+        flits: "flits", "Flits of 32 bytes of these packets: one for the header, one for each sector of data.";
         busy_cycles: "cycles", "Cycles in which a packet waited at an input.";
         conflicts: "packets", "Oldest packets of inputs, summed over the cycles, beyond the first that wants an output.";
         credit_stalls: "output cycles", "Outputs that were wanted but had no credit, summed over the cycles.";
@@ -322,6 +334,7 @@ impl Subnet {
         self.wanted_count += u32::from(self.wanted[output / 64] & bit == 0);
         self.wanted[output / 64] |= bit;
         self.heads += 1;
+        self.queues.touch_second(input);
     }
 
     #[inline]
@@ -396,9 +409,11 @@ impl Subnet {
 
     #[inline]
     fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
-        let arrival = self.queues.front(input, self.now).map_or(self.now, |(at, _)| at);
-        let Some(packet) = self.queues.pop(input) else { panic!("{}: input {input} is empty at {}", self.name(), self.now) };
+        let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
+            panic!("{}: input {input} is empty at {}", self.name(), self.now)
+        };
         self.counters.packets += 1;
+        self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
         self.counters.queue_cycles += self.now.0 - arrival.0;
         out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
 

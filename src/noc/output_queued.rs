@@ -196,7 +196,7 @@ impl OutputQueued {
             }
             let (output, packet) = (self.output(packet), *packet);
             debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
-            self.queues.pop(input);
+            self.queues.pop(input, self.now);
             self.queues.push(self.inputs + output, at, packet);
             self.origins[output].push_back(input as u16);
             self.wanted[output / 64] |= 1 << (output % 64);
@@ -234,10 +234,11 @@ impl OutputQueued {
                 ready &= ready - 1;
                 let (output, queue) = (word * 64 + bit as usize, self.inputs + word * 64 + bit as usize);
                 let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
-                let (Some(packet), Some(input)) = (self.queues.pop(queue), self.origins[output].pop_front()) else {
+                let (Some((_, packet)), Some(input)) = (self.queues.pop(queue, self.now), self.origins[output].pop_front()) else {
                     panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
                 };
                 self.counters.packets += 1;
+                self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
                 self.counters.queue_cycles += self.now.0 - at.0;
                 out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
                 if self.queues.len(queue) == 0 {

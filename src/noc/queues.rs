@@ -1,7 +1,7 @@
 //! The input queues of a subnet as linked lists in one slab, so that memory follows the packets that wait, not the
 //! capacity: 320 queues of 512 packets would be five megabytes, of which a few kilobytes are ever used at once.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::protocol::MemPacket;
 
 const NONE: u32 = u32::MAX;
@@ -15,6 +15,13 @@ struct Node {
 }
 
 const _: () = assert!(size_of::<Node>() == 32);
+
+impl Node {
+    #[inline]
+    fn arrival(&self, now: Cycle) -> Cycle {
+        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {
@@ -72,12 +79,22 @@ impl Queues {
     #[inline]
     pub(super) fn front(&self, queue: usize, now: Cycle) -> Option<(Cycle, &MemPacket)> {
         let node = self.nodes.get(self.queues[queue].first as usize)?;
-        let at = now.0.wrapping_add_signed(i64::from(node.at.wrapping_sub(now.0 as u32) as i32));
-        Some((Cycle(at), &node.packet))
+        Some((node.arrival(now), &node.packet))
     }
 
+    /// Asks the host for the packet behind the oldest.
     #[inline]
-    pub(super) fn pop(&mut self, queue: usize) -> Option<MemPacket> {
+    pub(super) fn touch_second(&self, queue: usize) {
+        if let Some(node) = self.nodes.get(self.queues[queue].first as usize)
+            && let Some(second) = self.nodes.get(node.next as usize)
+        {
+            touch(second);
+        }
+    }
+
+    /// Takes the oldest packet, with its arrival as in [`Queues::front`].
+    #[inline]
+    pub(super) fn pop(&mut self, queue: usize, now: Cycle) -> Option<(Cycle, MemPacket)> {
         let queue = &mut self.queues[queue];
         let index = queue.first;
         let node = self.nodes.get_mut(index as usize)?;
@@ -88,6 +105,6 @@ impl Queues {
         queue.len -= 1;
         node.next = self.free;
         self.free = index;
-        Some(node.packet)
+        Some((node.arrival(now), node.packet))
     }
 }

@@ -1,9 +1,10 @@
-//! Grouped bars, as SVG or PNG: a group per kernel, a bar per scheme, told apart by brightness so that print in black and white
+//! Grouped bars: a group per kernel, a bar per scheme, told apart by brightness so that print in black and white
 //! shows as much.
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::plot::{PlotError, SIZE, register_fonts};
+use super::picture::{Picture, PictureError};
 
 /// The bars of one name on the x axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,46 +35,35 @@ const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBCol
 /// The part of a group's width that its bars take.
 const FILLED: f64 = 0.8;
 
+impl Picture for Bars {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
+        let (low, high) = self.extent()?;
+        let room = if high > low { (high - low) * 0.15 } else { 1.0 };
+        let bottom = if low < self.foot() { low - room } else { low };
+        self.draw_on(area, bottom, high + room).map_err(|error| self.failure(&error))
+    }
+}
+
 impl Bars {
-    /// The chart as an SVG document.
-    ///
-    /// # Errors
-    /// When there is no bar, or a value is not finite.
-    pub fn svg(&self) -> Result<String, PlotError> {
-        let mut text = String::new();
-        self.draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
-        Ok(text)
-    }
-
-    /// The chart as the bytes of a PNG file.
-    ///
-    /// # Errors
-    /// As [`Bars::svg`], and when no temporary file can be written.
-    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
-        self.draw(&BitMapBackend::new(file.path(), SIZE).into_drawing_area())?;
-        std::fs::read(file.path()).map_err(|e| self.failure(&e))
-    }
-
-    fn failure(&self, reason: &dyn std::fmt::Display) -> PlotError {
-        PlotError::Drawing { title: self.title.clone(), reason: reason.to_string() }
-    }
-
     /// Where bars begin.
     fn foot(&self) -> f64 {
         self.line.unwrap_or(0.0)
     }
 
     /// Least and greatest value, the foot of the bars included.
-    fn extent(&self) -> Result<(f64, f64), PlotError> {
+    fn extent(&self) -> Result<(f64, f64), PictureError> {
         if self.groups.iter().all(|group| group.values.is_empty()) {
-            return Err(PlotError::Empty { title: self.title.clone() });
+            return Err(PictureError::Empty { title: self.title.clone() });
         }
         let (mut low, mut high) = (self.foot(), self.foot());
         for (i, group) in self.groups.iter().enumerate() {
             for (value, series) in group.values.iter().zip(&self.series) {
                 if !value.is_finite() {
-                    return Err(PlotError::Value { title: self.title.clone(), series: series.clone(), point: (i as f64, *value) });
+                    return Err(PictureError::Value { title: self.title.clone(), series: series.clone(), point: (i as f64, *value) });
                 }
                 (low, high) = (low.min(*value), high.max(*value));
             }
@@ -81,17 +71,9 @@ impl Bars {
         Ok((low, high))
     }
 
-    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, plotters::coord::Shift>) -> Result<(), PlotError> {
-        let (low, high) = self.extent()?;
-        register_fonts().map_err(|reason| self.failure(&reason))?;
-        let room = if high > low { (high - low) * 0.15 } else { 1.0 };
-        let bottom = if low < self.foot() { low - room } else { low };
-        self.draw_on(area, bottom, high + room).map_err(|error| self.failure(&error))
-    }
-
     fn draw_on<B: DrawingBackend>(
         &self,
-        area: &DrawingArea<B, plotters::coord::Shift>,
+        area: &DrawingArea<B, Shift>,
         low: f64,
         high: f64,
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
@@ -165,7 +147,7 @@ mod tests {
     fn values_below_zero_and_the_same_bytes_again() {
         let chart = bars(&[[-3.0, 2.0]]);
         assert_eq!(chart.png().unwrap(), chart.png().unwrap());
-        assert!(matches!(bars(&[]).svg(), Err(PlotError::Empty { .. })));
+        assert!(matches!(bars(&[]).svg(), Err(PictureError::Empty { .. })));
         assert!(bars(&[[f64::NAN, 1.0]]).svg().is_err());
     }
 }

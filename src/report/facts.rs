@@ -2,6 +2,7 @@
 
 use crate::base::Frequency;
 use crate::config::Machine;
+use crate::energy::Model;
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -27,10 +28,13 @@ pub struct RunFacts {
     pub dram_burst_bytes: u64,
     /// What all DRAM channels together can move, in bytes per second.
     pub dram_bytes_per_second: f64,
+    /// What turns counts into joules, for machines that name a set of event energies.
+    pub energy: Option<Model>,
 }
 
 impl RunFacts {
-    /// The facts of a run of this very program.
+    /// The facts of a run of this very program. Without energy where the machine names no set of event energies, or one that
+    /// cannot be read, of which [`Model::of`] tells why.
     pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
         let (burst_bytes, bursts_per_clock) = machine.mem.dram.burst();
         let clocks_per_second = machine.clocks.dram.0 as f64 * 1000.0;
@@ -44,6 +48,7 @@ impl RunFacts {
             sms: machine.gpu.sms,
             dram_burst_bytes: burst_bytes,
             dram_bytes_per_second: f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts_per_clock * clocks_per_second,
+            energy: Model::of(machine).ok().flatten(),
         }
     }
 

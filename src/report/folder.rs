@@ -12,90 +12,24 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultFile {
     /// Its name, without folders.
-    pub name: &'static str,
+    pub name: String,
     /// Its contents.
     pub contents: Vec<u8>,
 }
 
 impl ResultFile {
     /// A file `name` with `contents`.
-    pub fn new(name: &'static str, contents: impl Into<Vec<u8>>) -> Self {
-        Self { name, contents: contents.into() }
+    pub fn new(name: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
+        Self { name: name.into(), contents: contents.into() }
     }
 }
 
-/// Names that a result folder of a run or of a study may contain; a folder with anything else in it is not overwritten
-/// unless forced.
-const OUR_FILES: [&str; 13] = [
-    "stats.json",
-    "host.json",
-    "run.toml",
-    "intervals.csv",
-    "timeline.csv",
-    "timeline.svg",
-    "timeline.png",
-    "signals.svg",
-    "signals.png",
-    "summary.txt",
-    "table.csv",
-    "scatter.svg",
-    "scatter.png",
-];
+/// The file that lists the names of all files of a result, one per line: a folder with anything else in it is not
+/// overwritten unless forced.
+const MANIFEST: &str = ".warpshard-files";
 
-/// Names that only the folder of a study may contain: tables and plots beside the first.
-const STUDY_FILES: [&str; 51] = [
-    "runs.csv",
-    "warps-cpu.svg",
-    "warps-cpu.png",
-    "warps-gpu.svg",
-    "warps-gpu.png",
-    "warps-stalls.svg",
-    "warps-stalls.png",
-    "controllers.svg",
-    "controllers.png",
-    "network.svg",
-    "network.png",
-    "sweep.svg",
-    "sweep.png",
-    "comparison.csv",
-    "index.html",
-    "single.svg",
-    "single.png",
-    "two-level.svg",
-    "two-level.png",
-    "tail-lud-rr.svg",
-    "tail-lud-rr.png",
-    "tail-lud-oldest.svg",
-    "tail-lud-oldest.png",
-    "tail-km-rr.svg",
-    "tail-km-rr.png",
-    "tail-km-oldest.svg",
-    "tail-km-oldest.png",
-    "tail-bp_k1-rr.svg",
-    "tail-bp_k1-rr.png",
-    "tail-bp_k1-oldest.svg",
-    "tail-bp_k1-oldest.png",
-    "m2090.svg",
-    "m2090.png",
-    "k20x.svg",
-    "k20x.png",
-    "optima-m2090.svg",
-    "optima-m2090.png",
-    "m2090-c-strong.svg",
-    "m2090-c-strong.png",
-    "m2090-c-weak.svg",
-    "m2090-c-weak.png",
-    "m2090-mem.svg",
-    "m2090-mem.png",
-    "optima-k20x.svg",
-    "optima-k20x.png",
-    "k20x-c-strong.svg",
-    "k20x-c-strong.png",
-    "k20x-c-weak.svg",
-    "k20x-c-weak.png",
-    "k20x-mem.svg",
-    "k20x-mem.png",
-];
+/// What `warpshard timeline` adds to a result later.
+const ADDED_LATER: [&str; 2] = ["timeline.svg", "timeline.png"];
 
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";
@@ -223,14 +157,28 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
         names.push(entry.map_err(io_error("read the folder", folder))?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
-    // Without the mark even a familiar name may be the user's own.
-    let marked = names.iter().any(|name| name == MARK);
-    let ours = |name: &str| OUR_FILES.contains(&name) || STUDY_FILES.contains(&name);
+    let ours = ours(folder)?;
     let left_over = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
-    match names.into_iter().find(|name| !left_over(name) && (!marked || !ours(name))) {
+    match names.into_iter().find(|name| !left_over(name) && !ours.contains(name)) {
         Some(found) => Err(FolderError::NotOurs { folder: folder.to_owned(), found }),
         None => Ok(()),
     }
+}
+
+/// The names of the files of the result that a folder holds; none without its manifest, whatever lies there.
+fn ours(folder: &Path) -> Result<Vec<String>, FolderError> {
+    let path = folder.join(MANIFEST);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().chain([MANIFEST]).chain(ADDED_LATER).map(str::to_owned).collect()),
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(io_error("read", &path)(source)),
+    }
+}
+
+/// The manifest of `files`.
+fn manifest(files: &[ResultFile]) -> ResultFile {
+    let lines: String = files.iter().map(|file| format!("{}\n", file.name)).collect();
+    ResultFile::new(MANIFEST, lines)
 }
 
 fn temporary_folder(parent: &Path) -> Result<tempfile::TempDir, FolderError> {
@@ -245,8 +193,8 @@ fn try_writing(parent: &Path) -> Result<(), FolderError> {
 fn write_temporary(parent: &Path, files: &[ResultFile]) -> Result<tempfile::TempDir, FolderError> {
     let folder = temporary_folder(parent)?;
     readable_by_others(folder.path())?;
-    for file in files {
-        write_synced(&folder.path().join(file.name), &file.contents)?;
+    for file in files.iter().chain([&manifest(files)]) {
+        write_synced(&folder.path().join(&file.name), &file.contents)?;
     }
     sync_folder(folder.path())?;
     Ok(folder)
@@ -298,7 +246,11 @@ fn rename_to_first_free(from: &Path, parent: &Path, stem: &str) -> Result<PathBu
 /// Replaces what an existing folder holds of an earlier run.
 fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     let written = write_temporary(folder, files)?;
-    for name in std::iter::once(MARK).chain(OUR_FILES).chain(STUDY_FILES) {
+    // The mark goes first, and the manifest last, so that whoever is interrupted in between can be continued.
+    let mut old: Vec<String> = ours(folder)?.into_iter().filter(|name| name != MANIFEST && name != MARK).collect();
+    old.insert(0, MARK.to_owned());
+    old.push(MANIFEST.to_owned());
+    for name in old {
         let old = folder.join(name);
         match fs::remove_file(&old) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(io_error("replace", &old)(source)),
@@ -306,11 +258,13 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
         }
     }
     let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == MARK);
-    // Flushed between the steps, so that not even a power cut leaves a mark beside files of another run.
-    for step in [others, mark] {
+    let manifest = manifest(files);
+    // Flushed between the steps, so that not even a power cut leaves a mark beside files of another run, or files without
+    // the manifest that says whose they are.
+    for step in [vec![&manifest], others, mark] {
         sync_folder(folder)?;
         for file in step {
-            rename(&written.path().join(file.name), &folder.join(file.name))?;
+            rename(&written.path().join(&file.name), &folder.join(&file.name))?;
         }
     }
     written.close().map_err(io_error("remove a folder in", folder))?;
@@ -337,7 +291,7 @@ mod tests {
         let out = root.path().join("a/b");
         let written = Destination::folder(&out, false).unwrap().write(&files("1")).unwrap();
         assert_eq!(written, out);
-        assert_eq!(names(&out), ["stats.json", "summary.txt"]);
+        assert_eq!(names(&out), [MANIFEST, "stats.json", "summary.txt"]);
         assert_eq!(names(&root.path().join("a")), ["b"]);
     }
 
@@ -366,7 +320,7 @@ mod tests {
         first.push(ResultFile::new("timeline.csv", "old"));
         Destination::folder(root.path(), false).unwrap().write(&first).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
-        assert_eq!(names(root.path()), ["stats.json", "summary.txt"]);
+        assert_eq!(names(root.path()), [MANIFEST, "stats.json", "summary.txt"]);
         assert_eq!(fs::read_to_string(root.path().join("summary.txt")).unwrap(), "of 2");
     }
 
@@ -377,7 +331,7 @@ mod tests {
         let error = Destination::folder(root.path(), false).unwrap_err().to_string();
         assert!(error.contains("thesis.tex") && error.contains("--force"), "{error}");
         Destination::folder(root.path(), true).unwrap().write(&files("1")).unwrap();
-        assert_eq!(names(root.path()), ["stats.json", "summary.txt", "thesis.tex"]);
+        assert_eq!(names(root.path()), [MANIFEST, "stats.json", "summary.txt", "thesis.tex"]);
     }
 
     #[test]
@@ -389,10 +343,19 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_without_stats_is_not_ours() {
+    fn a_familiar_name_without_a_manifest_is_not_ours() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("summary.txt"), "of my thesis").unwrap();
         assert!(matches!(Destination::folder(root.path(), false), Err(FolderError::NotOurs { .. })));
+    }
+
+    #[test]
+    fn a_refilling_that_was_interrupted_is_begun_again() {
+        let root = tempfile::tempdir().unwrap();
+        Destination::folder(root.path(), false).unwrap().write(&files("1")).unwrap();
+        fs::remove_file(root.path().join(MARK)).unwrap();
+        Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
+        assert_eq!(names(root.path()), [MANIFEST, "stats.json", "summary.txt"]);
     }
 
     #[test]
@@ -414,7 +377,7 @@ mod tests {
         let mut broken = files("2");
         broken.push(ResultFile::new("missing/folder.csv", String::new()));
         assert!(matches!(destination.write(&broken), Err(FolderError::Io { action: "create", .. })));
-        assert_eq!(names(&out), ["stats.json", "summary.txt"]);
+        assert_eq!(names(&out), [MANIFEST, "stats.json", "summary.txt"]);
         assert_eq!(fs::read_to_string(out.join("stats.json")).unwrap(), "1");
     }
 

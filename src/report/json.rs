@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::base::StreamId;
 use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
 
+use super::energy;
 use super::facts::{RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
 
@@ -44,6 +45,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     }
     if !outcome.cpu_applications.is_empty() {
         root.insert("cpu_cores".into(), metrics::cpu_cores(outcome).iter().map(cpu_core).collect());
+    }
+    if let Some(energy) = energy::json(facts, outcome) {
+        root.insert("energy".into(), energy);
     }
     root.insert("scheduler_cycles".into(), scheduler_cycles(&totals));
     root.insert("components".into(), components(&totals, &outcome.components));

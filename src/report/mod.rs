@@ -6,12 +6,15 @@
 
 pub mod bars;
 pub mod csv;
+pub mod energy;
 mod facts;
 mod folder;
 pub mod html;
 pub mod json;
 pub mod metrics;
+pub mod picture;
 pub mod plot;
+pub mod strips;
 mod summary;
 pub mod text;
 pub mod timeline;

@@ -1,15 +1,12 @@
-//! Plots for studies: a log-log scatter plot against the identity, and lines over a linear axis; as SVG or PNG.
+//! Plots for studies: a log-log scatter plot against the identity, and lines over a linear axis.
 //!
-//! Text is measured and drawn with a font that is compiled in, so that the same data gives the same bytes on every host.
+//! Series differ in colour and in a second way that print in black and white keeps: lines by their dashes, points by their shape.
 
-use std::sync::OnceLock;
-
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
-use plotters::style::register_font;
 
-/// Width and height of a plot in pixels.
-pub const SIZE: (u32, u32) = (860, 640);
+use super::picture::{Picture, PictureError};
 
 /// Points with a name for the legend.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,35 +41,6 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// Why a plot cannot be drawn.
-#[derive(Debug, thiserror::Error)]
-pub enum PlotError {
-    /// There is not a single point.
-    #[error("the plot {title:?} has no points")]
-    Empty {
-        /// The plot's title.
-        title: String,
-    },
-    /// A value that the axes cannot show: not finite, or not positive on a logarithmic axis.
-    #[error("the plot {title:?} cannot show the point ({x}, {y}) of {series:?}", x = .point.0, y = .point.1)]
-    Value {
-        /// The plot's title.
-        title: String,
-        /// The series.
-        series: String,
-        /// The point.
-        point: (f64, f64),
-    },
-    /// The drawing library or the system failed.
-    #[error("cannot draw the plot {title:?}: {reason}")]
-    Drawing {
-        /// The plot's title.
-        title: String,
-        /// What went wrong.
-        reason: String,
-    },
-}
-
 /// Least and greatest values of both coordinates.
 #[derive(Clone, Copy)]
 struct Extent {
@@ -80,35 +48,13 @@ struct Extent {
     y: (f64, f64),
 }
 
-impl Plot {
-    /// The plot as an SVG document.
-    ///
-    /// # Errors
-    /// When there are no points, or points that the axes cannot show.
-    pub fn svg(&self) -> Result<String, PlotError> {
-        let mut text = String::new();
-        self.draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
-        Ok(text)
+impl Picture for Plot {
+    fn title(&self) -> &str {
+        &self.title
     }
 
-    /// The plot as the bytes of a PNG file.
-    ///
-    /// # Errors
-    /// As [`Plot::svg`], and when no temporary file can be written.
-    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        // The library encodes into files only, and tells the format by the file's name.
-        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
-        self.draw(&BitMapBackend::new(file.path(), SIZE).into_drawing_area())?;
-        std::fs::read(file.path()).map_err(|e| self.failure(&e))
-    }
-
-    fn failure(&self, reason: &dyn std::fmt::Display) -> PlotError {
-        PlotError::Drawing { title: self.title.clone(), reason: reason.to_string() }
-    }
-
-    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, plotters::coord::Shift>) -> Result<(), PlotError> {
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
         let Extent { x: (x_low, x_high), y: (y_low, y_high) } = self.extent()?;
-        register_fonts().map_err(|reason| self.failure(&reason))?;
         let drawn = match self.form {
             Form::Scatter => {
                 let (low, high) = (x_low.min(y_low) / 1.5, x_high.max(y_high) * 1.5);
@@ -123,7 +69,9 @@ impl Plot {
         };
         drawn.map_err(|error| self.failure(&error))
     }
+}
 
+impl Plot {
     /// Whether lines lie higher on the left than on the right, where the legend then hides less.
     fn falls(&self) -> bool {
         let drop = |series: &Series| series.points.first().zip(series.points.last()).map_or(0.0, |(first, last)| first.1 - last.1);
@@ -131,24 +79,24 @@ impl Plot {
     }
 
     /// The extent of all points, every one checked.
-    fn extent(&self) -> Result<Extent, PlotError> {
+    fn extent(&self) -> Result<Extent, PictureError> {
         let mut extent: Option<Extent> = None;
         for series in &self.series {
             for &(x, y) in &series.points {
                 let shown = |value: f64| value.is_finite() && (self.form == Form::Lines || value > 0.0);
                 if !shown(x) || !shown(y) {
-                    return Err(PlotError::Value { title: self.title.clone(), series: series.name.clone(), point: (x, y) });
+                    return Err(PictureError::Value { title: self.title.clone(), series: series.name.clone(), point: (x, y) });
                 }
                 let Extent { x: (x0, x1), y: (y0, y1) } = extent.unwrap_or(Extent { x: (x, x), y: (y, y) });
                 extent = Some(Extent { x: (x0.min(x), x1.max(x)), y: (y0.min(y), y1.max(y)) });
             }
         }
-        extent.ok_or_else(|| PlotError::Empty { title: self.title.clone() })
+        extent.ok_or_else(|| PictureError::Empty { title: self.title.clone() })
     }
 
     fn draw_on<B: DrawingBackend, X: AsRangedCoord<Value = f64>, Y: AsRangedCoord<Value = f64>>(
         &self,
-        area: &DrawingArea<B, plotters::coord::Shift>,
+        area: &DrawingArea<B, Shift>,
         x_range: X,
         y_range: Y,
         identity: Option<(f64, f64)>,
@@ -171,26 +119,23 @@ impl Plot {
         for (i, series) in self.series.iter().enumerate() {
             let colour = colour(i);
             let points = series.points.iter().copied();
-            let marked = self.form == Form::Lines && self.series.len() > 1 && series.points.len() <= MARKED;
-            let line = colour.stroke_width(2);
-            match i % 4 {
-                _ if !marked => {}
-                0 => drop(chart.draw_series(points.clone().map(|p| Circle::new(p, 5, colour.filled())))?),
-                1 => drop(chart.draw_series(points.clone().map(|p| TriangleMarker::new(p, 7, colour.filled())))?),
-                2 => drop(chart.draw_series(points.clone().map(|p| Cross::new(p, 5, line)))?),
-                _ => drop(chart.draw_series(points.clone().map(|p| Circle::new(p, 5, line)))?),
+            match (self.form, dashes(i)) {
+                (Form::Scatter, _) => {
+                    let drawn = chart.draw_series(points.map(|p| marker(i, p, colour)))?;
+                    drawn.label(&series.name).legend(move |at| marker(i, (at.0 + 10, at.1), colour));
+                }
+                (Form::Lines, None) => {
+                    let drawn = chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+                    drawn.label(&series.name).legend(move |(x, y)| PathElement::new([(x - 8, y), (x + 18, y)], colour.stroke_width(2)));
+                }
+                (Form::Lines, Some((dash, gap))) => {
+                    let drawn = chart.draw_series(DashedLineSeries::new(points, dash, gap, colour.stroke_width(2)))?;
+                    let sample = move |(x, y)| {
+                        plotters::element::DashedPathElement::new([(x - 8, y), (x + 18, y)], dash, gap, colour.stroke_width(2))
+                    };
+                    drawn.label(&series.name).legend(sample);
+                }
             }
-            let drawn = match self.form {
-                Form::Scatter => chart.draw_series(points.map(|p| Circle::new(p, 4, colour.mix(0.8).filled())))?,
-                Form::Lines => chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?,
-            };
-            drawn.label(&series.name).legend(move |(x, y)| match i % 4 {
-                _ if !marked => Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], colour.filled()).into_dyn(),
-                0 => Circle::new((x + 9, y), 5, colour.filled()).into_dyn(),
-                1 => TriangleMarker::new((x + 9, y), 7, colour.filled()).into_dyn(),
-                2 => Cross::new((x + 9, y), 5, line).into_dyn(),
-                _ => Circle::new((x + 9, y), 5, line).into_dyn(),
-            });
         }
         if self.series.len() > 1 {
             let mut legend = chart.configure_series_labels();
@@ -202,8 +147,26 @@ impl Plot {
     }
 }
 
-/// Lines of so few points show each, by a shape that tells the lines apart in black and white.
-const MARKED: usize = 24;
+/// Length of a dash and of the gap behind it, in pixels; none for an unbroken line.
+fn dashes(i: usize) -> Option<(u32, u32)> {
+    const DASHES: [Option<(u32, u32)>; 7] = [None, Some((10, 5)), Some((3, 4)), Some((16, 4)), Some((6, 9)), Some((2, 8)), Some((12, 12))];
+    DASHES[i % DASHES.len()]
+}
+
+/// A point as a circle, a triangle or a cross.
+fn marker<'a, C: Clone + Copy + 'a, B: DrawingBackend>(i: usize, at: C, colour: RGBColor) -> DynElement<'a, B, C>
+where
+    Circle<C, i32>: IntoDynElement<'a, B, C>,
+    TriangleMarker<C, i32>: IntoDynElement<'a, B, C>,
+    Cross<C, i32>: IntoDynElement<'a, B, C>,
+{
+    let colour = colour.mix(0.8);
+    match i % 3 {
+        0 => Circle::new(at, 4, colour.filled()).into_dyn(),
+        1 => TriangleMarker::new(at, 6, colour.filled()).into_dyn(),
+        _ => Cross::new(at, 4, colour.stroke_width(2)).into_dyn(),
+    }
+}
 
 /// Colours that people with the usual colour-vision deficiencies tell apart (Okabe and Ito, 2008).
 fn colour(i: usize) -> RGBColor {
@@ -219,15 +182,9 @@ fn colour(i: usize) -> RGBColor {
     COLOURS[i % COLOURS.len()]
 }
 
-/// Makes the compiled-in font known to the drawing library, once.
-pub(super) fn register_fonts() -> Result<(), String> {
-    static REGISTERED: OnceLock<bool> = OnceLock::new();
-    let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());
-    if ok { Ok(()) } else { Err("the compiled-in font is broken".to_owned()) }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::picture::SIZE;
     use super::*;
 
     fn plot(form: Form, points: &[(f64, f64)]) -> Plot {
@@ -241,7 +198,8 @@ mod tests {
     #[test]
     fn a_scatter_plot_shows_every_point_its_labels_and_the_identity() {
         let svg = plot(Form::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
-        assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
+        // Three points and one in the legend, of either shape.
+        assert_eq!((svg.matches("<circle").count(), svg.matches("<polygon").count()), (4, 4), "{svg}");
         for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1.00 M"] {
             assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
         }
@@ -254,12 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_few_points_are_told_apart_by_the_shapes_of_their_points() {
-        let svg = |points: &[(f64, f64)]| plot(Form::Lines, points).svg().unwrap();
-        let few = svg(&[(1.0, 1.0), (2.0, 3.0), (3.0, 4.0)]);
-        assert_eq!((few.matches("<circle").count(), few.matches("<polygon").count()), (4, 4), "three of each and the legend's");
-        let many: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i), 1.0)).collect();
-        assert_eq!(svg(&many).matches("<circle").count(), 0);
+    fn lines_of_different_series_differ_without_their_colours() {
+        let svg = plot(Form::Lines, &[(0.0, 1.0), (1.0, 1.0)]).svg().unwrap();
+        let strokes = |i: usize| svg.matches(&format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour(i).0, colour(i).1, colour(i).2)).count();
+        assert_eq!(strokes(0), 2, "one line and its sample in the legend: {svg}");
+        assert!(strokes(1) > 10, "many dashes: {svg}");
+        let all: std::collections::BTreeSet<_> = (0..7).map(dashes).collect();
+        assert_eq!(all.len(), 7);
     }
 
     #[test]
@@ -290,6 +249,6 @@ mod tests {
         let error = plot(Form::Scatter, &[(1.0, 0.0)]).svg().unwrap_err().to_string();
         assert_eq!(error, "the plot \"cycles\" cannot show the point (1, 0) of \"first\"");
         assert!(plot(Form::Lines, &[(f64::NAN, 0.0)]).svg().is_err());
-        assert!(matches!(plot(Form::Lines, &[]).svg(), Err(PlotError::Empty { .. })));
+        assert!(matches!(plot(Form::Lines, &[]).svg(), Err(PictureError::Empty { .. })));
     }
 }

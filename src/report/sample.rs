@@ -27,6 +27,7 @@ pub(super) fn facts() -> RunFacts {
         sms: 2,
         dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
+        energy: None,
     }
 }
 

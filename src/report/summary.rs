@@ -2,9 +2,10 @@
 
 use crate::stats::{EndedBy, HostFacts, Outcome, Relaxed};
 
+use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
-use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, known, percent, seconds, si, wrap};
+use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, joules, known, percent, seconds, si, wrap};
 
 /// Kernels listed one by one; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
@@ -18,6 +19,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
         cpu_cores(outcome, style),
         scheduler_cycles(&totals, style),
         memory(facts, outcome, &totals, style),
+        power(facts, outcome, style),
         host_lines(outcome, host, style),
         notes(outcome, style),
     ] {
@@ -198,6 +200,34 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
     }
     let meaning = "pending: the data was on its way; DRAM counts bursts, and requests by whether their row was open";
     section("Memory", style) + &table.render(style) + &format!("  {}\n", style.faint(meaning))
+}
+
+/// Mean power and energy, and the components that take most of it.
+fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
+    let (Some(model), Some(energy)) = (&facts.energy, energy::breakdown(facts, outcome)) else { return String::new() };
+    let instructions = Work::of_run(outcome).thread_instructions;
+    let each =
+        if instructions > 0 { format!(", {} per thread instruction", joules(energy.total() / instructions as f64)) } else { String::new() };
+    let mut largest: Vec<_> = energy.components().collect();
+    largest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let share = |joules: f64| if energy.total() > 0.0 { joules / energy.total() } else { 0.0 };
+    let parts: Vec<String> = largest
+        .iter()
+        .take(5)
+        .filter(|part| part.1 > 0.0)
+        .map(|(name, spent)| format!("{} {}", name.replace('_', " "), percent(share(*spent))))
+        .collect();
+    let mut text = section("Energy", style);
+    text.push_str(&format!(
+        "  {:.1} W on average, {} in all{each}; {} of it at rest\n",
+        energy.mean_watts(),
+        joules(energy.total()),
+        percent(share(energy.at_rest())),
+    ));
+    text.push_str(&wrap(&format!("  {}", parts.join(", ")), 4));
+    let source = format!("set {} at {:.3} V; all components are in energy.csv", model.name, model.volts);
+    text.push_str(&format!("\n  {}\n", style.faint(&source)));
+    text
 }
 
 fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {

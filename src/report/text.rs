@@ -73,6 +73,18 @@ pub fn si(value: f64) -> String {
     format!("{} ", three_digits(value))
 }
 
+/// Joules in the unit that fits, with three digits: "3.21 mJ".
+pub fn joules(value: f64) -> String {
+    let (scale, unit) = match value.abs() {
+        v if v >= 0.9995 || v == 0.0 => return format!("{}J", si(value)),
+        v if v >= 0.9995e-3 => (1e3, "m"),
+        v if v >= 0.9995e-6 => (1e6, "u"),
+        v if v >= 0.9995e-9 => (1e9, "n"),
+        _ => (1e12, "p"),
+    };
+    format!("{} {unit}J", three_digits(value * scale))
+}
+
 /// A share as percent with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

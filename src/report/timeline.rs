@@ -1,11 +1,12 @@
-//! A run's timeline read back from `timeline.csv`: what controllers decided and computed, as text and as plots.
+//! A run's timeline read back from `timeline.csv`: what controllers decided and computed, as text and as a picture.
 //!
-//! In: the text of the file. Out: one summary per knob and per number, how often each reason was given, and two plots: the
-//! knobs of one SM over the run, and the numbers that they rest on.
+//! In: the text of the file. Out: one summary per knob and per number, how often each reason was given, and a picture: the
+//! knobs of one SM over the run, and below them the numbers that they rest on.
 
 use serde::Deserialize;
 
-use super::plot::{Form, Plot, Series};
+use super::plot::Series;
+use super::strips::Strips;
 use super::text::{Align, Style, Table, count};
 
 /// A row of `timeline.csv`.
@@ -113,39 +114,33 @@ fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     groups
 }
 
-/// What is drawn of the SM: its knobs in steps, and the numbers as lines; a plot without records is left out.
-pub fn plots(records: &[Record], sm: u16) -> Vec<(&'static str, Plot)> {
+/// What is drawn of the SM: its knobs in steps, and below them the numbers as lines, each in a strip of its own.
+pub fn picture(records: &[Record], sm: u16) -> Strips {
     let end = records.last().map_or(0, |record| record.cycle) as f64;
-    let plot = |title: String, y: &str, decisions: bool| {
-        let mut series: Vec<Series> = Vec::new();
-        for record in records.iter().filter(|record| record.concerns(sm) && record.is_decision() == decisions) {
-            let Some(value) = record.value else { continue };
-            let at = record.cycle as f64;
-            let index = series.iter().position(|series| series.name == record.name).unwrap_or_else(|| {
-                series.push(Series { name: record.name.clone(), points: Vec::new() });
-                series.len() - 1
-            });
-            let points = &mut series[index].points;
-            // A knob keeps its value until it is turned.
-            if let (true, Some(&(_, before))) = (decisions, points.last()) {
-                points.push((at, before));
-            }
-            points.push((at, value));
+    let mut knobs: Vec<Series> = Vec::new();
+    let mut numbers: Vec<Series> = Vec::new();
+    for record in records.iter().filter(|record| record.concerns(sm)) {
+        let Some(value) = record.value else { continue };
+        let strips = if record.is_decision() { &mut knobs } else { &mut numbers };
+        let at = record.cycle as f64;
+        let index = strips.iter().position(|series| series.name == record.name).unwrap_or_else(|| {
+            strips.push(Series { name: record.name.clone(), points: Vec::new() });
+            strips.len() - 1
+        });
+        let points = &mut strips[index].points;
+        // A knob keeps its value until it is turned.
+        if let (true, Some(&(_, before))) = (record.is_decision(), points.last()) {
+            points.push((at, before));
         }
-        if decisions {
-            for points in series.iter_mut().map(|series| &mut series.points) {
-                if let Some(&(_, last)) = points.last() {
-                    points.push((end, last));
-                }
-            }
+        points.push((at, value));
+    }
+    for points in knobs.iter_mut().map(|series| &mut series.points) {
+        if let Some(&(_, last)) = points.last() {
+            points.push((end, last));
         }
-        Plot { title, x: "core cycle".into(), y: y.into(), form: Form::Lines, series }
-    };
-    let all = [
-        ("timeline", plot(format!("Limits of SM {sm}"), "limit", true)),
-        ("signals", plot(format!("What the limits of SM {sm} rest on"), "value", false)),
-    ];
-    all.into_iter().filter(|(_, plot)| !plot.series.is_empty()).collect()
+    }
+    knobs.append(&mut numbers);
+    Strips { title: format!("What was decided about SM {sm}, and from what"), x: "core cycle".into(), strips: knobs }
 }
 
 #[cfg(test)]
@@ -183,8 +178,9 @@ mod tests {
 
     #[test]
     fn knobs_are_drawn_in_steps_to_the_end() {
-        let plots = plots(&read(TEXT).unwrap(), 1);
-        assert_eq!(plots[0].1.series[0].points, [(2048.0, 16.0), (4096.0, 16.0), (4096.0, 48.0), (4096.0, 48.0)]);
-        assert_eq!(plots[1].1.series.len(), 1, "SM 1 has no numbers of its own");
+        let strips = picture(&read(TEXT).unwrap(), 1).strips;
+        assert_eq!(strips[0].points, [(2048.0, 16.0), (4096.0, 16.0), (4096.0, 48.0), (4096.0, 48.0)]);
+        let names: Vec<_> = strips.iter().map(|strip| strip.name.as_str()).collect();
+        assert_eq!(names, ["warp_limit", "stall_mc"], "SM 1 has no numbers of its own");
     }
 }

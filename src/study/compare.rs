@@ -32,12 +32,19 @@ pub(super) fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 2 {
         return None;
     }
-    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let n = logs.len() as f64;
-    let mean = |pick: fn(&(f64, f64)) -> f64| logs.iter().map(pick).sum::<f64>() / n;
+    correlation(&points.iter().map(|(x, y)| (x.ln(), y.ln())).collect::<Vec<_>>())
+}
+
+/// Pearson's correlation; `None` of fewer than two points.
+pub(super) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < 2 {
+        return None;
+    }
+    let n = points.len() as f64;
+    let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / n;
     let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
     let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in &logs {
+    for (x, y) in points {
         xy += (x - mx) * (y - my);
         xx += (x - mx).powi(2);
         yy += (y - my).powi(2);

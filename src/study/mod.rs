@@ -10,6 +10,7 @@ pub mod hetero;
 pub mod noc;
 pub mod oracle;
 mod output;
+pub mod power;
 mod reference;
 pub mod relaxed;
 mod traces;
@@ -37,10 +38,16 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
     StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
+    StudyInfo {
+        name: "hetero",
+        summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits of warps beside CPU applications, against the paper",
+    },
     StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
+    StudyInfo { name: "onac", summary: "ONAC and Seq-Det, how many cores kernels need, beside the thesis's Section 4.4" },
     StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
     StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },
     StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },
+    StudyInfo { name: "power", summary: "the power of event energies beside board power measured on a V100" },
     StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
 ];

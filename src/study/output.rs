@@ -2,7 +2,8 @@
 
 use crate::report::bars::Bars;
 use crate::report::html::{Page, PageTable, page};
-use crate::report::plot::{Plot, PlotError};
+use crate::report::picture::{Picture, PictureError};
+use crate::report::plot::Plot;
 use crate::report::{ResultFile, csv};
 
 /// Why a study has no result.
@@ -14,6 +15,9 @@ pub enum StudyError {
     /// The study's own input (a machine, a limit) is not usable.
     #[error("{0}")]
     Input(String),
+    /// Results that have to be the same are not: the program is at fault.
+    #[error("{0}")]
+    Differs(String),
     /// There is nothing to show.
     #[error("the study has nothing to show: {0}")]
     Nothing(String),
@@ -37,11 +41,12 @@ pub struct StudyOutput {
     compared: (Vec<String>, Vec<Vec<String>>),
 }
 
-/// A table beside the first: its file, its columns and its rows.
+/// A table beside the first: its file, its columns and its rows, and a title where it is shown with the first.
 #[derive(Clone, Debug, PartialEq)]
 struct Table {
+    title: Option<String>,
     file: &'static str,
-    header: Vec<&'static str>,
+    header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
@@ -84,7 +89,19 @@ impl StudyOutput {
 
     /// Adds a table that is written to a file and not shown; the names of files stand in `report::folder`, too.
     pub(super) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
-        self.tables.push(Table { file, header: header.to_vec(), rows });
+        let header = header.iter().map(|&name| name.to_owned()).collect();
+        self.tables.push(Table { title: None, file, header, rows });
+    }
+
+    /// Adds a table that is shown below the first and written to a file.
+    pub(super) fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
+        debug_assert!(rows.iter().all(|row| row.len() == header.len()), "{title}");
+        self.tables.push(Table { title: Some(title.to_owned()), file, header, rows });
+    }
+
+    /// The tables that are shown, with their titles.
+    fn sections(&self) -> impl Iterator<Item = (&str, &Table)> {
+        self.tables.iter().filter_map(|table| table.title.as_deref().map(|title| (title, table)))
     }
 
     /// Adds a plot with files of its own.
@@ -118,6 +135,7 @@ impl StudyOutput {
     /// The study as a person reads it: title, table, comparison, figures, notes.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n\n{}", self.title, aligned(&self.header, &self.rows));
+        text.extend(self.sections().map(|(title, table)| format!("\n{title}\n{}", aligned(&table.header, &table.rows))));
         if !self.compared.1.is_empty() {
             text.push('\n');
             text.push_str(&aligned(&self.compared.0, &self.compared.1));
@@ -130,10 +148,10 @@ impl StudyOutput {
 
     /// The study as a page that shows the pictures, too.
     fn page(&self, images: &[&str]) -> String {
-        let tables = [
-            PageTable { title: "", head: &self.header, rows: &self.rows },
-            PageTable { title: "Beside the published figures", head: &self.compared.0, rows: &self.compared.1 },
-        ];
+        let first = PageTable { title: "", head: &self.header, rows: &self.rows };
+        let sections = self.sections().map(|(title, table)| PageTable { title, head: &table.header, rows: &table.rows });
+        let compared = PageTable { title: "Beside the published figures", head: &self.compared.0, rows: &self.compared.1 };
+        let tables: Vec<PageTable<'_>> = [first].into_iter().chain(sections).chain([compared]).collect();
         page(&Page { title: &self.title, tables: &tables, figures: &self.figures, notes: &self.notes, images })
     }
 
@@ -161,7 +179,7 @@ impl StudyOutput {
     ///
     /// # Errors
     /// When a plot cannot be drawn.
-    pub fn files(&self) -> Result<Vec<ResultFile>, PlotError> {
+    pub fn files(&self) -> Result<Vec<ResultFile>, PictureError> {
         let mut files = vec![
             ResultFile::new("stats.json", self.json()),
             ResultFile::new("table.csv", self.csv()),
@@ -171,20 +189,23 @@ impl StudyOutput {
             files.push(ResultFile::new("scatter.svg", plot.svg()?));
             files.push(ResultFile::new("scatter.png", plot.png()?));
         }
-        files.extend(self.tables.iter().map(|table| ResultFile::new(table.file, csv::table(&table.header, &table.rows))));
+        files.extend(self.tables.iter().map(|table| {
+            let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+            ResultFile::new(table.file, csv::table(&header, &table.rows))
+        }));
         for ([svg, png], plot) in &self.plots {
-            files.push(ResultFile::new(svg, plot.svg()?));
-            files.push(ResultFile::new(png, plot.png()?));
+            files.push(ResultFile::new(*svg, plot.svg()?));
+            files.push(ResultFile::new(*png, plot.png()?));
         }
         for ([svg, png], bars) in &self.bars {
-            files.push(ResultFile::new(svg, bars.svg()?));
-            files.push(ResultFile::new(png, bars.png()?));
+            files.push(ResultFile::new(*svg, bars.svg()?));
+            files.push(ResultFile::new(*png, bars.png()?));
         }
         if !self.compared.1.is_empty() {
             let header: Vec<&str> = self.compared.0.iter().map(String::as_str).collect();
             files.push(ResultFile::new("comparison.csv", csv::table(&header, &self.compared.1)));
         }
-        let images: Vec<&str> = files.iter().map(|file| file.name).filter(|name| name.ends_with(".svg")).collect();
+        let images: Vec<&str> = files.iter().map(|file| file.name.as_str()).filter(|name| name.ends_with(".svg")).collect();
         let page = self.page(&images);
         files.push(ResultFile::new("index.html", page));
         Ok(files)
@@ -226,7 +247,7 @@ mod tests {
         let mut output = StudyOutput::new("toy", "A toy".into());
         output.columns(&["trace"]);
         output.row(vec!["a".into()]);
-        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name).collect::<Vec<_>>();
+        let names = |output: &StudyOutput| output.files().unwrap().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&output), ["stats.json", "table.csv", "summary.txt", "index.html"]);
         output.compare(&["figure", "ours"], vec!["mean".into(), "7".into()]);
         assert_eq!(names(&output)[3..], ["comparison.csv", "index.html"]);

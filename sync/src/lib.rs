@@ -21,6 +21,7 @@
 //! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
+//! * [`prefetch()`]: no concurrency, but a pointer too: asks the host's caches for what will be used soon.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
 //! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
 //!   waits, now or later, is told [`Poisoned`] with who and why, and nobody hangs.
@@ -89,6 +90,7 @@ mod barrier;
 mod board;
 mod mailbox;
 mod mutant;
+mod prefetch;
 mod primitive;
 mod progress;
 mod stop;
@@ -97,6 +99,7 @@ mod tray;
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use board::{Board, Stamped};
 pub use mailbox::{Receiver, Sender, mailbox};
+pub use prefetch::prefetch;
 pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
 pub use stop::StopFlag;
 pub use tray::{Taken, TrayGuest, TrayOwner, tray};

@@ -57,6 +57,17 @@ pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
 
+/// CCWS with few points, of which each lost line makes many, before an L1 of eight lines.
+pub(crate) const CCWS: &[(&str, &str)] = &[
+    ("gpu.sm.ccws.enabled", "true"),
+    ("gpu.sm.ccws.base_score", "5"),
+    ("gpu.sm.ccws.k_throttle", "20"),
+    ("gpu.sm.l1.cache.sets", "2"),
+    ("gpu.sm.l1.cache.ways", "4"),
+    ("gpu.sm.l1.unified.adaptive", "false"),
+    ("gpu.sm.order", "gto"),
+];
+
 /// Two recorded traces, three models and three machines, with and without a controller that acts on events; the machine
 /// `tiny` with crossbars of every kind.
 pub(crate) fn cases() -> Vec<Case> {
@@ -86,6 +97,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
         case("phases", &machine("m2090", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
         case("gated", &tiny, &built_in("reduce", &[("cta_count", "400")]), Some(("onac", "waves = 1"))),
+        case(
+            "lost locality",
+            &machine("tiny", CCWS),
+            &built_in("gather", &[("cta_count", "16"), ("table", "1024"), ("rounds", "3")]),
+            None,
+        ),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use warpshard::config::{Machine, Override};
 
 /// The errors of loading `text` as `mine.toml` with settings of the command line.
-fn errors(text: &str, settings: &[&str]) -> String {
+pub(super) fn errors(text: &str, settings: &[&str]) -> String {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
     match Machine::from_text("mine.toml", text, &settings) {
         Ok(_) => panic!("loads, but should not:\n{text}"),

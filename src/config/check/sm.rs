@@ -1,6 +1,6 @@
 //! Checks of an SM.
 
-use super::super::machine::{CoreStyle, Sm};
+use super::super::machine::{Ccws, CoreStyle, Sm};
 use super::Checker;
 use crate::base::WARP_SIZE;
 
@@ -45,6 +45,26 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     if sm.style == CoreStyle::SubCores {
         sub_cores(sm, checker);
     }
+    if let Some(ccws) = &sm.ccws {
+        victim_tags(sm, ccws, checker);
+    }
+}
+
+/// Victim tags stand beside an L1, in a power of two of full sets.
+fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
+    let Ccws { victim_tags: tags, victim_ways: ways, .. } = *ccws;
+    checker.require(
+        tags.is_multiple_of(ways) && (tags / ways).is_power_of_two(),
+        &["gpu.sm.ccws.victim_tags", "gpu.sm.ccws.victim_ways"],
+        || format!("`gpu.sm.ccws.victim_tags` is {tags}, expected 1, 2, 4, .. times `gpu.sm.ccws.victim_ways`, {ways}"),
+        || "a line picks its set by its low bits".to_owned(),
+    );
+    checker.require(
+        sm.l1.cache.is_some(),
+        &["gpu.sm.ccws.enabled", "gpu.sm.l1.cache.present"],
+        || "`gpu.sm.ccws.enabled` is true, expected false on an SM without an L1".to_owned(),
+        || "CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out".to_owned(),
+    );
 }
 
 /// With sub-cores every scheduler has the same share of everything.

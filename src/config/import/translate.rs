@@ -9,6 +9,14 @@ pub(super) fn translate(sheet: &mut Sheet) {
     chip(sheet);
     sm::translate(sheet);
     memory::translate(sheet);
+    energy(sheet);
+}
+
+/// Accel-Sim's configurations name no energies; what has requests of sectors (Pascal and later) is nearest to Volta's.
+fn energy(sheet: &mut Sheet) {
+    let (arch, comment) = sheet.number("gpgpu_coalesce_arch", 13);
+    let set = if arch >= 40 { "volta-12nm" } else { "fermi-40nm" };
+    sheet.set_text("energy.set", set, format!("chosen: the nearest set to {comment}"));
 }
 
 fn clocks(sheet: &mut Sheet) {

@@ -4,9 +4,11 @@
 //! The reader, the writer, the checks for unknown and missing keys and the reference in `docs/machines.md` all walk this list.
 
 mod cache;
+mod ccws;
 mod choices;
 mod cpu;
 mod dram;
+mod energy;
 mod gpu;
 mod l1;
 mod memory;
@@ -105,10 +107,10 @@ impl Key {
 
 /// All keys, in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
 pub fn all() -> impl Iterator<Item = &'static Key> {
-    let sm = sm::KEYS.iter().chain(units::KEYS).chain(units::TIMING_KEYS);
+    let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
-    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory)
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS)
 }
 
 /// The key of that name.

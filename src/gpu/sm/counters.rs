@@ -1,6 +1,7 @@
 //! What an SM counts: per kernel launch, and for itself.
 
-use crate::stats::{Counted, Counters, counters};
+use crate::frontend::OpClass;
+use crate::stats::{Counted, CounterInfo, Counters, counters};
 
 use super::stall::{StallCounts, StallReason};
 
@@ -26,6 +27,47 @@ counters! {
         l1_write_sector_misses: "accesses", "Writes that missed in the L1, the line present.";
         l1_bypasses: "accesses", "Accesses that went past the L1.";
         ctas: "CTAs", "CTAs that ended.";
+        register_reads: "operands", "Registers that issued instructions read, each once for all lanes of the warp.";
+        register_writes: "operands", "Registers that issued instructions write, each once for all lanes of the warp.";
+        shared_words: "words", "Words of four bytes that lanes read from shared memory or wrote to it.";
+        constant_accesses: "accesses", "Loads from the constant bank.";
+    }
+}
+
+/// Issued instructions and their active lanes by class, indexed by `OpClass`; in results as [`ClassCounters`].
+pub type ClassCounts = [[u64; 2]; OpClass::COUNT];
+
+counters! {
+    /// Issued instructions by class, in the order of `OpClass`: warp instructions, then active lanes, of each.
+    pub struct ClassCounters {
+        issued_sp: "instructions", "Warp instructions issued: single-precision floating point.";
+        lanes_sp: "lanes", "Active lanes of these: single-precision floating point.";
+        issued_int: "instructions", "Warp instructions issued: integer arithmetic.";
+        lanes_int: "lanes", "Active lanes of these: integer arithmetic.";
+        issued_alu: "instructions", "Warp instructions issued: moves, conversions and the like.";
+        lanes_alu: "lanes", "Active lanes of these: moves, conversions and the like.";
+        issued_sfu: "instructions", "Warp instructions issued: special functions.";
+        lanes_sfu: "lanes", "Active lanes of these: special functions.";
+        issued_dp: "instructions", "Warp instructions issued: double precision.";
+        lanes_dp: "lanes", "Active lanes of these: double precision.";
+        issued_tensor: "instructions", "Warp instructions issued: matrix units.";
+        lanes_tensor: "lanes", "Active lanes of these: matrix units.";
+        issued_branch: "instructions", "Warp instructions issued: branches.";
+        lanes_branch: "lanes", "Active lanes of these: branches.";
+        issued_texture: "instructions", "Warp instructions issued: texture.";
+        lanes_texture: "lanes", "Active lanes of these: texture.";
+        issued_uniform: "instructions", "Warp instructions issued: the uniform datapath.";
+        lanes_uniform: "lanes", "Active lanes of these: the uniform datapath.";
+        issued_load: "instructions", "Warp instructions issued: loads and atomics that return a value.";
+        lanes_load: "lanes", "Active lanes of these: loads and atomics that return a value.";
+        issued_store: "instructions", "Warp instructions issued: stores and reductions.";
+        lanes_store: "lanes", "Active lanes of these: stores and reductions.";
+        issued_fence: "instructions", "Warp instructions issued: memory fences.";
+        lanes_fence: "lanes", "Active lanes of these: memory fences.";
+        issued_barrier: "instructions", "Warp instructions issued: CTA barriers.";
+        lanes_barrier: "lanes", "Active lanes of these: CTA barriers.";
+        issued_exit: "instructions", "Warp instructions issued: thread exits.";
+        lanes_exit: "lanes", "Active lanes of these: thread exits.";
     }
 }
 
@@ -36,6 +78,7 @@ counters! {
         active_cycles: "cycles", "Core cycles with a CTA resident.";
         resident_warp_cycles: "warps x cycles", "Resident warps, summed over the cycles.";
         paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
+        paused_resident_cycles: "cycles", "Core cycles paused with a CTA resident.";
         gated_cycles: "cycles", "Core cycles without power.";
         ctas_started: "CTAs", "CTAs that started.";
         ctas_ended: "CTAs", "CTAs that ended.";
@@ -46,8 +89,12 @@ counters! {
         l1_bank_conflicts: "cycles", "Cycles in which an access found its L1 bank taken.";
         l1_flushes: "flushes", "Times that the L1 was invalidated.";
         memory_stall_cycles: "cycles", "Cycles in which the instruction in the load/store unit could not leave it.";
+        loads_answered: "loads", "Loads and atomics that got all their data.";
+        load_cycles: "loads x cycles", "Loads and atomics that entered the load/store unit and have not got all their data, summed over the cycles.";
+        load_overlapped_cycles: "loads x cycles", "The same, of cycles in which an arithmetic unit has an instruction.";
         network_full_cycles: "cycles", "Cycles in which a request found no credit.";
         operand_conflicts: "reads", "Operand reads that waited for their bank, once for each step.";
+        instruction_fetches: "fetches", "Fetches from the instruction cache, of as many instructions as a warp's buffer holds.";
         instruction_misses: "misses", "Fetches that missed in the instruction cache.";
         constant_misses: "misses", "Accesses that missed in the constant cache.";
     }
@@ -58,6 +105,8 @@ counters! {
 pub struct SmStats {
     /// Indexed by `KernelIndex`.
     pub kernels: Vec<KernelCounters>,
+    /// The same by class of instruction, indexed by `KernelIndex`.
+    pub classes: Vec<ClassCounts>,
     /// For the SM as a whole.
     pub sm: SmCounters,
     /// Scheduler cycles by reason.
@@ -84,21 +133,58 @@ counters! {
 impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
-        Self { kernels: vec![KernelCounters::default(); kernels], sm: SmCounters::default(), stalls: [0; StallReason::COUNT] }
+        Self {
+            kernels: vec![KernelCounters::default(); kernels],
+            classes: vec![ClassCounts::default(); kernels],
+            sm: SmCounters::default(),
+            stalls: [0; StallReason::COUNT],
+        }
     }
 
-    /// The counters that are not per kernel, with their names: those of the SM, then the stall reasons.
+    /// All counters of the SM with their names, in the order of [`SmStats::visit`].
     pub fn component(&self) -> Vec<Counted> {
         let mut out = Vec::new();
-        self.sm.visit(&mut |info, value| out.push(Counted { info, value }));
-        out.extend(StallCounters::INFO.iter().zip(self.stalls).map(|(info, value)| Counted { info, value }));
+        self.visit(&mut |info, value| out.push(Counted { info, value }));
         out
     }
+
+    /// Shows all counters of the SM: its own, the stall reasons, and those that it keeps per kernel, summed over the kernels.
+    pub fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
+        self.sm.visit(see);
+        StallCounters::INFO.iter().zip(self.stalls).for_each(|(info, value)| see(info, value));
+        let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
+        // A kernel that has issued nothing here has counted nothing here.
+        for (kernel, of_class) in self.kernels.iter().zip(&self.classes).filter(|(kernel, _)| kernel.warp_instructions > 0) {
+            sum.add(kernel);
+            add_classes(&mut classes, of_class);
+        }
+        sum.visit(see);
+        visit_classes(&classes, see);
+    }
+}
+
+/// Adds the counts of another SM or kernel.
+pub fn add_classes(sum: &mut ClassCounts, part: &ClassCounts) {
+    sum.as_flattened_mut().iter_mut().zip(part.as_flattened()).for_each(|(sum, part)| *sum += part);
+}
+
+/// Shows the counts by class with their names, in the order of [`ClassCounters`].
+pub fn visit_classes(classes: &ClassCounts, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
+    ClassCounters::INFO.iter().zip(classes.as_flattened()).for_each(|(info, value)| see(info, *value));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_class_of_instruction_has_its_two_counters() {
+        assert_eq!(ClassCounters::INFO.len(), 2 * OpClass::COUNT);
+        let name = |class: OpClass, lanes: usize| ClassCounters::INFO[2 * class as usize + lanes].name;
+        for (class, word) in [(OpClass::Sp, "sp"), (OpClass::Tensor, "tensor"), (OpClass::Load, "load"), (OpClass::Exit, "exit")] {
+            assert_eq!((name(class, 0), name(class, 1)), (&*format!("issued_{word}"), &*format!("lanes_{word}")));
+        }
+    }
 
     #[test]
     fn every_stall_reason_has_a_counter() {

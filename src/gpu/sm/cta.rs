@@ -211,6 +211,9 @@ impl Sm {
         for (i, stream) in program.warps.iter().enumerate() {
             let warp = first_warp + i;
             self.warps.start(warp, slot, self.ctas.launched, self.now, stream.clone());
+            if let Some(ccws) = &mut self.ccws {
+                ccws.start(warp, self.now);
+            }
             self.ctas.launched += 1;
             running |= u64::from(!stream.is_empty()) << warp;
             instructions += u64::from(stream.len());
@@ -262,6 +265,9 @@ impl Sm {
         cta.running &= !(1 << warp);
         let (all, running) = (cta.warps, cta.running);
         self.open_barrier(all, running);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.finish(self.now);
+        }
         self.limit_warps();
     }
 
@@ -288,6 +294,9 @@ impl Sm {
         let slot = self.warps.cta[warp];
         self.count_residency(self.now.after(1));
         self.warps.remove(warp);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.end(warp);
+        }
         let cta = self.ctas.get_mut(slot);
         cta.left &= !(1 << warp);
         if cta.left == 0 {
@@ -315,7 +324,7 @@ impl Sm {
         out.send(self.ports.to_grid, self.now, Payload::CtaDone(notice));
     }
 
-    /// Lets only those warps issue that the limit of warps and the ready queues of two-level schedulers admit.
+    /// Lets only those warps issue that the limit of warps, the ready queues of two-level schedulers and CCWS admit.
     pub(super) fn limit_warps(&mut self) {
         let limited = match self.warp_limit {
             _ if self.power.is_paused() => 0,
@@ -323,6 +332,7 @@ impl Sm {
             None => u64::MAX,
         };
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
+        let allowed = self.ccws.as_mut().map_or(allowed, |ccws| ccws.admit(allowed));
         self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
         self.warps.allowed = allowed;
     }

@@ -98,6 +98,7 @@ impl Sm {
             }
         }
         self.fetch.last = warp as u8;
+        self.counters.sm.instruction_fetches += 1;
         if let Some(tags) = &mut self.fetch.icache {
             let code = self.ctas.code(self.warps.cta[warp]);
             let pc = self.warps.next_index(warp).map_or(0, |index| code[index as usize].pc);

@@ -26,6 +26,7 @@ impl Sm {
         if self.operands.woken != 0 {
             self.wake_ready();
         }
+        self.refresh_held();
         if self.warps.touched != 0 {
             self.issue_awake();
         }
@@ -113,6 +114,9 @@ impl Sm {
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
     fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
         let inst = self.warps.take_front(warp);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.issued(warp, self.now);
+        }
         self.warps.last_issue[warp] = self.now;
         let cta = self.warps.cta[warp];
         let code = self.ctas.code(cta)[inst.index as usize];
@@ -146,9 +150,16 @@ impl Sm {
         let slot = self.flights.add(flight);
         self.operands.issue(slot, self.flights.get(slot));
 
-        let counters = &mut self.counters.kernels[self.ctas.kernel(cta).index()];
+        let kernel = self.ctas.kernel(cta).index();
+        let lanes = u64::from(inst.mask.count());
+        let counters = &mut self.counters.kernels[kernel];
         counters.warp_instructions += 1;
-        counters.thread_instructions += u64::from(inst.mask.count());
+        counters.thread_instructions += lanes;
+        counters.register_reads += u64::from(flight.sources);
+        counters.register_writes += u64::from(code.dst != NO_REGISTER);
+        let of_class = &mut self.counters.classes[kernel][code.class as usize];
+        of_class[0] += 1;
+        of_class[1] += lanes;
 
         if self.warps.finished >> warp & 1 != 0 {
             self.warp_finished(warp);
@@ -157,7 +168,7 @@ impl Sm {
         }
         match code.class {
             OpClass::Barrier => {
-                self.counters.kernels[self.ctas.kernel(cta).index()].barrier_instructions += 1;
+                self.counters.kernels[kernel].barrier_instructions += 1;
                 self.reach_barrier(warp);
             }
             OpClass::Fence => {
@@ -188,6 +199,10 @@ impl Sm {
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+        if self.ccws.is_some() {
+            let code = *code;
+            self.note_front(warp, &code);
+        }
     }
 
     /// Looks again whether the front instruction of a warp meets a reserved register.

@@ -4,9 +4,9 @@
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
 //! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask};
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
@@ -33,7 +33,11 @@ pub(super) struct L1 {
     cache: DataCache,
     line_cache: bool,
     pipes: Box<[Ring<Piped>]>,
-    entered: Box<[Option<Cycle>]>,
+    /// Banks whose pipe holds an access.
+    occupied: u64,
+    /// Banks that took an access in the cycle `entered_at`.
+    entered: u64,
+    entered_at: Cycle,
     in_pipes: u32,
     /// The first cycle in which an access that was not refused may be at the end of its pipe.
     first: Cycle,
@@ -48,12 +52,13 @@ impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
         let latency = u64::from(spec.latency.max(1));
         let banks = spec.banks.max(1) as usize;
-        let max_ways = spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways));
         Self {
-            cache: DataCache::new(cache, max_ways, spec.write_ratio),
+            cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
             line_cache: !cache.sectored,
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
-            entered: vec![None; banks].into(),
+            occupied: 0,
+            entered: 0,
+            entered_at: Cycle::NEVER,
             in_pipes: 0,
             first: Cycle::NEVER,
             refused: Refused::new(banks),
@@ -63,12 +68,34 @@ impl L1 {
         }
     }
 
+    /// Lines that the tags have room for.
+    pub(super) fn max_lines(cache: &Cache, spec: &Spec) -> u32 {
+        cache.sets * max_ways(cache, spec)
+    }
+
+    /// What the tags know of the first sector of an access.
+    pub(super) fn probe(&self, addr: Addr, sectors: SectorMask, write: bool) -> Probe {
+        let first = SectorMask(sectors.0 & sectors.0.wrapping_neg());
+        self.cache.tags().probe(addr, addr.0, first, write)
+    }
+
+    /// Whether `line` holds sectors of `addr`.
+    pub(super) fn holds(&self, line: u16, addr: Addr) -> bool {
+        self.cache.tags().holds(line, addr)
+    }
+
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
-            + size_of_val(&*self.entered)
             + self.refused.hot_bytes()
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.pipes);
+        self.cache.touch_queue();
     }
 
     pub(super) fn banks(&self) -> usize {
@@ -91,18 +118,23 @@ impl L1 {
     #[inline]
     pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
         let bank = self.bank(access);
-        if self.entered[bank] == Some(now) || self.pipes[bank].is_full() {
+        if self.entered_at != now {
+            (self.entered, self.entered_at) = (0, now);
+        }
+        let pipe = &mut self.pipes[bank];
+        if self.entered >> bank & 1 != 0 || pipe.is_full() {
             return false;
         }
-        self.entered[bank] = Some(now);
+        self.entered |= 1 << bank;
+        self.occupied |= 1 << bank;
         let Access { addr, bytes, sectors, .. } = *access;
         let addr = if sectors.count() > 1 { addr.line() } else { addr };
         let at = now.after(self.latency);
-        if self.pipes[bank].is_empty() {
+        if pipe.is_empty() {
             self.first = self.first.min(at);
         }
         self.cache.expect_address(addr);
-        self.pipes[bank].push(Piped { at, addr, bytes, name, sectors, write, local });
+        pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
         self.in_pipes += 1;
         true
     }
@@ -171,10 +203,11 @@ impl L1 {
     #[inline]
     fn find_first(&mut self) {
         self.first = Cycle::NEVER;
-        for (bank, pipe) in self.pipes.iter().enumerate() {
-            if self.refused.banks() >> bank & 1 == 0
-                && let Some(access) = pipe.front()
-            {
+        let mut left = self.occupied & !self.refused.banks();
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(access) = self.pipes[bank].front() {
                 self.first = self.first.min(access.at);
             }
         }
@@ -197,11 +230,16 @@ impl L1 {
             return None;
         }
         self.refused.remove(1 << bank);
-        self.pipes[bank].pop();
-        self.in_pipes -= 1;
-        if let Some(next) = self.pipes[bank].front_mut() {
-            next.at = next.at.max(now.after(1));
+        let pipe = &mut self.pipes[bank];
+        pipe.pop();
+        match pipe.front_mut() {
+            Some(next) => {
+                next.at = next.at.max(now.after(1));
+                self.cache.expect_miss(next.addr, next.addr.0);
+            }
+            None => self.occupied &= !(1 << bank),
         }
+        self.in_pipes -= 1;
         self.tags_changed(access.addr.line(), now);
         Some((outcome.status, outcome.answer))
     }
@@ -226,9 +264,9 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill_entry(reply.token as u16, line, line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(reply.token as u16, line, || line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill_entry(reply.token as u16, reply.addr, reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(reply.token as u16, reply.addr, || reply.addr.0, reply.sectors, now);
         }
         true
     }
@@ -243,6 +281,17 @@ impl L1 {
     #[inline]
     pub(super) fn expect_line(&self, entry: u16) {
         self.cache.expect_line(entry);
+    }
+
+    /// Asks the host for what [`L1::touch`] asked for leads to.
+    #[inline]
+    pub(super) fn touch_pipes(&self) {
+        let mut left = self.occupied;
+        while left != 0 {
+            self.pipes[left.trailing_zeros() as usize].touch();
+            left &= left - 1;
+        }
+        self.cache.expect_look_ups();
     }
 
     /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
@@ -260,6 +309,11 @@ impl L1 {
         let (piped, queued, misses) = (self.in_pipes, self.cache.queued(), self.cache.mshr().used());
         format!("L1 with {piped} accesses in its pipes, {misses} misses under way, {queued} requests to send")
     }
+}
+
+/// The most ways that the L1 may come to have.
+fn max_ways(cache: &Cache, spec: &Spec) -> u32 {
+    spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways))
 }
 
 /// Ways of the L1 when shared memory takes `shared` bytes of the unified memory, to the nearest.
@@ -281,6 +335,9 @@ impl Sm {
                     DownKind::Write => (MemOp::Write, down.token),
                     DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
                 };
+                if down.kind == DownKind::Fetch && self.ccws.is_some() {
+                    self.note_fetch(down.entry, down.token);
+                }
                 let kernel = self.kernel_of(down.token);
                 self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
             }
@@ -290,7 +347,10 @@ impl Sm {
             self.counters.sm.l1_retries += l1.retries();
             return;
         }
-        for bank in 0..l1.pipes.len() {
+        let mut left = l1.occupied;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
             self.look_up(bank);
         }
         if let Some(l1) = &mut self.lsu.l1 {
@@ -310,10 +370,14 @@ impl Sm {
             Some(access) if access.at <= self.now => *access,
             _ => return,
         };
+        let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;
             return;
         };
+        if let Some(before) = before {
+            self.note_access(before, access.addr, access.name, access.write, status);
+        }
         let kernel = self.kernel_of(access.name);
         let counters = &mut self.counters.kernels[kernel.index()];
         match (access.write, status) {
@@ -344,8 +408,20 @@ impl Sm {
         }
     }
 
+    /// The L1 takes a reply; `false` when its fill port is busy.
+    pub(super) fn fill_l1(&mut self, reply: &Reply) -> bool {
+        let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
+        let before = self.ccws.is_some().then(|| l1.probe(reply.addr, reply.sectors, false));
+        let filled = l1.fill(reply, self.now);
+        if let (Some(before), true) = (before, filled) {
+            self.note_fill(before, reply);
+        }
+        filled
+    }
+
     /// Invalidates the L1.
     pub(super) fn invalidate_l1(&mut self) {
+        self.note_invalidation();
         self.wake_load_store(self.now.after(1));
         if let Some(l1) = &mut self.lsu.l1 {
             l1.cache.invalidate();
@@ -368,6 +444,7 @@ impl Sm {
                 && l1.cache.tags().line_count() != ways * cache.sets
             {
                 l1.cache.set_ways(ways);
+                self.note_invalidation();
             }
         }
         if self.spec.l1.flush_at_kernel {

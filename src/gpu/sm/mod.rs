@@ -8,6 +8,7 @@
 //! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
 //! which [`Sm::next_event`] sees nothing to do changes span counters only.
 
+mod ccws;
 mod counters;
 mod cta;
 mod fetch;
@@ -29,16 +30,18 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId};
+use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
 use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
 
-pub use counters::{KernelCounters, SmCounters, SmStats, StallCounters};
+pub use ccws::CcwsCounters;
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 
+use ccws::Ccws;
 use cta::Ctas;
 use fetch::Fetch;
 use lsu::Lsu;
@@ -50,6 +53,9 @@ use scoreboard::Scoreboard;
 use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
 use writeback::Wheel;
+
+/// From how many instructions in a span on an SM counts as lively.
+const LIVELY: u32 = 8;
 
 /// What a controller sees of an SM at a cut. All counts are totals since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +104,8 @@ pub struct Sm {
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
+    /// Whether much was issued in the last span that was run, so that the arrays of warps are worth asking the host for.
+    lively: bool,
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
@@ -106,6 +114,8 @@ pub struct Sm {
     queues: Option<Box<TwoLevel>>,
     /// What phase-aware schedulers know of the front instructions.
     phases: Option<Box<PhaseView>>,
+    /// What throttles loads by lost locality.
+    ccws: Option<Box<Ccws>>,
     warps: Warps,
     scoreboard: Scoreboard,
     flights: Flights,
@@ -152,11 +162,13 @@ impl Sm {
             doing: [(StallReason::NoWarps, Cycle(0)); 8],
             live_since: Cycle(0),
             issued_count: 0,
+            lively: false,
             fence_over: 0,
             warp_limit: None,
             power: Power::new(),
             queues: sched::sort(spec.order).map(|sort| Box::new(TwoLevel::new(sort, spec.ready_queue, &supervised[..schedulers]))),
             phases: None,
+            ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
             flights: Flights::new(&spec),
@@ -219,6 +231,8 @@ impl Sm {
     ///
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.touch_pipes();
+        let issued = self.issued_count;
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -232,12 +246,44 @@ impl Sm {
             self.step(out);
             self.now = self.now.after(1);
         }
+        self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
+    }
+
+    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    #[inline]
+    pub fn approach(&self, near: bool) {
+        if near {
+            self.net.touch();
+            self.lsu.touch();
+            self.wheel.touch(self.now);
+            if self.lively {
+                self.warps.touch_arrays();
+                self.scoreboard.touch(self.warps.live);
+                self.flights.touch();
+            }
+        } else {
+            touch(&self.now);
+            touch(&self.lsu);
+            touch(&self.net);
+            touch(&self.wheel);
+            touch(&self.fetch);
+            touch(&self.ctas);
+            touch(&self.units);
+            touch(&self.counters);
+            touch(&self.power);
+            self.warps.touch();
+            self.operands.touch();
+        }
     }
 
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
         self.writeback();
+        if self.wheel.is_idle() {
+            // A unit may take the first instruction now.
+            self.count_loads(self.now);
+        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
         self.operands.cycle(&self.flights);
@@ -270,6 +316,7 @@ impl Sm {
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
         let memory = self.load_store_at().max(now).min(self.net.next_event(now));
+        let memory = self.ccws.as_ref().map_or(memory, |ccws| memory.min(ccws.refresh_at().max(now)));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }
 
@@ -281,8 +328,12 @@ impl Sm {
         }
         self.close_spans();
         self.count_blocked(at);
+        self.count_loads(at);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.count(at);
+        }
         self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.power.count(at, &mut self.counters.sm);
+        self.count_power(at);
     }
 
     /// What a controller sees.
@@ -327,9 +378,14 @@ impl Sm {
         lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
     }
 
-    /// All counters.
+    /// All counters but those of CCWS.
     pub fn stats(&self) -> &SmStats {
         &self.counters
+    }
+
+    /// The counters of CCWS, where the SM has it.
+    pub fn ccws_counters(&self) -> Option<&CcwsCounters> {
+        self.ccws.as_ref().map(|ccws| ccws.counters())
     }
 
     /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the

@@ -3,8 +3,6 @@
 //! A reply waits at the network's output (whose places the reply subnet's credits stand for), moves to the ejection queue
 //! and from there to the response queue of the load/store unit, one packet per cycle each.
 
-use std::collections::VecDeque;
-
 use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{Credit, MemPacket, Outbox, Payload};
@@ -51,8 +49,8 @@ pub(super) struct Net {
     ports: SmPorts,
     queue: u16,
     credits: u32,
-    credits_coming: VecDeque<(Cycle, u16)>,
-    at_output: VecDeque<(Cycle, Reply)>,
+    credits_coming: Ring<(Cycle, u16)>,
+    at_output: Ring<(Cycle, Reply)>,
     ejection: Ring<Reply>,
     freed: u16,
     batch: u16,
@@ -64,8 +62,8 @@ impl Net {
             ports,
             queue,
             credits: machine.noc.input_queue,
-            credits_coming: VecDeque::with_capacity(8),
-            at_output: VecDeque::with_capacity(64),
+            credits_coming: Ring::new(8),
+            at_output: Ring::new(16),
             ejection: Ring::new((machine.gpu.sm.lsu.ejection_queue as usize).max(1)),
             freed: 0,
             batch: (machine.noc.output_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
@@ -73,12 +71,19 @@ impl Net {
     }
 
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
-        self.credits_coming.push_back((at, count));
+        self.credits_coming.append((at, count));
     }
 
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
         let MemPacket { addr, token, sectors, .. } = *packet;
-        self.at_output.push_back((at, Reply { addr, token, sectors }));
+        self.at_output.append((at, Reply { addr, token, sectors }));
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        self.at_output.touch_first(8);
+        self.ejection.touch();
     }
 
     /// Whether a request can be sent.
@@ -100,7 +105,7 @@ impl Net {
     pub(super) fn cycle(&mut self, now: Cycle, responses: &mut Ring<Reply>, out: &mut Outbox) -> Received {
         let mut received = Received::default();
         while let Some(&(_, count)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
-            self.credits_coming.pop_front();
+            self.credits_coming.pop();
             received.concerns_unit |= self.credits == 0;
             self.credits += u32::from(count);
         }
@@ -114,7 +119,7 @@ impl Net {
             return received;
         }
         let Some(&(_, reply)) = self.at_output.front().filter(|(at, _)| *at <= now) else { return received };
-        self.at_output.pop_front();
+        self.at_output.pop();
         self.ejection.push(reply);
         self.freed += 1;
         if self.freed == self.batch {

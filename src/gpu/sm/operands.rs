@@ -6,6 +6,7 @@
 //! its queue (unless a result is written to it), and instructions enter collectors. A collector cannot leave in the step
 //! in which it read its last operand.
 
+use crate::base::touch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
 
 use super::units::{ALL_KINDS, Flight, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
@@ -116,6 +117,16 @@ pub(super) struct Operands {
 }
 
 impl Operands {
+    /// Asks the host for what every cycle looks at.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&self.free);
+        touch(&self.written);
+        touch(&self.ready);
+        touch(&self.issued_ranks);
+        touch(&self.may_leave);
+    }
+
     pub(super) fn new(spec: &Spec) -> Self {
         let shared = spec.style == CoreStyle::Shared;
         let groups = if shared { 1 } else { spec.schedulers as usize };

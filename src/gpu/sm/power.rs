@@ -28,13 +28,17 @@ pub(super) struct Power {
     state: State,
     /// From when on the state's cycles are not counted yet.
     since: Cycle,
+    /// Cycles with a CTA resident when the state was entered or last counted.
+    resident: u64,
+    /// From when on a gated SM drains again, because a CTA was bound to it.
+    woken: Option<Cycle>,
     /// Somebody waits for word that nothing is in flight.
     asked: bool,
 }
 
 impl Power {
     pub(super) fn new() -> Self {
-        Self { state: State::Active, since: Cycle(0), asked: false }
+        Self { state: State::Active, since: Cycle(0), resident: 0, woken: None, asked: false }
     }
 
     /// Whether warps may not issue and CTAs may not start.
@@ -49,27 +53,41 @@ impl Power {
         self.asked
     }
 
-    /// Counts the state's cycles up to `at`.
-    pub(super) fn count(&mut self, at: Cycle, counters: &mut SmCounters) {
+    /// Counts the state's cycles up to `at`, `resident` cycles before which a CTA was resident.
+    fn count(&mut self, at: Cycle, resident: u64, counters: &mut SmCounters) {
+        if let Some(woken) = self.woken.take_if(|woken| *woken <= at) {
+            counters.gated_cycles += woken.0 - self.since.0;
+            (self.state, self.since) = (State::Draining, woken);
+        }
         let cycles = at.0 - self.since.0;
         match self.state {
-            State::Paused => counters.paused_cycles += cycles,
+            State::Paused => {
+                counters.paused_cycles += cycles;
+                counters.paused_resident_cycles += resident - self.resident;
+            }
             State::Gated => counters.gated_cycles += cycles,
             State::Active | State::Draining => {}
         }
-        self.since = at;
-    }
-
-    fn enter(&mut self, state: State, at: Cycle, counters: &mut SmCounters) {
-        self.count(at, counters);
-        self.state = state;
+        (self.since, self.resident) = (at, resident);
     }
 }
 
 impl Sm {
+    /// Counts the cycles of the power state up to `at`, the present.
+    pub(super) fn count_power(&mut self, at: Cycle) {
+        self.power.count(at, self.active_cycle(), &mut self.counters.sm);
+    }
+
+    fn enter(&mut self, state: State, at: Cycle) {
+        self.count_power(at);
+        self.power.state = state;
+        self.power.woken = None;
+    }
+
     /// Carries out a decision on the power state at cycle `at`, the present.
     pub(super) fn set_power(&mut self, at: Cycle, wanted: PowerState) {
-        let was_gated = self.power.state == State::Gated;
+        self.count_power(at);
+        let was_gated = self.power.state == State::Gated && self.power.woken.is_none();
         let empty = self.ctas.is_empty();
         let state = match wanted {
             PowerState::Active => State::Active,
@@ -77,7 +95,7 @@ impl Sm {
             PowerState::Gated if empty => State::Gated,
             PowerState::Gated => State::Draining,
         };
-        self.power.enter(state, at, &mut self.counters.sm);
+        self.enter(state, at);
         self.power.asked = state == State::Paused;
         if was_gated && state != State::Gated {
             self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
@@ -88,15 +106,16 @@ impl Sm {
 
     /// The last CTA ended in this cycle, or there is none: an SM that was draining is off from the next cycle on.
     pub(super) fn drained(&mut self) {
-        if self.power.state == State::Draining && self.ctas.is_empty() {
-            self.power.enter(State::Gated, self.now.after(1), &mut self.counters.sm);
+        let draining = self.power.state == State::Draining || self.power.woken.is_some_and(|woken| woken <= self.now);
+        if draining && self.ctas.is_empty() {
+            self.enter(State::Gated, self.now.after(1));
         }
     }
 
     /// A CTA was bound, seen at `at`: a gated SM turns on for it.
     pub(super) fn woken(&mut self, at: Cycle) {
-        if self.power.state == State::Gated {
-            self.power.enter(State::Draining, at.max(self.power.since), &mut self.counters.sm);
+        if self.power.state == State::Gated && self.power.woken.is_none() {
+            self.power.woken = Some(at.max(self.power.since));
             self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
         }
     }

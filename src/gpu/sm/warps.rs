@@ -4,7 +4,7 @@
 //! schedulers choose. Invariants: the masks of a slot change only at such events, never by the passing of time; every event
 //! that may change what a scheduler does marks the slot as touched.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
 use super::units::{KINDS, UnitKind};
@@ -93,6 +93,28 @@ pub(super) struct Warps {
 }
 
 impl Warps {
+    /// Asks the host for the masks, which every cycle looks at.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&self.live);
+        touch(&self.touched);
+        touch(&self.of_kind);
+    }
+
+    /// Asks the host for what issue and decode look at of the warps that live.
+    #[inline]
+    pub(super) fn touch_arrays(&self) {
+        touch(&self.cursor);
+        touch(&self.undecoded);
+        touch(&self.kind);
+        touch(&self.in_pipe);
+        touch(&self.cta);
+        touch(&*self.streams);
+        for slot in bits(self.live) {
+            touch(&self.buffer[slot]);
+        }
+    }
+
     pub(super) fn new(slots: usize) -> Self {
         Self {
             streams: vec![WarpStream::default(); slots].into(),

@@ -3,7 +3,7 @@
 //! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
 //! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::frontend::NO_REGISTER;
 
 use super::Sm;
@@ -55,6 +55,13 @@ impl Wheel {
         size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
     }
 
+    /// Asks the host for what cycles from `now` on look at.
+    #[inline]
+    pub(super) fn touch(&self, now: Cycle) {
+        touch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
+        touch(&*self.occupied);
+    }
+
     /// Enters a completion `ahead` cycles from now.
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
@@ -72,6 +79,12 @@ impl Wheel {
         }
         self.occupied[slot >> 6] |= 1 << (slot & 63);
         self.waiting += 1;
+    }
+
+    /// Whether nothing waits for its completion.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting == 0
     }
 
     /// Whether something completes in this cycle.
@@ -131,6 +144,7 @@ impl Sm {
         if !self.wheel.is_due(self.now) {
             return;
         }
+        self.count_loads(self.now);
         self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
         while let Some(done) = self.wheel.take(self.now) {
             let warp = usize::from(done.warp);

@@ -235,41 +235,37 @@ impl DataCache {
     /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
         let probe = self.probe(access);
-        let (result, evicted) = match (access.kind, probe.lookup) {
-            (AccessKind::Write, Lookup::Hit) => (self.write_hit(probe, access, now), None),
-            (AccessKind::Write, _) => match self.write_miss(probe, access, now) {
-                Ok((answer, evicted)) => (Ok(answer), evicted),
-                Err(reason) => (Err(reason), None),
-            },
+        let made = match (access.kind, probe.lookup) {
+            (AccessKind::Write, Lookup::Hit) => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
+            (AccessKind::Write, _) => self.write_miss(probe, access, now),
             (_, Lookup::Hit) => {
                 self.tags.access(probe, access.addr, access.sectors, now.0);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
                 }
-                (Ok(Answer::Now), None)
+                Ok((Answer::Now, 0))
             }
-            (_, Lookup::NoLine) => (Err(FailReason::NoLine), None),
-            _ => match self.fetch(probe, access, now) {
-                Ok(evicted) => (Ok(Answer::AtFill), evicted),
-                Err(reason) => (Err(reason), None),
-            },
+            (_, Lookup::NoLine) => Err(FailReason::NoLine),
+            _ => self.fetch(probe, access, now).map(|evicted| (Answer::AtFill, evicted)),
         };
-        let answer = match result {
-            Ok(answer) => answer,
+        let (answer, evicted) = match made {
+            Ok(made) => made,
             Err(reason) => return Outcome { status: Status::Fail(reason), answer: Answer::None },
         };
-        let status = match probe.lookup {
-            Lookup::Hit => Status::Hit,
-            Lookup::HitReserved => Status::HitReserved,
-            Lookup::SectorMiss => Status::SectorMiss,
-            Lookup::Miss | Lookup::NoLine => Status::Miss,
-        };
-        let moved = match status {
-            Status::Hit => access.sectors.count(),
-            _ => evicted.map_or(0, |e| e.sectors.count()),
+        let (status, moved) = match probe.lookup {
+            Lookup::Hit => (Status::Hit, access.sectors.count()),
+            Lookup::HitReserved => (Status::HitReserved, evicted),
+            Lookup::SectorMiss => (Status::SectorMiss, evicted),
+            Lookup::Miss | Lookup::NoLine => (Status::Miss, evicted),
         };
         self.use_data_port(moved, now);
         Outcome { status, answer }
+    }
+
+    /// Asks the host for the oldest request to the next level and the place of the next.
+    #[inline]
+    pub fn touch_queue(&self) {
+        self.queue.touch();
     }
 
     /// The data of a fetch is coming, and [`DataCache::expect_line`] will be called before it is there.
@@ -278,16 +274,26 @@ impl DataCache {
         self.mshr.touch(at);
     }
 
-    /// The data of a fetch will be there soon.
+    /// The data of a fetch will be there soon. Returns the token of the oldest request for it.
     #[inline]
-    pub fn expect_line(&self, at: u16) {
-        self.tags.touch(self.mshr.reserved(at).0);
+    pub fn expect_line(&self, at: u16) -> u32 {
+        let (line, token) = self.mshr.expect(at);
+        self.tags.touch(line);
+        token
+    }
+
+    /// Addresses will be looked up soon.
+    #[inline]
+    pub fn expect_look_ups(&self) {
+        self.tags.touch_sets();
+        self.queue.touch();
     }
 
     /// An address will be looked up soon, and [`DataCache::expect_look_up`] will be called before.
     #[inline]
     pub fn expect_address(&self, addr: Addr) {
         self.tags.touch_bucket(addr);
+        self.mshr.touch_bucket(self.key(addr));
     }
 
     /// An address will be looked up next.
@@ -296,20 +302,27 @@ impl DataCache {
         self.tags.touch_first(addr);
     }
 
+    /// An address will be looked up next, and a line of its set may have to make room.
+    #[inline]
+    pub fn expect_miss(&self, addr: Addr, set_addr: u64) {
+        self.tags.touch_first(addr);
+        self.tags.touch_oldest(set_addr);
+    }
+
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
     ///
     /// # Panics
     /// When no fetch of `addr` is outstanding.
     pub fn fill(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came at {now}, which nobody fetched") };
-        self.fill_entry(at, addr, set_addr, sectors, now);
+        self.fill_entry(at, addr, || set_addr, sectors, now);
     }
 
-    /// The same for data that names its [`Down::entry`].
+    /// The same for data that names its [`Down::entry`]; the set is asked for only where fills allocate.
     ///
     /// # Panics
     /// When the entry is that of another fetch.
-    pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
+    pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
         assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
         let (line, atomic) = self.mshr.reserved(at);
         match self.spec.allocate {
@@ -317,7 +330,7 @@ impl DataCache {
             Allocate::OnFill => {
                 // Any sector stands for the whole line where lines are not divided.
                 let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
-                self.tags.fill_allocating(addr, set_addr, sectors, now.0);
+                self.tags.fill_allocating(addr, set_addr(), sectors, now.0);
             }
         }
         if atomic && self.spec.allocate == Allocate::OnMiss && self.tags.holds(line, addr) {
@@ -356,12 +369,20 @@ impl DataCache {
         self.queue.push(Down { addr, token, bytes, entry: 0, sectors, kind: DownKind::Write });
     }
 
-    fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> Option<Evicted> {
-        let evicted = evicted.filter(|_| self.spec.write != WritePolicy::Through)?;
+    /// Writes back what had to make room, where modified lines are; returns its sectors.
+    #[inline]
+    fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> u32 {
+        match evicted {
+            Some(evicted) if self.spec.write != WritePolicy::Through => self.write_back(&evicted, token),
+            _ => 0,
+        }
+    }
+
+    fn write_back(&mut self, evicted: &Evicted, token: u32) -> u32 {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
         self.queue.push(Down { addr: evicted.addr, token, bytes, entry: 0, sectors: evicted.sectors, kind: DownKind::WriteBack });
-        Some(evicted)
+        evicted.sectors.count()
     }
 
     fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
@@ -384,12 +405,13 @@ impl DataCache {
         Ok(if back { Answer::Now } else { Answer::FromBelow })
     }
 
-    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, Option<Evicted>), FailReason> {
+    /// Returns who answers, and the sectors that were written back.
+    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
         let Access { addr, sectors, bytes, token, .. } = *access;
         if self.spec.write_miss == WriteMiss::NoAllocate {
             self.room(1)?;
             self.send_write(access);
-            return Ok((Answer::FromBelow, None));
+            return Ok((Answer::FromBelow, 0));
         }
         if probe.lookup == Lookup::NoLine {
             return Err(FailReason::NoLine);
@@ -412,8 +434,8 @@ impl DataCache {
     }
 
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
-    /// reference does, whether one is needed or not.
-    fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Option<Evicted>, FailReason> {
+    /// reference does, whether one is needed or not. Returns the sectors that were written back.
+    fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         let Access { addr, sectors, bytes, token, kind, .. } = *access;
         self.room(2)?;
         let atomic = kind == AccessKind::Atomic;

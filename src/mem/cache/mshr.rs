@@ -1,8 +1,8 @@
 //! Miss status holding registers: outstanding fetches, and who waits for each.
 //!
 //! A machine has thousands of entries, which are read long after they were written, so what counts is how many cache lines of
-//! the host a fetch touches: the first request of an entry stands in the entry itself, entries are taken one after the other
-//! in memory, so that those of neighbouring fetches are neighbours, and neighbouring keys have neighbouring buckets.
+//! the host a fetch touches: the first request of an entry stands in the entry itself, the entry freed last is taken first, so
+//! that no more of them are ever touched than were in use at once, and neighbouring keys have neighbouring buckets.
 
 use crate::base::{Ring, touch};
 
@@ -54,9 +54,8 @@ pub enum Room {
 #[derive(Clone, Debug)]
 pub struct Mshr {
     entries: Box<[Entry]>,
-    /// Entries that are free, a bit each, and the one after the last taken, where the next is looked for.
-    free: Box<[u64]>,
-    next: u16,
+    /// The first free entry; the others follow by `chain`, the one freed last first.
+    free: u16,
     used: u32,
     buckets: Box<[u16]>,
     /// Requests that wait, first ones included, and how many may.
@@ -77,13 +76,12 @@ impl Mshr {
         assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
         let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
         let nodes = most(max_merge.saturating_sub(1));
-        let entry = Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain: NONE, atomic: false, ready: false };
         let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
-        let here = |word: u32| u64::MAX >> (64 - (entries - word * 64).min(64));
+        let entry =
+            |chain: u16| Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain, atomic: false, ready: false };
         Self {
-            entries: vec![entry; entries as usize].into(),
-            free: (0..entries.div_ceil(64)).map(here).collect(),
-            next: 0,
+            entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
+            free: 0,
             used: 0,
             buckets: vec![NONE; 2 * entries.next_power_of_two() as usize].into(),
             waiting: 0,
@@ -97,11 +95,7 @@ impl Mshr {
 
     /// Bytes of its arrays.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries)
-            + size_of_val(&*self.free)
-            + size_of_val(&*self.buckets)
-            + size_of_val(&*self.nodes)
-            + self.ready.hot_bytes()
+        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -142,10 +136,12 @@ impl Mshr {
     /// Takes a miss for which [`Mshr::room`] answered [`Room::New`]; returns its entry.
     pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
-        let at = self.take_entry();
+        let at = self.free;
         let bucket = bucket(key, self.buckets.len());
         let chain = std::mem::replace(&mut self.buckets[bucket], at);
-        self.entries[usize::from(at)] = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
+        let entry = &mut self.entries[usize::from(at)];
+        self.free = entry.chain;
+        *entry = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
         self.used += 1;
         self.waiting += 1;
         at
@@ -155,23 +151,6 @@ impl Mshr {
     #[inline]
     fn has_node(&self) -> bool {
         self.waiting < self.max_waiting
-    }
-
-    /// The next free entry in memory after the one taken last; there is one.
-    #[inline]
-    fn take_entry(&mut self) -> u16 {
-        let (words, first) = (self.free.len(), usize::from(self.next) / 64);
-        let mut word = first;
-        let mut free = self.free[first] & u64::MAX << (self.next % 64);
-        while free == 0 {
-            word = if word + 1 == words { 0 } else { word + 1 };
-            free = self.free[word];
-            assert!(free != 0 || word != first, "no entry is free for a fetch");
-        }
-        let at = word * 64 + free.trailing_zeros() as usize;
-        self.free[word] &= !(1 << (at % 64));
-        self.next = if at + 1 == self.entries.len() { 0 } else { at as u16 + 1 };
-        at as u16
     }
 
     /// Takes a miss for which [`Mshr::room`] answered [`Room::Merge`]; the data will go to `line`.
@@ -192,6 +171,21 @@ impl Mshr {
         touch(&self.entries[usize::from(at)].line);
     }
 
+    /// Asks the host for where an entry of `key` is looked up.
+    #[inline]
+    pub fn touch_bucket(&self, key: u64) {
+        touch(&self.buckets[bucket(key, self.buckets.len())]);
+    }
+
+    /// The data of an entry will be there soon: asks the host for where the entry is released. Says which line waits for it, and
+    /// the token of the oldest request.
+    #[inline]
+    pub fn expect(&self, at: u16) -> (u16, u32) {
+        let Entry { key, line, token, .. } = self.entries[usize::from(at)];
+        self.touch_bucket(key);
+        (line, token)
+    }
+
     /// The line that waits for the data of an entry, and whether an atomic is among the requests.
     #[inline]
     pub fn reserved(&self, at: u16) -> (u16, bool) {
@@ -202,8 +196,9 @@ impl Mshr {
     /// The data of an entry came: its requests become ready, after those of earlier entries.
     #[inline]
     pub fn mark_ready(&mut self, at: u16) {
-        debug_assert!(!self.entries[usize::from(at)].ready, "entry {at} is filled twice");
-        self.entries[usize::from(at)].ready = true;
+        let entry = &mut self.entries[usize::from(at)];
+        debug_assert!(!entry.ready, "entry {at} is filled twice");
+        entry.ready = true;
         self.ready.push(at);
     }
 
@@ -270,7 +265,8 @@ impl Mshr {
             }
             self.entries[usize::from(before)].chain = after;
         }
-        self.free[usize::from(at) / 64] |= 1 << (at % 64);
+        self.entries[usize::from(at)].chain = self.free;
+        self.free = at;
         self.used -= 1;
     }
 }

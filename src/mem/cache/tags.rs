@@ -203,6 +203,13 @@ impl TagArray {
         }
     }
 
+    /// Asks the host for what misses look at besides, whatever their address.
+    #[inline]
+    pub fn touch_sets(&self) {
+        touch(&*self.sets);
+        touch(&*self.empty);
+    }
+
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
     pub fn touch_bucket(&self, addr: Addr) {
@@ -213,6 +220,15 @@ impl TagArray {
     #[inline]
     pub fn touch_first(&self, addr: Addr) {
         if let Some(line) = self.lines.get(usize::from(self.buckets[bucket(addr.0 / LINE_BYTES, self.buckets.len())])) {
+            touch(&line.time);
+        }
+    }
+
+    /// Asks the host for the line that would have to make room for one of `set_addr`, unless that is known to be cheap.
+    #[inline]
+    pub fn touch_oldest(&self, set_addr: u64) {
+        let set = set_index(set_addr, self.spec.sets, self.spec.index);
+        if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
             touch(&line.time);
         }
     }
@@ -417,6 +433,8 @@ impl TagArray {
         while at != NONE {
             let line = &self.lines[usize::from(at)];
             if line.sectors.reserved == 0 && (any || line.sectors.modified == 0) {
+                // The line will be taken out of its bucket, if the miss finds room everywhere else.
+                touch(&self.buckets[bucket(line.tag, self.buckets.len())]);
                 return Some(at);
             }
             at = line.newer;

@@ -3,7 +3,7 @@
 //! A command is allowed from the latest of three times on: its bank's own, that of the bank's group, and that of the channel.
 //! They are kept apart, since a bank's own time stands still while the bank waits for one command.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::config::machine::Dram;
 
 use super::timing::Timing;
@@ -94,6 +94,13 @@ impl Banks {
             banks.groups[group].banks |= 1 << bank;
         }
         banks
+    }
+
+    /// Asks the host for all banks and groups.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.banks);
+        touch(&*self.groups);
     }
 
     /// The row that is open in `bank` or was last.

@@ -1,8 +1,6 @@
 //! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
 
-use std::collections::VecDeque;
-
-use crate::base::{Addr, Cycle, SectorMask};
+use crate::base::{Addr, Cycle, Ring, SectorMask, touch};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
@@ -79,11 +77,11 @@ pub struct Channel {
     /// Where command rotation begins.
     first: u32,
     /// Requests whose last data is under way, with their places on the data bus.
-    moving: VecDeque<(u64, Request)>,
+    moving: Ring<(u64, Request)>,
     /// The data bus stops while the return queue is full: cycles in which it did, and the last place taken.
     stopped: u64,
     last_place: u64,
-    returned: VecDeque<Request>,
+    returned: Ring<Request>,
     counters: DramCounters,
     read_latency: Latencies,
 }
@@ -110,10 +108,10 @@ impl Channel {
             busy: 0,
             all: u64::MAX >> (64 - spec.banks),
             first: 0,
-            moving: VecDeque::with_capacity(timing.read_latency as usize + 2),
+            moving: Ring::new(timing.read_latency as usize + 2),
             stopped: 0,
             last_place: 0,
-            returned: VecDeque::with_capacity(8),
+            returned: Ring::new(8),
             counters: DramCounters::default(),
             read_latency: Latencies::default(),
         }
@@ -137,6 +135,16 @@ impl Channel {
     /// Adds cycles in which a request found the queue full.
     pub(in crate::mem) fn count_full(&mut self, cycles: u64) {
         self.counters.queue_full += cycles;
+    }
+
+    /// Asks the host for the arrays that nearly every cycle looks at.
+    #[inline]
+    pub(super) fn touch_arrays(&self) {
+        self.banks.touch();
+        self.due.touch();
+        self.scheduler.touch();
+        touch(&*self.serving);
+        self.moving.touch();
     }
 
     /// Whether the scheduler queue takes no request.
@@ -166,10 +174,22 @@ impl Channel {
         self.returned.front()
     }
 
+    /// The read whose data was given a place on the data bus last.
+    #[inline]
+    pub fn newest_moving(&self) -> Option<&Request> {
+        self.moving.back().map(|(_, request)| request).filter(|request| request.kind == RequestKind::Read)
+    }
+
+    /// The read that was finished last, if it is still here.
+    #[inline]
+    pub fn newest_returned(&self) -> Option<&Request> {
+        self.returned.back().filter(|request| request.kind == RequestKind::Read)
+    }
+
     /// Takes the oldest finished read or awaited write.
     #[inline]
     pub fn pop_returned(&mut self) -> Option<Request> {
-        self.returned.pop_front()
+        self.returned.pop()
     }
 
     /// Whether the return queue takes nothing, so that the data bus stops.
@@ -231,13 +251,13 @@ impl Channel {
         if place + self.stopped > now.0 {
             return None;
         }
-        self.moving.pop_front();
+        self.moving.pop();
         match request.kind {
             RequestKind::WriteBack => return Some(request),
             RequestKind::Read => self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since))),
             RequestKind::Write => {}
         }
-        self.returned.push_back(request);
+        self.returned.append(request);
         None
     }
 
@@ -277,7 +297,7 @@ impl Channel {
         let request = &mut self.serving[bank];
         request.bursts -= 1;
         if request.bursts == 0 {
-            self.moving.push_back((self.last_place, *request));
+            self.moving.append((self.last_place, *request));
             self.busy &= !(1 << bank);
             self.due.forget(bank);
         }

@@ -4,7 +4,7 @@
 //! finished write-backs from [`Channel::cycle`]. Every variant keeps the contracts written here, so that a partition does not
 //! know which one it drives.
 
-use crate::base::{Cycle, Frequency, PartitionId};
+use crate::base::{Cycle, Frequency, PartitionId, touch};
 use crate::config::machine::Mem;
 use crate::stats::{CounterInfo, Counters as _, Latencies};
 
@@ -130,6 +130,24 @@ impl Channel {
         }
     }
 
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(in crate::mem) fn touch(&self) {
+        match self {
+            Self::GpgpuSim(channel) => touch(&**channel),
+            Self::Driven(_) => {}
+        }
+    }
+
+    /// The same, and of what [`Channel::touch`] asked for.
+    #[inline]
+    pub(in crate::mem) fn touch_arrays(&self) {
+        match self {
+            Self::GpgpuSim(channel) => channel.touch_arrays(),
+            Self::Driven(_) => {}
+        }
+    }
+
     /// Whether it takes no request.
     #[inline]
     pub fn is_full(&self) -> bool {
@@ -155,6 +173,24 @@ impl Channel {
     #[inline]
     pub fn returned(&self) -> Option<&Request> {
         each!(self, channel => channel.returned())
+    }
+
+    /// The read whose data was last given a place on the data bus, where that is known before it is finished.
+    #[inline]
+    pub fn newest_moving(&self) -> Option<&Request> {
+        match self {
+            Self::GpgpuSim(channel) => channel.newest_moving(),
+            Self::Driven(_) => None,
+        }
+    }
+
+    /// The read that was finished last, if it is still here.
+    #[inline]
+    pub fn newest_returned(&self) -> Option<&Request> {
+        match self {
+            Self::GpgpuSim(channel) => channel.newest_returned(),
+            Self::Driven(_) => None,
+        }
     }
 
     /// Takes the oldest finished read or awaited write.

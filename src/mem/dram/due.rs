@@ -4,15 +4,16 @@
 //! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
 //! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 
 use super::bank::{Banks, Command};
 
 /// The banks that serve requests, by what they need next.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    /// Banks by the command that they need, in the order of [`Command`].
+    /// Banks by the command that they need, in the order of [`Command`], and the command of each of these banks.
     needs: [u64; 4],
+    command: [Command; 64],
     /// Banks whose own constraints allow it.
     awake: u64,
     /// From when on the constraints of each bank that is not awake allow it.
@@ -23,7 +24,13 @@ pub(super) struct Due {
 
 impl Due {
     pub(super) fn new(banks: u32) -> Self {
-        Self { needs: [0; 4], awake: 0, from: vec![Cycle(0); banks as usize].into(), wake: Cycle::NEVER }
+        Self { needs: [0; 4], command: [Command::Read; 64], awake: 0, from: vec![Cycle(0); banks as usize].into(), wake: Cycle::NEVER }
+    }
+
+    /// Asks the host for the times.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.from);
     }
 
     /// Says at `now` that `bank` needs `command`, which its own constraints allow from `from` on.
@@ -31,6 +38,7 @@ impl Due {
     pub(super) fn need(&mut self, bank: usize, (command, from): (Command, Cycle), now: Cycle) {
         self.forget(bank);
         self.needs[command as usize] |= 1 << bank;
+        self.command[bank] = command;
         if from <= now {
             self.awake |= 1 << bank;
         } else {
@@ -43,7 +51,7 @@ impl Due {
     #[inline]
     pub(super) fn forget(&mut self, bank: usize) {
         let keep = !(1 << bank);
-        self.needs.iter_mut().for_each(|banks| *banks &= keep);
+        self.needs[self.command[bank] as usize] &= keep;
         self.awake &= keep;
     }
 
@@ -87,7 +95,11 @@ impl Due {
 
     /// The bank of `candidates` that comes first, counting from `first` on, whose group allows its command at `now`.
     #[inline]
-    pub(super) fn choose(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
+    pub(super) fn choose(&self, candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
+        if candidates == 0 { None } else { self.choose_among(candidates, first, banks, now) }
+    }
+
+    fn choose_among(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
         while candidates != 0 {
             let above = candidates & u64::MAX << first;
             let bank = if above != 0 { above.trailing_zeros() } else { candidates.trailing_zeros() } as usize;
@@ -120,8 +132,8 @@ impl Due {
     /// What `bank`, which needs something, needs.
     #[inline]
     pub(super) fn command(&self, bank: usize) -> Command {
-        let index = self.needs.iter().position(|banks| banks >> bank & 1 != 0);
-        let Some(index) = index else { panic!("bank {bank} is to be given a command that it does not need") };
-        Command::ALL[index]
+        let command = self.command[bank];
+        debug_assert!(self.needs[command as usize] >> bank & 1 != 0, "bank {bank} is to be given a command that it does not need");
+        command
     }
 }

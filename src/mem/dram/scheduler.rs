@@ -1,5 +1,6 @@
 //! The order in which requests get their banks.
 
+use crate::base::touch;
 use crate::config::machine::DramScheduler;
 
 use super::bank::Banks;
@@ -7,11 +8,15 @@ use super::channel::Request;
 
 const NONE: u16 = u16::MAX;
 
+/// What is looked at of every request that waits: few bytes, since a bank's queue is walked for a row.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    request: Request,
+struct Link {
+    row: u32,
     next: u16,
+    bank: u8,
 }
+
+const _: () = assert!(size_of::<Link>() == 8);
 
 #[derive(Clone, Copy, Debug)]
 struct Queue {
@@ -26,7 +31,8 @@ struct Queue {
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     policy: DramScheduler,
-    nodes: Box<[Node]>,
+    links: Box<[Link]>,
+    requests: Box<[Request]>,
     free: u16,
     queues: Box<[Queue]>,
     /// Banks with waiting requests (FR-FCFS).
@@ -37,19 +43,27 @@ pub(super) struct Scheduler {
 impl Scheduler {
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
         assert!(capacity < u32::from(NONE), "a DRAM queue of {capacity} requests");
-        let node = |i: u32| Node { request: Request::default(), next: if i + 1 < capacity { i as u16 + 1 } else { NONE } };
+        let link = |i: u32| Link { row: 0, next: if i + 1 < capacity { i as u16 + 1 } else { NONE }, bank: 0 };
         let queues = match policy {
             DramScheduler::FrFcfs => banks,
             DramScheduler::Fcfs => 1,
         };
         Self {
             policy,
-            nodes: (0..capacity).map(node).collect(),
+            links: (0..capacity).map(link).collect(),
+            requests: vec![Request::default(); capacity as usize].into(),
             free: 0,
             queues: vec![Queue { first: NONE, last: NONE, hit: None }; queues as usize].into(),
             waiting: 0,
             pending: 0,
         }
+    }
+
+    /// Asks the host for the queues, requests left out.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.queues);
+        touch(&*self.links);
     }
 
     /// Requests that wait.
@@ -61,8 +75,10 @@ impl Scheduler {
     /// Takes a request; there is room.
     pub(super) fn add(&mut self, request: Request) {
         let at = self.free;
-        self.free = self.nodes[usize::from(at)].next;
-        self.nodes[usize::from(at)] = Node { request, next: NONE };
+        let link = &mut self.links[usize::from(at)];
+        self.free = link.next;
+        *link = Link { row: request.row, next: NONE, bank: request.bank };
+        self.requests[usize::from(at)] = request;
         let queue = match self.policy {
             DramScheduler::FrFcfs => usize::from(request.bank),
             DramScheduler::Fcfs => 0,
@@ -71,7 +87,7 @@ impl Scheduler {
         let queue = &mut self.queues[queue];
         match queue.last {
             NONE => queue.first = at,
-            last => self.nodes[usize::from(last)].next = at,
+            last => self.links[usize::from(last)].next = at,
         }
         queue.last = at;
         self.pending += 1;
@@ -88,7 +104,7 @@ impl Scheduler {
 
     #[inline]
     fn head_bank(&self) -> u8 {
-        self.nodes[usize::from(self.queues[0].first)].request.bank
+        self.links[usize::from(self.queues[0].first)].bank
     }
 
     /// The next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
@@ -111,7 +127,7 @@ impl Scheduler {
         };
         let request = self.remove(bank, before, at);
         // Whoever is older wants another row.
-        let after = if before == NONE { self.queues[bank].first } else { self.nodes[usize::from(before)].next };
+        let after = if before == NONE { self.queues[bank].first } else { self.links[usize::from(before)].next };
         self.queues[bank].hit = self.oldest((before, after), request.row);
         Some(request)
     }
@@ -120,20 +136,20 @@ impl Scheduler {
     #[inline]
     fn oldest(&self, (mut before, mut at): (u16, u16), row: u32) -> Option<(u16, u16)> {
         while at != NONE {
-            let node = &self.nodes[usize::from(at)];
-            if node.request.row == row {
+            let link = self.links[usize::from(at)];
+            if link.row == row {
                 return Some((before, at));
             }
-            (before, at) = (at, node.next);
+            (before, at) = (at, link.next);
         }
         None
     }
 
     fn remove(&mut self, queue: usize, before: u16, at: u16) -> Request {
-        let Node { request, next } = self.nodes[usize::from(at)];
+        let Link { next, .. } = self.links[usize::from(at)];
         match before {
             NONE => self.queues[queue].first = next,
-            _ => self.nodes[usize::from(before)].next = next,
+            _ => self.links[usize::from(before)].next = next,
         }
         if next == NONE {
             self.queues[queue].last = before;
@@ -141,9 +157,9 @@ impl Scheduler {
         if self.queues[queue].first == NONE {
             self.waiting &= !(1 << queue);
         }
-        self.nodes[usize::from(at)].next = self.free;
+        self.links[usize::from(at)].next = self.free;
         self.free = at;
         self.pending -= 1;
-        request
+        self.requests[usize::from(at)]
     }
 }

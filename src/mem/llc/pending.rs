@@ -1,5 +1,6 @@
 //! Requests that wait for data, by number.
 
+use crate::base::touch;
 use crate::protocol::MemPacket;
 
 /// A slab of requests; grows to the most that ever waited.
@@ -30,6 +31,14 @@ impl Pending {
     pub(super) fn take(&mut self, number: u32) -> MemPacket {
         self.free.push(number);
         self.packets[number as usize]
+    }
+
+    /// Asks the host for a request.
+    #[inline]
+    pub(super) fn touch(&self, number: u32) {
+        if let Some(packet) = self.packets.get(number as usize) {
+            touch(packet);
+        }
     }
 
     /// Requests that wait.

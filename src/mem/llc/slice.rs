@@ -5,9 +5,7 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use std::collections::VecDeque;
-
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -40,8 +38,11 @@ pub struct Acted {
     pub dram: bool,
 }
 
+/// Requests that may be looked up in a span between two calls of [`Slice::touch`], more or less.
+const EXPECTED: usize = 12;
+
 /// A request that arrives, with the sectors that are not yet looked up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
     packet: MemPacket,
     at: Cycle,
@@ -53,7 +54,7 @@ pub struct Slice {
     id: SliceId,
     sectored: bool,
     cache: DataCache,
-    arrivals: VecDeque<Arrived>,
+    arrivals: Ring<Arrived>,
     pending: Pending,
     to_dram: Ring<ToDram>,
     from_dram: Ring<Fetched>,
@@ -71,7 +72,7 @@ impl Slice {
             id,
             sectored: spec.sectored,
             cache: DataCache::new(spec, spec.ways, 0),
-            arrivals: VecDeque::with_capacity(16),
+            arrivals: Ring::new(16),
             pending: Pending::default(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
@@ -111,8 +112,7 @@ impl Slice {
     #[inline]
     pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
-        self.cache.expect_address(packet.addr);
-        self.arrivals.push_back(Arrived { packet, at });
+        self.arrivals.append(Arrived { packet, at });
         self.arrivals.len() == 1
     }
 
@@ -125,6 +125,45 @@ impl Slice {
     #[inline]
     pub fn to_dram(&self) -> Option<&ToDram> {
         self.to_dram.front()
+    }
+
+    /// Whether more requests arrive than there are `places`.
+    #[inline]
+    pub fn is_crowded(&self, places: usize) -> bool {
+        self.arrivals.len() > places
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub fn touch(&self, map: &LocalMap) {
+        self.arrivals.touch();
+        self.from_dram.touch();
+        self.to_dram.touch();
+        self.out.touch();
+        if !self.arrivals.is_empty() {
+            self.cache.expect_look_ups();
+        }
+        for place in 0..EXPECTED {
+            let Some(arrived) = self.arrivals.get(place) else { break };
+            self.cache.expect_address(arrived.packet.addr);
+        }
+        self.expect_look_up(0, map);
+    }
+
+    /// The request behind the first `place` will be looked up soon.
+    #[inline]
+    fn expect_look_up(&self, place: usize, map: &LocalMap) {
+        if let Some(Arrived { packet, .. }) = self.arrivals.get(place) {
+            self.cache.expect_miss(packet.addr, map.within_slice(packet.addr));
+        }
+    }
+
+    /// Asks the host for the request behind the first `places`.
+    #[inline]
+    pub fn touch_behind(&self, places: usize) {
+        if let Some(arrived) = self.arrivals.get(places) {
+            touch(&arrived.at);
+        }
     }
 
     /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
@@ -151,12 +190,21 @@ impl Slice {
         self.from_dram.is_full()
     }
 
+    /// The data of a fetch is on DRAM's data bus, and [`Slice::expect_data`] will be called before it comes.
+    #[inline]
+    pub fn expect_entry(&self, token: u32) {
+        self.cache.expect_entry(token as u16);
+    }
+
+    /// The data of a fetch comes next, or soon.
+    #[inline]
+    pub fn expect_data(&self, token: u32) {
+        self.pending.touch(self.cache.expect_line(token as u16));
+    }
+
     /// Takes something that came from DRAM; there is room.
     #[inline]
     pub fn push_from_dram(&mut self, fetched: Fetched) {
-        if !fetched.write {
-            self.cache.expect_line(fetched.token as u16);
-        }
         self.from_dram.push(fetched);
     }
 
@@ -281,7 +329,7 @@ impl Slice {
             if !self.cache.fill_port_free(now) {
                 return false;
             }
-            self.cache.fill_entry(token as u16, addr, map.within_slice(addr), sectors, now);
+            self.cache.fill_entry(token as u16, addr, || map.within_slice(addr), sectors, now);
         }
         let full = self.from_dram.is_full();
         self.from_dram.pop();
@@ -321,10 +369,8 @@ impl Slice {
         }
         self.count(&part, kind, status);
         if rest.0 == 0 {
-            self.arrivals.pop_front();
-            if let Some(next) = self.arrivals.front() {
-                self.cache.expect_look_up(next.packet.addr);
-            }
+            self.arrivals.pop();
+            self.expect_look_up(0, map);
             return true;
         }
         if let Some(arrived) = self.arrivals.front_mut() {

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::base::{Cycle, LinkId};
-use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
+use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 use crate::stats::counters;
 
 use super::super::calendar::Calendar;
@@ -45,11 +45,7 @@ const SECTOR_BYTES: u32 = 32;
 impl SubnetSpec {
     /// The flits of a packet, by what it carries in this direction.
     pub fn flits(&self, direction: Direction, packet: &MemPacket) -> u16 {
-        let carries = match (direction, packet.op) {
-            (Direction::Request, MemOp::Read) | (Direction::Reply, MemOp::Write | MemOp::Reduction) => false,
-            (Direction::Request, _) | (Direction::Reply, _) => true,
-        };
-        let data = if carries { packet.sectors.0.count_ones() * SECTOR_BYTES } else { 0 };
+        let data = direction.data_sectors(packet) * SECTOR_BYTES;
         let class = usize::from(self.class_of_core[packet.port.index()]);
         (u32::from(self.header_bytes) + data).div_ceil(u32::from(self.flit_bytes[class])).max(1) as u16
     }
@@ -286,7 +282,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
                 self.calendar.note(self.now, at, input);
                 break;
             }
-            self.queues.pop(input);
+            self.queues.pop(input, self.now);
             let receiver = self.desk.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
             let flits = self.spec.flits(self.desk.direction, &packet);

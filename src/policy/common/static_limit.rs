@@ -1,11 +1,11 @@
-//! Fixed limits: CTAs and warps per SM, from the start of the run or of a kernel.
+//! Fixed limits: CTAs and warps per SM, and SMs at work, from the start of the run or of a kernel.
 //!
 //! In: nothing but the start. Out: one set of limits, once.
 
 use serde::Deserialize;
 
 use crate::base::{KernelIndex, SmId};
-use crate::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Trigger};
+use crate::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, PowerState, Trigger};
 use crate::policy::registry::PolicyError;
 
 /// The parameters of [`StaticLimit`].
@@ -16,6 +16,8 @@ pub struct Parameters {
     ctas: Option<u32>,
     /// Warps per SM.
     warps: Option<u32>,
+    /// SMs at work, the first ones; the others are off.
+    cores: Option<u16>,
     /// The SMs that are limited; all when not given.
     sms: Option<Vec<u16>>,
     /// The kernel from whose start on the limits hold; the start of the run when not given.
@@ -36,6 +38,7 @@ impl StaticLimit {
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("ctas", "most CTAs on an SM"),
         ("warps", "most warps that an SM's schedulers consider"),
+        ("cores", "SMs at work, the first ones; the others are turned off"),
         ("sms", "numbers of the SMs that are limited; all when not given"),
         ("from_kernel", "the kernel, counted from 0, from whose start on the limits hold; the start of the run when not given"),
     ];
@@ -43,10 +46,11 @@ impl StaticLimit {
     /// The policy with its parameters, which must limit something and leave room for one CTA and one warp.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
-        if parameters.ctas.is_none() && parameters.warps.is_none() {
-            return wrong("neither `ctas` nor `warps` is given, so nothing is limited".to_owned());
+        if parameters.ctas.is_none() && parameters.warps.is_none() && parameters.cores.is_none() {
+            return wrong("none of `ctas`, `warps` and `cores` is given, so nothing is limited".to_owned());
         }
-        for (name, limit) in [("ctas", parameters.ctas), ("warps", parameters.warps)] {
+        let cores = parameters.cores.map(u32::from);
+        for (name, limit) in [("ctas", parameters.ctas), ("warps", parameters.warps), ("cores", cores)] {
             if limit == Some(0) {
                 return wrong(format!("`{name}` = 0 would let nothing run: 1 is the least"));
             }
@@ -77,17 +81,22 @@ impl Controller for StaticLimit {
     }
 
     fn knobs(&self) -> KnobSet {
-        let knobs = [(self.parameters.ctas, Knob::CtaLimit), (self.parameters.warps, Knob::WarpLimit)];
-        KnobSet::of(&knobs.iter().filter(|knob| knob.0.is_some()).map(|knob| knob.1).collect::<Vec<_>>())
+        let Parameters { ctas, warps, cores, .. } = &self.parameters;
+        let knobs = [(ctas.is_some(), Knob::CtaLimit), (warps.is_some(), Knob::WarpLimit), (cores.is_some(), Knob::Power)];
+        KnobSet::of(&knobs.iter().filter(|knob| knob.0).map(|knob| knob.1).collect::<Vec<_>>())
     }
 
-    fn observe(&mut self, _seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         if std::mem::replace(&mut self.done, true) {
             return;
         }
         match &self.parameters.sms {
             Some(sms) => sms.iter().for_each(|&sm| self.limit(Some(SmId(sm)), out)),
             None => self.limit(None, out),
+        }
+        if let Some(cores) = self.parameters.cores {
+            let off = (0..seen.sms.rows().len() as u16).skip(usize::from(cores));
+            off.for_each(|sm| out.decide(Decision::Power { sm: Some(SmId(sm)), state: PowerState::Gated }));
         }
         out.because("fixed limits");
     }
@@ -96,7 +105,7 @@ impl Controller for StaticLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::testing::{answers, made};
+    use crate::policy::testing::{Numbers, Scene, answers, made};
 
     #[test]
     fn limits_are_set_once_from_the_start() {
@@ -112,5 +121,14 @@ mod tests {
         assert_eq!(policy.triggers(), [Trigger::On(EventSelector::KernelStarted(Some(KernelIndex(3))))]);
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit]));
         assert_eq!(answers(&mut *policy, &[&[]]), ["cta_limit 1 on sm4, cta_limit 1 on sm7: fixed limits"]);
+    }
+
+    #[test]
+    fn sms_beyond_the_cores_at_work_are_off() {
+        let mut scene = Scene { sms: Numbers::named(&["issued"]), ..Scene::default() };
+        scene.sms.values = vec![0; 4];
+        let mut policy = made(StaticLimit::NAME, "cores = 2");
+        assert_eq!(policy.knobs(), KnobSet::of(&[Knob::Power]));
+        assert_eq!(scene.cut(&mut *policy, 0, &[]), "power 0 on sm2, power 0 on sm3: fixed limits");
     }
 }

@@ -5,6 +5,7 @@
 //! and plots. Every run is simulated once, on one thread, all runs side by side; what is shown follows from the runs in the order
 //! of their setups, so that the bytes are the same on every host.
 
+pub mod concurrency;
 mod interference;
 mod measure;
 mod partitions;

@@ -131,7 +131,7 @@ fn the_report_has_a_row_per_statement_a_table_of_runs_and_plots() {
     let output = report(&results);
     assert_eq!(output.column("statement").unwrap().len(), statements().len());
     let files = output.files().unwrap();
-    let names: Vec<&str> = files.iter().map(|file| file.name).collect();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     for name in ["table.csv", "runs.csv", "warps-cpu.svg", "warps-cpu.png", "warps-stalls.svg", "controllers.png", "network.svg"] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }

@@ -346,7 +346,7 @@ mod tests {
             pool.install(|| run(&options).unwrap().files().unwrap())
         };
         let one = files(1);
-        let names: Vec<&str> = one.iter().map(|file| file.name).collect();
+        let names: Vec<&str> = one.iter().map(|file| file.name.as_str()).collect();
         assert!(["table.csv", "index.html", "optima-m2090.png", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
         assert!(one == files(2));
     }

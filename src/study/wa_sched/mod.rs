@@ -2,6 +2,7 @@
 
 pub mod characterise;
 mod kernels;
+pub mod onac;
 pub mod perf_sat;
 pub mod phase_aware;
 mod published;

@@ -35,6 +35,8 @@ impl Sm {
             return;
         }
         let (warp, dst) = (usize::from(load.warp), load.dst);
+        self.count_loads(self.now);
+        self.counters.sm.loads_answered += 1;
         self.lsu.loads.free.push(slot);
         if dst != NO_REGISTER {
             self.release_register(warp, dst);
@@ -134,8 +136,7 @@ impl Sm {
             token::BYPASS if self.lsu.bypassed.is_some() => return,
             token::BYPASS => self.lsu.bypassed = Some(reply),
             _ => {
-                let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
-                if !l1.fill(&reply, self.now) {
+                if !self.fill_l1(&reply) {
                     return;
                 }
             }

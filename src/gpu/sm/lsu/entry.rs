@@ -79,6 +79,7 @@ impl Sm {
         };
         entry.leaves = self.now.after(u64::from(cycles));
         counters.shared_conflict_cycles += u64::from(cycles - 1);
+        counters.shared_words += u64::from(lanes * u32::from(mem.width).div_ceil(4));
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = lanes as u8;
         }
@@ -87,6 +88,7 @@ impl Sm {
     /// Constants come at once, or after the miss latency of the constant cache.
     fn enter_constant(&mut self, flight: &Flight, entry: &mut Entry) {
         let warp = usize::from(flight.warp);
+        self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()].constant_accesses += 1;
         let Some(tags) = &mut self.lsu.ccache else { return };
         let mut addresses = [0; 32];
         let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
@@ -130,6 +132,7 @@ impl Sm {
             let sectors = accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors as u16 } else { accesses.len() as u16 };
             let load = Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel };
+            self.count_loads(self.now);
             entry.work = Work::Load(self.lsu.loads.add(load));
         }
     }

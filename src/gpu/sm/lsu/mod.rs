@@ -73,6 +73,12 @@ impl Loads {
     pub(super) fn get(&self, slot: u16) -> &Load {
         &self.slots[usize::from(slot)]
     }
+
+    /// How many are under way.
+    #[inline]
+    pub(super) fn under_way(&self) -> u64 {
+        (self.slots.len() - self.free.len()) as u64
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +140,8 @@ pub(super) struct Lsu {
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
+    /// The cycle from which on loads under way are not counted.
+    loads_since: Cycle,
 }
 
 impl Lsu {
@@ -153,6 +161,24 @@ impl Lsu {
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
+            loads_since: Cycle(0),
+        }
+    }
+
+    /// Asks the host for what the next cycles begin with.
+    #[inline]
+    pub(super) fn touch(&self) {
+        self.responses.touch();
+        if let Some(l1) = &self.l1 {
+            l1.touch();
+        }
+    }
+
+    /// Asks the host for what [`Lsu::touch`] asked for leads to.
+    #[inline]
+    pub(super) fn touch_pipes(&self) {
+        if let Some(l1) = &self.l1 {
+            l1.touch_pipes();
         }
     }
 
@@ -184,6 +210,19 @@ impl Lsu {
 }
 
 impl Sm {
+    /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
+    /// arithmetic unit had an instruction.
+    #[inline]
+    pub(super) fn count_loads(&mut self, at: Cycle) {
+        let cycles = at.0 - self.lsu.loads_since.0;
+        let waited = cycles * self.lsu.loads.under_way();
+        self.lsu.loads_since = at;
+        self.counters.sm.load_cycles += waited;
+        if !self.wheel.is_idle() {
+            self.counters.sm.load_overlapped_cycles += waited;
+        }
+    }
+
     /// One cycle of the load/store unit.
     #[inline]
     pub(super) fn load_store(&mut self, out: &mut Outbox) {

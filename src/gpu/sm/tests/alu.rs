@@ -203,10 +203,10 @@ fn classes_without_a_unit_run_on_int_and_without_int_on_sp() {
     }
     let program = program.exit();
     let issues = Bench::single(&machine, 32, Arc::clone(&program)).issues();
-    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 7));
+    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 9));
     machine.gpu.sm.units.int = 0;
     let issues = Bench::single(&machine, 32, program).issues();
-    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 7));
+    assert!(gaps(&issues[..4]).iter().all(|gap| *gap == 9));
 }
 
 #[test]

@@ -298,3 +298,27 @@ fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
         [(MemOp::Read, Addr(0x10000), 0xf), (MemOp::Write, Addr(0x20000), 0xf)]
     );
 }
+
+#[test]
+fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
+    let counted = |latency: u64, chain: u64| {
+        let mut program = Program::new(1);
+        program.access(0, load(1, &[]), LaneMask(1), &[0x10000]);
+        for _ in 0..chain {
+            program.all(op(OpClass::Sp, 2, &[2]));
+        }
+        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        bench.latency = latency;
+        bench.issues();
+        let sm = &bench.stats().sm;
+        assert_eq!(sm.loads_answered, 1);
+        (sm.load_cycles, sm.load_overlapped_cycles)
+    };
+    let (short, long) = (counted(100, 0), counted(300, 0));
+    assert_eq!(long.0 - short.0, 200, "a load waits for its data");
+    assert!(short.1 == long.1 && long.1 < 20, "only the exit is executed meanwhile: {long:?}");
+    let busy = counted(300, 10);
+    assert_eq!(busy.0, long.0);
+    assert!(busy.1 > long.1 + 30 && busy.1 < busy.0, "ten instructions of four cycles overlap: {busy:?}");
+    assert_eq!(counted(300, 200).1, long.0, "a chain that outlasts the load overlaps it whole, from its entry on");
+}

@@ -1,6 +1,7 @@
 //! Exact-cycle tests of the SM on hand-made programs, with a memory that answers after a fixed time.
 
 mod alu;
+mod ccws;
 mod cta;
 mod memory;
 mod power;
@@ -157,8 +158,13 @@ impl Bench {
     }
 
     pub(super) fn bind(&mut self, kernel: u16, cta: u32) {
+        self.bind_at(self.now, kernel, cta);
+    }
+
+    /// Binds a CTA by a message that becomes visible at `at`.
+    pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
         let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta) };
-        self.sm.deliver(PORTS.from_grid, self.now, Payload::Launch(launch));
+        self.sm.deliver(PORTS.from_grid, at, Payload::Launch(launch));
     }
 
     /// Runs one epoch of `cycles`, at most the latency of the memory.

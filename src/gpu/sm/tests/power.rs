@@ -42,7 +42,8 @@ fn a_paused_sm_is_quiet_when_the_last_load_has_come_back_and_goes_on_where_it_wa
         set(&mut bench, PowerState::Active);
         bench.finish();
         assert_eq!(bench.kernel().warp_instructions, 4 * 3);
-        assert_eq!((bench.stats().sm.paused_cycles, bench.stats().sm.gated_cycles), (400, 0));
+        let sm = &bench.stats().sm;
+        assert_eq!((sm.paused_cycles, sm.paused_resident_cycles, sm.gated_cycles), (400, 400, 0));
     }
 }
 
@@ -57,6 +58,7 @@ fn an_empty_sm_is_quiet_at_once_and_starts_nothing_while_it_is_paused() {
     set(&mut bench, PowerState::Active);
     bench.finish();
     assert_eq!(bench.stats().sm.ctas_started, 1);
+    assert_eq!((bench.stats().sm.paused_cycles, bench.stats().sm.paused_resident_cycles), (50, 0));
 }
 
 #[test]
@@ -99,4 +101,20 @@ fn a_cta_that_was_bound_before_the_grid_knew_turns_a_gated_sm_on() {
     bench.sm.settle(bench.now);
     assert_eq!(bench.stats().kernels[0].ctas, 1);
     assert!(bench.stats().sm.gated_cycles >= 40 && bench.stats().sm.gated_cycles < bench.now.0);
+}
+
+#[test]
+fn a_gated_sm_is_counted_as_gated_until_the_cta_that_turns_it_on_is_seen() {
+    let mut bench = Bench::new(&test_machine(), vec![(kernel_info(128, 1), loads(4))]);
+    set(&mut bench, PowerState::Gated);
+    bench.run(10);
+    bench.bind_at(bench.now.after(20), 0, 0);
+    for gated in [20, 30, 30] {
+        // A cut may fall between the sending of the message and its arrival.
+        bench.run(10);
+        bench.sm.settle(bench.now);
+        assert_eq!(bench.stats().sm.gated_cycles, gated);
+    }
+    bench.finish();
+    assert_eq!(bench.stats().kernels[0].ctas, 1);
 }

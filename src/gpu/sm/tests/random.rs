@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::base::Rng;
-use crate::config::machine::{CoreStyle, WarpOrder};
-use crate::gpu::sm::SmSample;
+use crate::config::machine::{Ccws, CoreStyle, WarpOrder};
+use crate::gpu::sm::{CcwsCounters, SmSample};
 use crate::gpu::test_machine::{kernel_info, test_machine};
 
 /// A random CTA of `warps` warps; every warp passes the same number of barriers.
@@ -73,11 +73,23 @@ fn machines() -> Vec<Machine> {
     };
     let mut phase = fermi.clone();
     phase.gpu.sm.order = WarpOrder::Phase;
-    vec![volta, gto, fermi, phase, two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)]
+    let losing = |mut machine: Machine, ways| {
+        machine.gpu.sm.ccws = Some(Ccws { victim_tags: 4, victim_ways: 2, base_score: 1, k_throttle: 4000 });
+        machine.gpu.sm.l1.unified = None;
+        if let Some(cache) = &mut machine.gpu.sm.l1.cache {
+            (cache.sets, cache.ways) = (1, ways);
+        }
+        machine
+    };
+    let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
+    let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
+    [volta, gto, fermi, phase, losing_volta, losing_fermi].into_iter().chain(orders).collect()
 }
 
+type Seen = (Vec<(Cycle, Payload)>, SmStats, SmSample, Option<CcwsCounters>);
+
 /// Runs three CTAs with epochs of the lengths that `epoch` gives, and returns all that can be seen.
-fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> (Vec<(Cycle, Payload)>, SmStats, SmSample) {
+fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> Seen {
     let mut rng = Rng::keyed(seed, &[7]);
     let mut info = kernel_info(160, 3);
     info.shared_bytes = 30_000;
@@ -96,36 +108,41 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
         assert!(bench.now < Cycle(1_000_000), "no end: {:#?}", bench.sm.waiting());
         bench.run(epoch());
     }
-    let end = Cycle(bench.now.0.next_multiple_of(1000));
+    let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    (bench.sent.clone(), bench.stats().clone(), bench.sm.sample())
+    (bench.sent.clone(), bench.stats().clone(), bench.sm.sample(), bench.sm.ccws_counters().cloned())
 }
 
 #[test]
 fn skipping_and_the_cutting_of_spans_change_nothing() {
     for machine in machines() {
+        let mut held = 0;
         for seed in 0..6 {
             let reference = outcome(&machine, seed, false, || 60);
             let skipped = outcome(&machine, seed, true, || 60);
             assert_eq!(reference.0, skipped.0);
             assert_eq!(reference.1, skipped.1);
             assert_eq!(reference.2, skipped.2);
+            assert_eq!(reference.3, skipped.3);
+            held += reference.3.as_ref().map_or(0, |ccws| ccws.ccws_held_load_cycles);
             let mut rng = Rng::keyed(seed, &[]);
             let cut = outcome(&machine, seed, true, || 1 + rng.below(60));
             // Credits come at the epoch's end in this bench, so only runs with the same epochs compare where they run out.
             if machine.noc.input_queue == 512 {
                 assert_eq!(reference.0.len(), cut.0.len());
                 assert_eq!(reference.1, cut.1);
+                assert_eq!(reference.3, cut.3);
             }
         }
+        assert_eq!(held > 0, machine.gpu.sm.ccws.is_some(), "{held} cycles");
     }
 }
 
 #[test]
 fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
     for machine in machines() {
-        let (_, stats, sample) = outcome(&machine, 3, true, || 37);
+        let (_, stats, sample, _) = outcome(&machine, 3, true, || 37);
         let schedulers = u64::from(machine.gpu.sm.schedulers);
         assert_eq!(stats.stalls.iter().sum::<u64>(), schedulers * stats.sm.cycles);
         assert_eq!(stats.sm.cycles % 1000, 0);
@@ -139,7 +156,7 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
 fn every_request_is_answered_once_and_nothing_is_left_behind() {
     for machine in machines() {
         for seed in 10..14 {
-            let (_, stats, _) = outcome(&machine, seed, true, || 60);
+            let (_, stats, ..) = outcome(&machine, seed, true, || 60);
             assert_eq!(stats.sm.packets_sent, stats.sm.packets_received);
         }
     }

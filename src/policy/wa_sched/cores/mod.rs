@@ -1,10 +1,11 @@
 //! ONAC and Seq-Det (Section 4.4): how many cores a kernel needs; the others are turned off.
 //!
-//! In: ends of CTAs, word that paused SMs are quiet, instructions issued. Out: the power state of every SM.
+//! In: starts and ends of CTAs, word that paused SMs are quiet, instructions issued. Out: the power state of every SM.
 //!
 //! Both take samples of the IPC with different numbers of cores at work. A sample begins when nothing is in flight on any
-//! core, and lasts four CTA waves: the CTAs that the cores at work hold at once, four times. Between samples the cores that
-//! are not wanted are paused, which keeps their CTAs; when the number is found they finish these and are turned off.
+//! core, and lasts four CTA waves: the CTAs that the cores at work hold at once, four times. They are counted, not computed,
+//! so that whoever limits the CTAs of a core beside makes waves smaller. Between samples the cores that are not wanted are
+//! paused, which keeps their CTAs; when the number is found they finish these and are turned off.
 //! The two differ in which number is tried next (`estimate.rs`).
 //!
 //! A kernel whose last CTA was handed out before the number is found is left alone with all cores.
@@ -14,7 +15,7 @@ mod estimate;
 use serde::Deserialize;
 
 use crate::base::{Cycle, KernelIndex, SmId};
-use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, Trigger};
+use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, Table, Trigger};
 use crate::policy::registry::PolicyError;
 
 use estimate::{Estimator, Next};
@@ -28,12 +29,14 @@ const WAVES: u32 = 4;
 pub struct Parameters {
     threshold: f64,
     waves: u32,
+    warm: u32,
     gate: bool,
+    stop_after: u32,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { threshold: 0.98, waves: WAVES, gate: true }
+        Self { threshold: 0.98, waves: WAVES, warm: 0, gate: true, stop_after: 0 }
     }
 }
 
@@ -54,21 +57,46 @@ pub struct CoreGating {
     stage: Stage,
     kernel: KernelIndex,
     sms: u32,
-    issued: Option<usize>,
+    columns: Option<Columns>,
+    /// CTAs on each SM, at the last cut.
+    resident: Vec<u64>,
+    /// CTAs that a core held in the last sample.
+    per_core: u64,
     /// When the search began.
     begun: Cycle,
+}
+
+/// Where the counters stand that are looked at.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    issued: usize,
+    started: usize,
+    ended: usize,
+}
+
+impl Columns {
+    fn of(sms: &Table<'_>) -> Self {
+        let column = |name| sms.column(name).expect("an SM counts what it issues and its CTAs");
+        Self { issued: column("issued"), started: column("ctas_started"), ended: column("ctas_ended") }
+    }
 }
 
 #[derive(Clone, Debug)]
 enum Stage {
     /// No kernel runs.
     Idle,
+    /// All cores work until so many CTAs have ended.
+    Warming { left: u64 },
     /// All cores are paused until nothing is in flight; then `cores` of them go on.
     Quieting { estimator: Estimator, cores: u32, loud: Vec<bool> },
-    /// `cores` work until so many CTAs more have ended.
-    Sampling { estimator: Estimator, cores: u32, since: Cycle, left: u32, instructions: u64 },
+    /// `cores` work until their CTAs have ended some times over: `held` is the most that each had at once.
+    Sampling { estimator: Estimator, cores: u32, since: Cycle, ended: u64, held: Vec<u64>, instructions: u64 },
     /// The number is found, or the search was given up.
     Settled,
+    /// The number is found; the run ends with so many more CTAs of the first `cores`.
+    Ending { cores: u32, left: u64 },
+    /// All that was to be seen is seen.
+    Over,
 }
 
 impl CoreGating {
@@ -80,12 +108,16 @@ impl CoreGating {
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("threshold", "share of the IPC with all cores that must be reached; 0.98 when not given"),
         ("waves", "CTA waves of a sample; 4 when not given"),
+        ("warm", "CTA waves before the first sample; 0 when not given"),
         ("gate", "whether cores that are not needed are turned off; true when not given"),
+        ("stop_after", "CTA waves after which a run ends once the number is found; 0, which is never, when not given"),
     ];
 
     /// The policy with its parameters: a threshold above 0 and at most 1, at least one wave.
     pub fn new(search: Search, parameters: Parameters) -> Result<Self, PolicyError> {
-        let policy = Self { search, parameters, stage: Stage::Idle, kernel: KernelIndex(0), sms: 0, issued: None, begun: Cycle(0) };
+        let (kernel, begun) = (KernelIndex(0), Cycle(0));
+        let policy =
+            Self { search, parameters, stage: Stage::Idle, kernel, sms: 0, columns: None, resident: Vec::new(), per_core: 1, begun };
         let Parameters { threshold, waves, .. } = policy.parameters;
         if !(threshold > 0.0 && threshold <= 1.0) {
             return Err(PolicyError::parameters(policy.own_name(), format!("`threshold` = {threshold}: above 0 and at most 1 is a share")));
@@ -103,6 +135,10 @@ impl CoreGating {
         }
     }
 
+    fn is_searching(&self) -> bool {
+        matches!(self.stage, Stage::Warming { .. } | Stage::Quieting { .. } | Stage::Sampling { .. })
+    }
+
     /// All cores work again.
     fn all_active(out: &mut DecisionSet, why: impl Into<String>) {
         out.decide_because(Decision::Power { sm: None, state: PowerState::Active }, why);
@@ -117,7 +153,19 @@ impl CoreGating {
 
     fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.kernel = kernel;
-        self.sms = seen.sms.rows().len() as u32;
+        if self.parameters.warm > 0 {
+            self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.fit(seen)) };
+        } else {
+            self.first_sample(kernel, seen, out);
+        }
+    }
+
+    /// CTAs of the kernel that fit a core.
+    fn fit(&self, seen: &Observation<'_>) -> u32 {
+        seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm)
+    }
+
+    fn first_sample(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.begun = seen.cycle;
         let estimator = Estimator::new(self.search, self.sms, self.parameters.threshold);
         let why = format!("{kernel} begins: a sample with all {} cores", self.sms);
@@ -126,7 +174,6 @@ impl CoreGating {
 
     /// Everything is quiet: the sample begins.
     fn sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
-        let fit = seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
         let why = format!("a sample with {cores} cores begins");
         if cores == self.sms {
             Self::all_active(out, why);
@@ -135,8 +182,8 @@ impl CoreGating {
                 out.decide_because(Decision::Power { sm: Some(SmId(sm as u16)), state: PowerState::Active }, why.clone());
             }
         }
-        let left = self.parameters.waves * fit * cores;
-        self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, left, instructions: 0 };
+        let held = vec![0; cores as usize];
+        self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
     }
 
     /// The sample is over: the next number, or the end of the search.
@@ -160,12 +207,27 @@ impl CoreGating {
                         out.decide_because(Decision::Power { sm: Some(SmId(sm as u16)), state }, why.clone());
                     }
                 }
-                self.stage = Stage::Settled;
+                self.stage = match u64::from(self.parameters.stop_after) {
+                    0 => Stage::Settled,
+                    waves => Stage::Ending { cores: found, left: waves * self.per_core * u64::from(found) },
+                };
             }
         }
     }
 
+    /// Keeps count of the CTAs on each core.
+    fn count(&mut self, sms: &Table<'_>) -> Columns {
+        let columns = *self.columns.get_or_insert_with(|| Columns::of(sms));
+        self.sms = sms.rows().len() as u32;
+        self.resident.resize(self.sms as usize, 0);
+        for (resident, row) in self.resident.iter_mut().zip(sms.rows()) {
+            *resident = *resident + row[columns.started] - row[columns.ended];
+        }
+        columns
+    }
+
     fn step(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let columns = self.count(&seen.sms);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Quieting { estimator, cores, mut loud } => {
                 for event in seen.events {
@@ -179,19 +241,34 @@ impl CoreGating {
                     self.sample(estimator, cores, seen, out);
                 }
             }
-            Stage::Sampling { estimator, cores, since, left, instructions } => {
-                let column = *self.issued.get_or_insert_with(|| seen.sms.column("issued").expect("an SM counts what it issues"));
-                let instructions = instructions + seen.sms.sum(column);
-                let ended = seen.events.iter().filter(|event| matches!(event.kind, EventKind::CtaEnded(..))).count() as u32;
-                match left.checked_sub(ended).filter(|left| *left > 0) {
-                    Some(left) => self.stage = Stage::Sampling { estimator, cores, since, left, instructions },
-                    None => {
-                        let ipc = instructions as f64 / (seen.cycle.0 - since.0).max(1) as f64;
-                        self.sampled(estimator, cores, ipc, seen, out);
-                    }
+            Stage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
+                0 => self.first_sample(self.kernel, seen, out),
+                left => self.stage = Stage::Warming { left },
+            },
+            Stage::Sampling { estimator, cores, since, ended, mut held, instructions } => {
+                let instructions = instructions + seen.sms.sum(columns.issued);
+                let ended = ended + seen.sms.sum(columns.ended);
+                for ((held, resident), row) in held.iter_mut().zip(&self.resident).zip(seen.sms.rows()) {
+                    // The only CTA of a core may have ended without another in its place yet.
+                    *held = (*held).max(*resident).max(row[columns.ended].min(1));
+                }
+                let wave = held.iter().sum::<u64>().max(1);
+                if ended < u64::from(self.parameters.waves) * wave {
+                    self.stage = Stage::Sampling { estimator, cores, since, ended, held, instructions };
+                } else {
+                    self.per_core = wave.div_ceil(u64::from(cores)).max(1);
+                    let ipc = instructions as f64 / (seen.cycle.0 - since.0).max(1) as f64;
+                    self.sampled(estimator, cores, ipc, seen, out);
                 }
             }
-            stage @ (Stage::Idle | Stage::Settled) => self.stage = stage,
+            Stage::Ending { cores, left } => {
+                let ended = seen.sms.rows().take(cores as usize).map(|row| row[columns.ended]).sum();
+                self.stage = match left.saturating_sub(ended) {
+                    0 => Stage::Over,
+                    left => Stage::Ending { cores, left },
+                };
+            }
+            stage @ (Stage::Idle | Stage::Settled | Stage::Over) => self.stage = stage,
         }
     }
 }
@@ -204,11 +281,18 @@ impl Controller for CoreGating {
     fn triggers(&self) -> Vec<Trigger> {
         let mut wanted = vec![EventSelector::KernelStarted(None), EventSelector::KernelEnded(None)];
         match self.stage {
-            Stage::Idle | Stage::Settled => {}
+            Stage::Idle | Stage::Settled | Stage::Over => {}
+            Stage::Ending { .. } => wanted.push(EventSelector::CtaEnded(None)),
             Stage::Quieting { .. } => wanted.extend([EventSelector::SmQuiet, EventSelector::KernelDispatched(None)]),
-            Stage::Sampling { .. } => wanted.extend([EventSelector::CtaEnded(None), EventSelector::KernelDispatched(None)]),
+            Stage::Warming { .. } | Stage::Sampling { .. } => {
+                wanted.extend([EventSelector::CtaEnded(None), EventSelector::KernelDispatched(None)])
+            }
         }
         wanted.into_iter().map(Trigger::On).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
     }
 
     fn knobs(&self) -> KnobSet {
@@ -220,7 +304,7 @@ impl Controller for CoreGating {
         for event in seen.events {
             match event.kind {
                 EventKind::KernelStarted(kernel) => self.begin(kernel, seen, out),
-                EventKind::KernelDispatched(kernel) if !matches!(self.stage, Stage::Idle | Stage::Settled) => {
+                EventKind::KernelDispatched(kernel) if self.is_searching() => {
                     Self::all_active(out, format!("the last CTA of {kernel} is given out: the search is over without a result"));
                     self.stage = Stage::Settled;
                 }
@@ -250,12 +334,22 @@ mod tests {
         sms.map(|sm| EventKind::SmQuiet(SmId(sm))).collect()
     }
 
-    /// Four SMs that hold two CTAs each.
+    /// Four SMs on which nothing has happened.
     fn scene() -> Scene {
-        let mut scene = Scene { sms: Numbers::named(&["issued"]), ..Scene::with_kernel(1000, 2) };
-        scene.sms.values = vec![0; 4];
+        let mut scene = Scene { sms: Numbers::named(&["issued", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
+        scene.sms.values = vec![0; 12];
         scene
     }
+
+    impl Scene {
+        /// What each SM did since the last cut: instructions issued, CTAs started, CTAs ended.
+        fn did(&mut self, each: [[u64; 3]; 4]) -> &mut Self {
+            self.sms.values = each.concat();
+            self
+        }
+    }
+
+    const NOTHING: [u64; 3] = [0; 3];
 
     #[test]
     fn a_sample_waits_for_quiet_and_lasts_four_waves_of_the_cores_at_work() {
@@ -264,22 +358,58 @@ mod tests {
         assert_eq!(begins, "power 1 on every SM: kernel 0 begins: a sample with all 4 cores");
         assert_eq!(scene.cut(&mut *policy, 150, &quiet(0..3)), "");
         assert_eq!(scene.cut(&mut *policy, 160, &quiet(3..4)), "power 2 on every SM: a sample with 4 cores begins");
-        scene.sms.values = vec![100; 4];
-        assert_eq!(scene.cut(&mut *policy, 1000, &[ended(1); 31]), "", "four waves are 32 CTAs");
-        let one = scene.cut(&mut *policy, 2160, &[ended(0)]);
-        assert_eq!(one, "power 1 on every SM: IPC 0.400 with 4 cores: 1 are tried next");
-        assert_eq!(scene.cut(&mut *policy, 2200, &quiet(0..4)), "power 2 on sm0: a sample with 1 cores begins");
-        // One core reaches 0.2 of 0.392, so that 2 are estimated; 2 reach 0.4.
-        scene.sms.values = vec![200, 0, 0, 0];
-        let two = scene.cut(&mut *policy, 3200, &[ended(0); 8]);
-        assert_eq!(two, "power 1 on every SM: IPC 0.200 with 1 cores: 2 are tried next");
-        scene.cut(&mut *policy, 3300, &quiet(0..1));
-        scene.sms.values = vec![200, 200, 0, 0];
-        let found = scene.cut(&mut *policy, 4300, &[ended(0); 16]);
-        let why = "IPC 0.400 with 2 cores: 2 are enough";
+        // Two CTAs on each core, so four waves are 32 CTAs.
+        assert_eq!(scene.did([[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[ended(1)]), "");
+        let one = scene.did([[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[ended(3)]);
+        assert_eq!(one, "power 1 on every SM: IPC 0.200 with 4 cores: 1 are tried next");
+        assert_eq!(scene.did([NOTHING; 4]).cut(&mut *policy, 2200, &quiet(0..4)), "power 2 on sm0: a sample with 1 cores begins");
+        // One core reaches 0.1 of 0.196, so that 2 are estimated; 2 reach 0.2.
+        let two = scene.did([[100, 8, 8], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 3200, &[ended(0)]);
+        assert_eq!(two, "power 1 on every SM: IPC 0.100 with 1 cores: 2 are tried next");
+        scene.did([NOTHING; 4]).cut(&mut *policy, 3300, &quiet(0..1));
+        let found = scene.did([[100, 8, 8], [100, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 4300, &[ended(0)]);
+        let why = "IPC 0.200 with 2 cores: 2 are enough";
         assert_eq!(found, format!("power 2 on sm0: {why}; power 2 on sm1: {why}; power 0 on sm2: {why}; power 0 on sm3: {why}"));
         assert!(policy.triggers().iter().all(|trigger| !matches!(trigger, Trigger::On(EventSelector::CtaEnded(_)))));
-        assert_eq!(scene.cut(&mut *policy, 9000, &[EventKind::KernelEnded(KERNEL)]), "power 2 on every SM: the kernel ended");
+        assert_eq!(
+            scene.did([NOTHING; 4]).cut(&mut *policy, 9000, &[EventKind::KernelEnded(KERNEL)]),
+            "power 2 on every SM: the kernel ended"
+        );
+    }
+
+    #[test]
+    fn a_limit_of_ctas_makes_waves_smaller() {
+        let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
+        scene.cut(&mut *policy, 0, &[STARTED]);
+        scene.cut(&mut *policy, 10, &quiet(0..4));
+        // One CTA on each core, where two would fit.
+        assert_eq!(scene.did([[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[ended(0)]), "");
+        let over = scene.did([NOTHING, NOTHING, NOTHING, [9, 1, 1]]).cut(&mut *policy, 1000, &[ended(3)]);
+        assert!(over.contains("with 4 cores: 1 are tried next"), "{over}");
+    }
+
+    #[test]
+    fn the_first_sample_can_wait_for_warm_caches() {
+        let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, "warm = 1"));
+        assert_eq!(scene.cut(&mut *policy, 0, &[STARTED]), "");
+        assert_eq!(scene.did([[9, 3, 1]; 4]).cut(&mut *policy, 900, &[ended(0)]), "", "a wave is 8 CTAs");
+        let begins = scene.did([[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        assert_eq!(begins, "power 1 on every SM: kernel 0 begins: a sample with all 4 cores");
+    }
+
+    #[test]
+    fn a_run_can_end_some_waves_after_the_number_is_found() {
+        let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, "stop_after = 2"));
+        scene.cut(&mut *policy, 0, &[STARTED]);
+        scene.cut(&mut *policy, 10, &quiet(0..4));
+        scene.did([[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[ended(0)]);
+        scene.did([NOTHING; 4]).cut(&mut *policy, 1020, &quiet(0..4));
+        let found = scene.did([[80, 8, 8], [80, 8, 8], [80, 8, 8], NOTHING]).cut(&mut *policy, 2020, &[ended(0)]);
+        assert!(found.contains("IPC 0.240 with 3 cores: 4 are enough"), "{found}");
+        scene.did([[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[ended(0)]);
+        assert!(!policy.is_over(), "15 of 16 CTAs");
+        scene.did([NOTHING, NOTHING, NOTHING, [9, 1, 1]]).cut(&mut *policy, 3100, &[ended(3)]);
+        assert!(policy.is_over());
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! What was counted, as far as it costs energy: events, and the cycles that SMs spent in their states.
+//!
+//! In: the components of an outcome, or rows of an interval series. Invariant: counts of intervals add up to those of the run.
+
+use crate::stats::{Counted, IntervalRow, Outcome};
+
+use super::event::{Event, TERMS};
+
+/// Core cycles of all SMs together, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SmTime {
+    /// All of them.
+    pub cycles: u64,
+    /// With a CTA resident.
+    pub resident: u64,
+    /// Paused: clock stopped.
+    pub paused: u64,
+    /// Paused with a CTA resident.
+    pub paused_resident: u64,
+    /// Power-gated.
+    pub gated: u64,
+}
+
+/// Events and time of a run or of a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Core cycles that passed.
+    pub cycles: u64,
+    /// What the SMs did in them.
+    pub sms: SmTime,
+    /// How often each event occurred, indexed by `Event`.
+    pub events: [u64; Event::COUNT],
+}
+
+/// Where the value of a counter goes.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Event(Event),
+    Sm(fn(&mut SmTime) -> &mut u64),
+    Nowhere,
+}
+
+impl Place {
+    fn of(kind: &str, counter: &str) -> Self {
+        let sm: Option<fn(&mut SmTime) -> &mut u64> = match (kind, counter) {
+            ("sm", "cycles") => Some(|sms| &mut sms.cycles),
+            ("sm", "active_cycles") => Some(|sms| &mut sms.resident),
+            ("sm", "paused_cycles") => Some(|sms| &mut sms.paused),
+            ("sm", "paused_resident_cycles") => Some(|sms| &mut sms.paused_resident),
+            ("sm", "gated_cycles") => Some(|sms| &mut sms.gated),
+            _ => None,
+        };
+        match (sm, TERMS.iter().find(|term| term.kind == kind && term.counter == counter)) {
+            (Some(place), _) => Self::Sm(place),
+            (None, Some(term)) => Self::Event(term.event),
+            (None, None) => Self::Nowhere,
+        }
+    }
+}
+
+impl Counts {
+    /// What a run counted, from its first cycle to the cut at which all components stopped counting.
+    pub fn of(outcome: &Outcome) -> Self {
+        let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
+        let mut columns: Columns = Columns::default();
+        for component in &outcome.components {
+            // The counters of a mesh and of a crossbar have names in common, but only the crossbar's flits are an event.
+            let meshed = component.counters.iter().any(|counted| counted.info.name == "hops");
+            columns.resolve(component.counters.iter().map(|counted| (component.kind, meshed, counted)));
+            columns.add(&mut counts, component.counters.iter());
+        }
+        counts
+    }
+
+    /// What the interval that ends with `row` counted; `before` is the cycle at which it began.
+    pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
+        Self::series(std::slice::from_ref(row), before).pop().unwrap_or_default()
+    }
+
+    /// What each interval of a series counted; `before` is the cycle at which the first began.
+    pub fn series(rows: &[IntervalRow], before: u64) -> Vec<Self> {
+        let mut columns = Columns::default();
+        let mut before = before;
+        let mut series = Vec::with_capacity(rows.len());
+        for row in rows {
+            if columns.places.len() != row.counters.len() {
+                let meshed = |kind: &str| row.counters.iter().any(|(other, counted)| *other == kind && counted.info.name == "hops");
+                columns.places.clear();
+                columns.resolve(row.counters.iter().map(|(kind, counted)| (*kind, meshed(kind), counted)));
+            }
+            let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
+            columns.add(&mut counts, row.counters.iter().map(|(_, counted)| counted));
+            series.push(counts);
+            before = row.cycle;
+        }
+        series
+    }
+
+    /// How often an event occurred.
+    pub fn get(&self, event: Event) -> u64 {
+        self.events[event as usize]
+    }
+
+    /// Sets how often an event occurred, for counters that come from elsewhere.
+    pub fn set(&mut self, event: Event, times: u64) {
+        self.events[event as usize] = times;
+    }
+
+    /// Adds what was counted in another part of the run.
+    pub fn add(&mut self, other: &Self) {
+        self.zip(other, |mine, theirs| *mine += theirs);
+    }
+
+    /// What was counted since `earlier`, an earlier state of the same run.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut part = self.clone();
+        part.zip(earlier, |mine, theirs| *mine -= theirs);
+        part
+    }
+
+    fn zip(&mut self, other: &Self, each: impl Fn(&mut u64, u64)) {
+        each(&mut self.cycles, other.cycles);
+        let (mine, theirs) = (&mut self.sms, &other.sms);
+        each(&mut mine.cycles, theirs.cycles);
+        each(&mut mine.resident, theirs.resident);
+        each(&mut mine.paused, theirs.paused);
+        each(&mut mine.paused_resident, theirs.paused_resident);
+        each(&mut mine.gated, theirs.gated);
+        self.events.iter_mut().zip(other.events).for_each(|(mine, theirs)| each(mine, theirs));
+    }
+}
+
+/// Where each of a list of counters goes; found once for lists that come again and again.
+#[derive(Debug, Default)]
+struct Columns {
+    names: Vec<(&'static str, &'static str)>,
+    places: Vec<Place>,
+}
+
+impl Columns {
+    fn resolve<'a>(&mut self, counters: impl Iterator<Item = (&'static str, bool, &'a Counted)> + Clone) {
+        let names = || counters.clone().map(|(kind, _, counted)| (kind, counted.info.name));
+        if self.places.len() == self.names.len() && !self.places.is_empty() && names().eq(self.names.iter().copied()) {
+            return;
+        }
+        self.names = names().collect();
+        let place = |(kind, meshed, counted): (&'static str, bool, &Counted)| match counted.info.name {
+            "flits" if meshed => Place::Nowhere,
+            name => Place::of(kind, name),
+        };
+        self.places = counters.clone().map(place).collect();
+    }
+
+    fn add<'a>(&self, counts: &mut Counts, values: impl Iterator<Item = &'a Counted>) {
+        for (place, counted) in self.places.iter().zip(values) {
+            match place {
+                Place::Event(event) => counts.events[*event as usize] += counted.value,
+                Place::Sm(field) => *field(&mut counts.sms) += counted.value,
+                Place::Nowhere => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! CCWS, cache-conscious wavefront scheduling (Rogers, O'Connor and Aamodt, MICRO 2012): warps that lose their lines in the L1
+//! to others get the L1 for themselves for a while, because the others may not load.
+//!
+//! In: what warps issue, and what their reads and fills do to the L1's lines. Out: the warps whose next instruction is a load
+//! that they may not issue. A line that makes room puts its tag into the victim tags of the warp that brought it in
+//! (`lines.rs`, `victims.rs`). A read that misses and finds its tag there lost locality, and raises its warp's score; the
+//! warps with the lowest scores are held back (`score.rs`). The order of warps stays what `gpu.sm.order` says.
+//!
+//! Where the paper leaves a detail open, this does what its authors' published simulator does: hits and instructions are those
+//! of the resident warps, and victim tags are sixteen a warp in two sets, replaced in the order of their coming. Ours are
+//! three: the tag found in the victim tags leaves them, since its line comes back; only loads that look into the L1 are
+//! held; and a warp's tags, score and counts end with it.
+//!
+//! Invariants: who is held changes in the issue stage of cycle `refresh_at` alone; every score is a function of the cycle,
+//! so that cycles in which nothing happens may be passed over.
+
+mod lines;
+mod score;
+mod victims;
+
+use crate::base::{Addr, Cycle};
+use crate::config::machine::{Ccws as Spec, Machine};
+use crate::frontend::{CachePolicy, MemKind, MemSpace, StaticInst};
+use crate::mem::cache::{Lookup, Probe, Status};
+use crate::stats::counters;
+
+use super::Sm;
+use super::l1::L1;
+use super::lsu::token;
+use super::net::Reply;
+
+use lines::Lines;
+use score::Scores;
+use victims::Victims;
+
+counters! {
+    /// What CCWS did in an SM.
+    pub struct CcwsCounters {
+        ccws_victim_hits: "misses", "Reads that missed in the L1 and found their line among their warp's victim tags.";
+        ccws_throttled_cycles: "cycles", "Cycles in which some warp might not load.";
+        ccws_throttled_warp_cycles: "warps x cycles", "Warps that might not load, summed over the cycles.";
+        ccws_held_load_cycles: "cycles", "Cycles in which the next instruction of some warp was a load that was held back.";
+    }
+}
+
+/// The state of CCWS in an SM.
+#[derive(Clone, Debug)]
+pub(super) struct Ccws {
+    victims: Victims,
+    lines: Lines,
+    scores: Scores,
+    /// Warps whose next instruction is a load that looks into the L1.
+    loading: u64,
+    /// Warps that may not load.
+    held: u64,
+    /// Warps that may issue as far as others have a say.
+    admitted: u64,
+    /// The first cycle in which others may be held than are now.
+    refresh_at: Cycle,
+    counters: CcwsCounters,
+    /// From which cycle on the counters of the present state are not counted.
+    counted: Cycle,
+}
+
+impl Ccws {
+    /// Nobody has lost anything; for an L1 of `lines` lines that waits for `fetches` of them at most.
+    pub(super) fn new(spec: &Spec, machine: &Machine) -> Self {
+        let sm = &machine.gpu.sm;
+        let (lines, fetches) = sm.l1.cache.as_ref().map_or((0, 0), |cache| (L1::max_lines(cache, &sm.l1), cache.mshrs));
+        Self {
+            victims: Victims::new(sm.warps as usize, spec.victim_tags, spec.victim_ways),
+            lines: Lines::new(lines, fetches),
+            scores: Scores::new(u64::from(spec.base_score), u64::from(spec.k_throttle)),
+            loading: 0,
+            held: 0,
+            admitted: u64::MAX,
+            refresh_at: Cycle::NEVER,
+            counters: CcwsCounters::default(),
+            counted: Cycle(0),
+        }
+    }
+
+    /// The first cycle in which others may be held than are now.
+    #[inline]
+    pub(super) fn refresh_at(&self) -> Cycle {
+        self.refresh_at
+    }
+
+    /// The counters.
+    pub(super) fn counters(&self) -> &CcwsCounters {
+        &self.counters
+    }
+
+    /// Warps that might issue but for what they would load.
+    #[inline]
+    fn blocked(&self) -> u64 {
+        self.held & self.loading
+    }
+
+    /// Which of the `admitted` warps may issue.
+    #[inline]
+    pub(super) fn admit(&mut self, admitted: u64) -> u64 {
+        self.admitted = admitted;
+        admitted & !self.blocked()
+    }
+
+    /// A warp took its slot in cycle `now`.
+    pub(super) fn start(&mut self, warp: usize, now: Cycle) {
+        self.victims.clear(warp);
+        self.scores.clear(warp);
+        self.look_again(now.after(1));
+    }
+
+    /// A warp issued its last instruction in cycle `now`.
+    pub(super) fn finish(&mut self, now: Cycle) {
+        self.look_again(now.after(1));
+    }
+
+    /// A warp left its slot.
+    pub(super) fn end(&mut self, warp: usize) {
+        self.scores.clear(warp);
+    }
+
+    /// A warp issued its front instruction in cycle `now`.
+    #[inline]
+    pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
+        self.scores.issued(warp);
+        self.set_front(warp, false, now);
+    }
+
+    /// Counts the cycles before `until` that are not counted yet.
+    pub(super) fn count(&mut self, until: Cycle) {
+        let cycles = until.0.saturating_sub(self.counted.0);
+        self.counters.ccws_throttled_cycles += cycles * u64::from(self.held != 0);
+        self.counters.ccws_throttled_warp_cycles += cycles * u64::from(self.held.count_ones());
+        self.counters.ccws_held_load_cycles += cycles * u64::from(self.blocked() != 0);
+        self.counted = self.counted.max(until);
+    }
+
+    fn look_again(&mut self, at: Cycle) {
+        self.refresh_at = self.refresh_at.min(at);
+    }
+
+    #[inline]
+    fn set_front(&mut self, warp: usize, loads: bool, now: Cycle) {
+        if self.loading >> warp & 1 != u64::from(loads) {
+            if self.held >> warp & 1 != 0 {
+                self.count(now);
+            }
+            self.loading ^= 1 << warp;
+        }
+    }
+
+    /// `line` of the L1 holds `addr` from now on, on behalf of `warp`.
+    fn brought(&mut self, line: u16, addr: Addr, warp: u8) {
+        if let Some((victim, owner)) = self.lines.bring(line, addr.line(), warp) {
+            self.victims.insert(usize::from(owner), victim);
+        }
+    }
+}
+
+/// Whether an instruction looks into the L1 for data.
+fn is_load(inst: &StaticInst) -> bool {
+    inst.mem.is_some_and(|mem| {
+        mem.kind == MemKind::Load
+            && mem.cache == CachePolicy::All
+            && matches!(mem.space, MemSpace::Global | MemSpace::Local | MemSpace::Generic)
+    })
+}
+
+impl Sm {
+    /// Finds out anew who is held back, if that may have changed.
+    #[inline]
+    pub(super) fn refresh_held(&mut self) {
+        if let Some(ccws) = &mut self.ccws
+            && ccws.refresh_at <= self.now
+        {
+            ccws.count(self.now);
+            let active = self.warps.live & !self.warps.finished;
+            (ccws.held, ccws.refresh_at) = ccws.scores.held(active, self.now);
+            self.allow_warps();
+        }
+    }
+
+    /// The new front instruction of a warp is `inst`.
+    #[inline]
+    pub(super) fn note_front(&mut self, warp: usize, inst: &StaticInst) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.set_front(warp, is_load(inst), self.now);
+            self.allow_warps();
+        }
+    }
+
+    fn allow_warps(&mut self) {
+        if let Some(ccws) = &mut self.ccws {
+            let allowed = ccws.admit(ccws.admitted);
+            self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
+            self.warps.allowed = allowed;
+        }
+    }
+
+    /// The L1 served access `name` to `addr`, of which it knew `before`.
+    pub(super) fn note_access(&mut self, before: Probe, addr: Addr, name: u32, write: bool, status: Status) {
+        let (Some(l1), Some(ccws)) = (&self.lsu.l1, &mut self.ccws) else { return };
+        let warp = if name & token::KIND == token::STORE { name as u8 } else { self.lsu.loads.get(name as u16).warp };
+        if !write && status == Status::Miss && ccws.victims.take(usize::from(warp), addr.line()) {
+            ccws.counters.ccws_victim_hits += 1;
+            let active = self.warps.live & !self.warps.finished;
+            ccws.scores.lost(usize::from(warp), active.count_ones(), self.now);
+            ccws.look_again(self.now);
+        }
+        match before.lookup {
+            Lookup::Miss if l1.holds(before.line, addr) => ccws.brought(before.line, addr, warp),
+            Lookup::Hit if write && !l1.holds(before.line, addr) => ccws.lines.forget(before.line),
+            _ => {}
+        }
+    }
+
+    /// The L1 sent fetch number `entry` for the load or store `name`.
+    pub(super) fn note_fetch(&mut self, entry: u16, name: u32) {
+        if let Some(ccws) = &mut self.ccws {
+            let warp = if name & token::KIND == token::STORE { name as u8 } else { self.lsu.loads.get(name as u16).warp };
+            ccws.lines.fetch(entry, warp);
+        }
+    }
+
+    /// The L1 took a reply, before which it knew `before` of the address.
+    pub(super) fn note_fill(&mut self, before: Probe, reply: &Reply) {
+        if let (Some(l1), Some(ccws)) = (&self.lsu.l1, &mut self.ccws)
+            && before.lookup == Lookup::Miss
+            && l1.holds(before.line, reply.addr)
+        {
+            ccws.brought(before.line, reply.addr, ccws.lines.fetcher(reply.token as u16));
+        }
+    }
+
+    /// The L1 was emptied.
+    pub(super) fn note_invalidation(&mut self) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.lines.clear();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What all charts share: their size, the compiled-in font, and the way from a drawing to the bytes of an SVG or PNG file.
+//!
+//! Text is measured and drawn with a font that is compiled in, so that the same data gives the same bytes on every host.
+
+use std::fmt::Display;
+use std::sync::OnceLock;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+/// Width and height of a picture in pixels, unless it says otherwise.
+pub const SIZE: (u32, u32) = (860, 640);
+
+/// Why a picture cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// There is not a single point.
+    #[error("the plot {title:?} has no points")]
+    Empty {
+        /// The plot's title.
+        title: String,
+    },
+    /// A value that the axes cannot show: not finite, or not positive on a logarithmic axis.
+    #[error("the plot {title:?} cannot show the point ({x}, {y}) of {series:?}", x = .point.0, y = .point.1)]
+    Value {
+        /// The plot's title.
+        title: String,
+        /// The series.
+        series: String,
+        /// The point.
+        point: (f64, f64),
+    },
+    /// The drawing library or the system failed.
+    #[error("cannot draw the plot {title:?}: {reason}")]
+    Drawing {
+        /// The plot's title.
+        title: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// Something that can be drawn on any of the library's surfaces.
+pub trait Picture {
+    /// What stands above it, by which errors name it.
+    fn title(&self) -> &str;
+
+    /// Its width and height in pixels.
+    fn size(&self) -> (u32, u32) {
+        SIZE
+    }
+
+    /// Draws it.
+    ///
+    /// # Errors
+    /// When there is nothing to draw, or a value that the axes cannot show.
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError>;
+
+    /// What the library or the system said, as an error that names this picture.
+    fn failure(&self, reason: &dyn Display) -> PictureError {
+        PictureError::Drawing { title: self.title().to_owned(), reason: reason.to_string() }
+    }
+
+    /// The picture as an SVG document.
+    ///
+    /// # Errors
+    /// As [`Picture::draw`].
+    fn svg(&self) -> Result<String, PictureError> {
+        let mut text = String::new();
+        register_fonts().map_err(|reason| self.failure(&reason))?;
+        self.draw(&SVGBackend::with_string(&mut text, self.size()).into_drawing_area())?;
+        Ok(text)
+    }
+
+    /// The picture as the bytes of a PNG file.
+    ///
+    /// # Errors
+    /// As [`Picture::draw`], and when no temporary file can be written.
+    fn png(&self) -> Result<Vec<u8>, PictureError> {
+        register_fonts().map_err(|reason| self.failure(&reason))?;
+        // The library encodes into files only, and tells the format by the file's name.
+        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
+        self.draw(&BitMapBackend::new(file.path(), self.size()).into_drawing_area())?;
+        std::fs::read(file.path()).map_err(|e| self.failure(&e))
+    }
+}
+
+/// Makes the compiled-in font known to the drawing library, once.
+fn register_fonts() -> Result<(), &'static str> {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());
+    if ok { Ok(()) } else { Err("the compiled-in font is broken") }
+}
