@@ -16,7 +16,7 @@ name = "reuse"
 [parameters]
 lines = 12
 rounds = 60
-work = 6
+work = 4
 
 [buffers]
 data = { elements = "48 * lines * 32" }
@@ -41,11 +41,18 @@ body = [
 ]
 "#;
 
-/// One SM of Fermi with 48 warps and an L1 of 128 lines, before one memory partition.
+/// One SM of Fermi with 48 warps and an L1 of 128 lines that answers late, before one memory partition.
 fn fermi(overrides: &[(&str, &str)]) -> Machine {
-    let one = [("gpu.sms", "1"), ("mem.map.partitions", "1"), ("gpu.sm.order", "gto"), ("gpu.dispatch.launch_latency", "0")];
+    let one = [
+        ("gpu.sms", "1"),
+        ("mem.map.partitions", "1"),
+        ("gpu.sm.order", "gto"),
+        ("gpu.dispatch.launch_latency", "0"),
+        ("clocks.core", "1300 MHz"),
+        ("gpu.sm.l1.latency", "70"),
+    ];
     let overrides: Vec<Override> = one.iter().chain(overrides).map(|(key, value)| Override::new(*key, *value)).collect();
-    Machine::load("m2090", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
+    Machine::load("gtx480", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
 fn run(machine: &Machine, lines: &str, warps: Option<u32>) -> Outcome {

@@ -13,6 +13,8 @@ mod gating;
 mod hetero;
 #[path = "invariance/relaxed.rs"]
 mod relaxed;
+#[path = "invariance/standard_set.rs"]
+mod standard_set;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

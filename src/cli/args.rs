@@ -249,10 +249,10 @@ pub struct StudyArgs {
     /// hetero: a tenth of the paper's lengths, with --full, too.
     #[arg(long, conflicts_with = "scale")]
     pub tenth: bool,
-    /// hetero: only pairs with numbers from A to B; parts that were run with folders --cache of their own are put together by
-    /// copying the files of these into one.
-    #[arg(long, value_name = "A..B", value_parser = number_range)]
-    pub pairs: Option<(usize, usize)>,
+    /// hetero: only pairs with these numbers; parts that were run with folders --cache of their own are put together by copying
+    /// the files of these into one.
+    #[arg(long, value_name = "A..B,C,..", value_delimiter = ',', value_parser = number_range)]
+    pub pairs: Vec<(usize, usize)>,
     /// hetero-directions: core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,
@@ -280,7 +280,7 @@ pub enum StudyName {
     Dispatch,
     /// What epochs beyond the lookahead cost in truth and bring in speed.
     Relaxed,
-    /// CM-CPU, CM-BAL, DYNCTA and fixed limits beside CPU applications, beside the paper's Section 6.
+    /// CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits beside CPU applications, against Section 6 of the paper.
     Hetero,
     /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
     HeteroDirections,
@@ -321,6 +321,13 @@ pub struct BenchArgs {
     /// Measure whole processes from text instead, against the seconds of the reference simulator.
     #[arg(long, conflicts_with = "sizes")]
     pub process: bool,
+    /// Measure nothing: run each trace on 1, 2 and 3 threads with two lengths of epochs, and compare every simulated file. The
+    /// first difference ends the check with exit code 70.
+    #[arg(long, conflicts_with_all = ["sizes", "process", "native"])]
+    pub check: bool,
+    /// With --check: end runs at this core cycle.
+    #[arg(long, value_name = "N", requires = "check")]
+    pub max_cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,

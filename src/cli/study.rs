@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
+use crate::study::bench::CheckOptions;
 use crate::study::hetero::concurrency::{self, ConcurrencyOptions, Finished};
 use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
 use crate::study::{
@@ -80,7 +81,7 @@ fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
     }
     options.scale = args.scale.unwrap_or(options.scale);
     options.longest = args.longest.map(NonZeroU64::get).or(options.longest);
-    options.pairs = args.pairs;
+    options.pairs.clone_from(&args.pairs);
     options.overrides = args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect();
     options.cache = Some(args.traces.cache.join("hetero"));
     options.progress = Some(news);
@@ -96,7 +97,7 @@ fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
 fn tell(finished: &crossbeam_channel::Receiver<Finished>) {
     let start = std::time::Instant::now();
     for (i, Finished { run, of }) in finished.iter().enumerate() {
-        eprintln!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1);
+        output::warn(&format!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1));
     }
 }
 
@@ -127,7 +128,9 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         native: args.native,
     };
     let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let check = CheckOptions { only: args.only.clone(), max_cycles: args.max_cycles.map(NonZeroU64::get) };
     let result = match &args.sizes {
+        None if args.check => study::bench::run_check(reference, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
         None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
         None => study::bench::run(reference, &traces, &options),
@@ -143,6 +146,7 @@ pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: O
     let result = result.map_err(|error| {
         let exit = match error {
             StudyError::Input(_) => Exit::Usage,
+            StudyError::Differs(_) => Exit::Internal,
             StudyError::Reference(_) | StudyError::Nothing(_) => Exit::Workload,
         };
         Failure::new(exit, error.to_string())

@@ -46,7 +46,7 @@ impl Place {
 
     /// Line number, counted from 1.
     pub fn line(&self) -> usize {
-        1 + self.source.text.as_bytes()[..self.start()].iter().filter(|&&b| b == b'\n').count()
+        1 + memchr::memchr_iter(b'\n', &self.source.text.as_bytes()[..self.start()]).count()
     }
 
     /// Column in characters, counted from 1.

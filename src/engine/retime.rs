@@ -90,40 +90,58 @@ struct Edge {
 fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, Vec<usize>> {
     let mut offset = vec![0u64; units];
     let mut raised_by: Vec<Option<usize>> = vec![None; units];
-    for round in 0..=units {
-        let mut raised = None;
+    for _ in 0..=units {
+        let mut raised = false;
         for (index, edge) in edges.iter().enumerate() {
             let least = (offset[edge.from] + lookahead).saturating_sub(edge.latency);
             if offset[edge.to] < least {
                 offset[edge.to] = least;
                 raised_by[edge.to] = Some(index);
-                raised = Some(edge.to);
+                raised = true;
             }
         }
-        match raised {
-            None => return Ok(offset),
-            Some(unit) if round == units => return Err(loop_through(unit, units, edges, &raised_by)),
-            Some(_) => {}
+        if !raised {
+            return Ok(offset);
+        }
+        // A loop of units that raised each other forbids the lookahead, and shows itself rounds before the last one.
+        if let Some(links) = raising_loop(edges, &raised_by) {
+            return Err(links);
         }
     }
-    unreachable!("the last round returns")
+    unreachable!("who is still raised after as many rounds as there are units is on a loop or behind one")
 }
 
-fn loop_through(start: usize, units: usize, edges: &[Edge], raised_by: &[Option<usize>]) -> Vec<usize> {
-    let before = |unit: usize| raised_by[unit].map(|edge| edges[edge].from);
-    let mut unit = start;
-    for _ in 0..units {
-        unit = before(unit).unwrap_or(unit);
+/// The links of a loop of units each of which was last raised by the one before, if there is one.
+fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
+    // By unit, the walk that came there first, counted from 1.
+    let mut walked = vec![0; raised_by.len()];
+    for start in 0..raised_by.len() {
+        let mut unit = start;
+        while walked[unit] == 0 {
+            walked[unit] = start + 1;
+            let Some(edge) = raised_by[unit] else { break };
+            unit = edges[edge].from;
+        }
+        if walked[unit] == start + 1
+            && let Some(links) = loop_through(unit, edges, raised_by)
+        {
+            return Some(links);
+        }
     }
-    let first = unit;
+    None
+}
+
+/// The links that lead from `first` back to it, if those that raised its predecessors do.
+fn loop_through(first: usize, edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
     let mut links = Vec::new();
-    while let Some(edge) = raised_by[unit] {
+    let mut unit = first;
+    loop {
+        let edge = raised_by[unit]?;
         links.push(edges[edge].id);
         unit = edges[edge].from;
         if unit == first {
-            break;
+            links.reverse();
+            return Some(links);
         }
     }
-    links.reverse();
-    links
 }

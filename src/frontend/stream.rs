@@ -163,6 +163,7 @@ pub struct StreamBuilder {
 
 impl StreamBuilder {
     /// Appends an instruction without addresses.
+    #[inline]
     pub fn op(&mut self, index: u32, mask: LaneMask) {
         self.head(index, mask, AddressForm::None);
     }
@@ -236,6 +237,7 @@ impl StreamBuilder {
         stream
     }
 
+    #[inline]
     fn head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
         assert!(index <= INDEX_MASK, "more than 2^24 static instructions in one kernel");
         let full = mask == LaneMask::FULL;

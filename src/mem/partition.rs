@@ -58,6 +58,9 @@ pub fn arrival_capacity(machine: &Machine) -> u32 {
     machine.noc.output_queue + machine.mem.rop_latency as u32 + machine.mem.queues.in_queue
 }
 
+/// Requests that may leave the data bus in one span, more or less.
+const DATA: usize = 6;
+
 counters! {
     /// Why packets stand still in front of and behind a partition, in core cycles: 0 or 1 in each.
     pub struct StallCounts {
@@ -327,8 +330,9 @@ impl Partition {
 
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.slices.iter().for_each(|slice| slice.touch(&self.local));
         self.channel.touch_arrays();
+        self.slices.iter().for_each(|slice| slice.touch(&self.local));
+        self.expect_data();
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -340,6 +344,14 @@ impl Partition {
             self.cycle(skip, out);
         }
         self.catch_up();
+    }
+
+    /// Asks the host for where the data goes that is on the data bus.
+    #[inline]
+    fn expect_data(&self) {
+        let reads = || (0..).map_while(|place| self.channel.moving(place)).take(DATA).filter(|request| request.kind == RequestKind::Read);
+        reads().for_each(|request| self.slices[usize::from(request.slice)].expect_entry(request.token));
+        reads().for_each(|request| self.slices[usize::from(request.slice)].expect_data(request.token));
     }
 
     /// See `Unit::approach` of the engine.
@@ -450,6 +462,8 @@ impl Partition {
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
         if freed {
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(self.in_queue + 1);
             side.freed += 1;
             if side.freed == self.batch {
                 side.freed = 0;

@@ -143,7 +143,7 @@ mod tests {
         assert!(text.starts_with("cycle,joules,watts,sm_static_watts,"), "{text}");
         assert_eq!(column(&text).len(), 2);
         assert!(file("power.svg").contains("watts"));
-        let names: Vec<_> = files(&facts(), &sample::outcome()).unwrap().iter().map(|file| file.name.clone()).collect();
+        let names: Vec<_> = files(&facts(), &sample::outcome()).unwrap().into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["energy.csv", "power.csv", "power.svg", "power.png"]);
     }
 

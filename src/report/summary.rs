@@ -213,7 +213,7 @@ fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let share = |joules: f64| if energy.total() > 0.0 { joules / energy.total() } else { 0.0 };
     let parts: Vec<String> = largest
         .iter()
-        .take(6)
+        .take(5)
         .filter(|part| part.1 > 0.0)
         .map(|(name, spent)| format!("{} {}", name.replace('_', " "), percent(share(*spent))))
         .collect();

@@ -40,7 +40,7 @@ pub const STUDIES: &[StudyInfo] = &[
     StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
     StudyInfo {
         name: "hetero",
-        summary: "CM-CPU, CM-BAL, DYNCTA and fixed limits of warps beside CPU applications, beside the paper's Section 6",
+        summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits of warps beside CPU applications, against the paper",
     },
     StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
     StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },

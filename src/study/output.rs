@@ -15,6 +15,9 @@ pub enum StudyError {
     /// The study's own input (a machine, a limit) is not usable.
     #[error("{0}")]
     Input(String),
+    /// Results that have to be the same are not: the program is at fault.
+    #[error("{0}")]
+    Differs(String),
     /// There is nothing to show.
     #[error("the study has nothing to show: {0}")]
     Nothing(String),

@@ -19,7 +19,8 @@ use super::{StudyError, StudyOutput};
 const SET: &str = "volta-12nm";
 const MACHINE: &str = "v100";
 
-/// Core clock of the measured board: AccelWattch (MICRO 2021) measured its Quadro GV100 at this clock.
+/// Core clock of the measured board. The published measurements do not carry it; it is what is commonly cited of AccelWattch's
+/// Quadro GV100 (MICRO 2021), and the study shows the error at the base clock beside.
 const CLOCK: Frequency = Frequency::mhz(1417);
 
 /// The board's base clock, at which profilers count unless they are told otherwise.
@@ -184,6 +185,7 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     let guess: Vec<f64> = points.iter().map(|(theirs, _)| (constant / theirs - 1.0) * 100.0).collect();
     output.figure("mean absolute error of guessing the mean measured power, %", mean_magnitude(&guess).unwrap_or(0.0));
     output.figure("mean absolute error with the counters' cycles at 1132 MHz, %", mean_magnitude(&at_base).unwrap_or(0.0));
+    output.note(format!("the measurements do not tell the core clock: {CLOCK} is assumed"));
     output.note("no value of the set is fitted to these measurements; the middle is the mean of both mixes".into());
     output.note("kernels on the matrix units (cutlass, cudaTensorCoreGemm) are neither mix; their instructions cost more".into());
     output.scatter(Plot {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use warpshard::config::{Machine, Override};
 
 /// The errors of loading `text` as `mine.toml` with settings of the command line.
-fn errors(text: &str, settings: &[&str]) -> String {
+pub(super) fn errors(text: &str, settings: &[&str]) -> String {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
     match Machine::from_text("mine.toml", text, &settings) {
         Ok(_) => panic!("loads, but should not:\n{text}"),
@@ -667,39 +667,4 @@ fn a_write_ratio_that_would_lock_a_set_is_refused() {
        = help: written lines are kept until they make up this share of the whole cache; a set that fills with them before that could never take another line
        = note: `gpu.sm.l1.cache.sets` = 4 comes from tiny (built in):105
     ");
-}
-
-#[test]
-fn victim_tags_fill_a_power_of_two_of_sets() {
-    let text = r#"extends = "v100"
-[gpu.sm.ccws]
-enabled = true
-victim_tags = 24
-"#;
-    assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.ccws.victim_tags` is 24, expected 1, 2, 4, .. times `gpu.sm.ccws.victim_ways`, 8
-      --> mine.toml:4:15
-       | victim_tags = 24
-       |               ^^
-       = help: a line picks its set by its low bits
-       = note: `gpu.sm.ccws.victim_ways` = 8 is the default
-    "#);
-}
-
-#[test]
-fn ccws_needs_an_l1_to_watch() {
-    let text = r#"extends = "v100"
-[gpu.sm.ccws]
-enabled = true
-[gpu.sm.l1.cache]
-present = false
-"#;
-    assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.ccws.enabled` is true, expected false on an SM without an L1
-      --> mine.toml:3:11
-       | enabled = true
-       |           ^^^^
-       = help: CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out
-       = note: `gpu.sm.l1.cache.present` = false comes from mine.toml:5
-    "#);
 }

@@ -61,8 +61,12 @@ fn the_way_of_running_changes_nothing() {
 
 #[test]
 fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_running() {
-    for policy in [("cm_cpu", "high = 0.02\nlow = 0.01\ninterval = 256"), ("cm_bal", "high = 0.02\nlow = 0.01\ninterval = 256")] {
-        let case = Case { policy: Some(policy), ..small() };
+    let congestion = "high = 0.02\nlow = 0.01\ninterval = 256";
+    let throttled = [("gpu.dispatch.launch_latency", "200"), ("gpu.sm.ccws.enabled", "true")];
+    for policy in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")] {
+        // DYNCTA is the baseline that limits CTAs; beside it the SMs throttle loads.
+        let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small().machine };
+        let case = Case { policy: Some(policy), machine, ..small() };
         let with = |options| RunOptions { controllers: case.controllers(), ..options };
         let base = run(&case, with(options(CpuEnd::Both)));
         assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);

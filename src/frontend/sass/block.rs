@@ -46,6 +46,23 @@ pub(super) struct Parsed {
     pub(super) fault: Option<Fault>,
 }
 
+/// How an instruction was written when it was met last, and what followed it. Warps mostly execute the same instructions one
+/// after the other, so that the next line often begins with bytes that were read before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Where its line begins.
+    at: usize,
+    /// Bytes up to its addresses, or of the whole line when it has none; 0 when nothing is known.
+    len: usize,
+    mask: LaneMask,
+    /// Whether addresses follow.
+    is_access: bool,
+    /// As in [`Entry::note`].
+    note: u32,
+    /// The instruction that followed it.
+    next: u32,
+}
+
 /// Decodes blocks of one text.
 pub(super) struct BlockParser<'a> {
     text: &'a [u8],
@@ -55,12 +72,19 @@ pub(super) struct BlockParser<'a> {
     builder: StreamBuilder,
     extra: StaticTable,
     notes: Vec<u64>,
+    /// By index of the static instruction; the last stands for the beginning of a warp.
+    seen: Box<[Seen]>,
+    /// The place in `seen` of the instruction before.
+    before: usize,
 }
 
 impl<'a> BlockParser<'a> {
     pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a Layout) -> Self {
         let notes = vec![0; FIXED + table.notes().len()];
-        Self { text, table, dialect, layout, builder: StreamBuilder::default(), extra: StaticTable::default(), notes }
+        let beginning = table.entries().len();
+        let seen = vec![Seen::default(); beginning + 1].into();
+        let (builder, extra) = Default::default();
+        Self { text, table, dialect, layout, builder, extra, notes, seen, before: beginning }
     }
 
     /// Decodes one block.
@@ -135,7 +159,12 @@ impl<'a> BlockParser<'a> {
     /// The instruction lines of a warp into the builder; returns the place behind them.
     fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &Block) -> Result<usize, Fault> {
         let end = block.range.end;
+        self.before = self.seen.len() - 1;
         for found in 0..promised {
+            if let Some(after) = self.repeated(at) {
+                at = after;
+                continue;
+            }
             at = self.skip_empty(at, end);
             if at >= end || !self.text[at].is_ascii_hexdigit() {
                 return Err(self.too_few(at, warp, promised, found, block));
@@ -156,10 +185,48 @@ impl<'a> BlockParser<'a> {
         Ok(at.min(end))
     }
 
+    /// The line at `at` into the builder if it is the one that followed last time, but for its addresses; returns the place
+    /// behind it. Otherwise nothing was done.
+    #[inline]
+    fn repeated(&mut self, at: usize) -> Option<usize> {
+        let text = self.text;
+        let index = self.seen[self.before].next;
+        let seen = *self.seen.get(index as usize)?;
+        if seen.len == 0 || !text[at..].starts_with(&text[seen.at..seen.at + seen.len]) {
+            return None;
+        }
+        let mut after = at + seen.len;
+        if seen.is_access {
+            // Addresses that cannot be read are read once more by whoever says what is wrong with them.
+            after = next_line(text, self.addresses(after, index, seen.mask).ok()?);
+        } else {
+            self.builder.op(index, seen.mask);
+        }
+        if seen.note != 0 {
+            self.notes[seen.note as usize] += 1;
+        }
+        self.before = index as usize;
+        Some(after)
+    }
+
+    /// Notes how the instruction of the line at `at` is written, whose static part ends at `end`.
+    #[inline]
+    fn remember(&mut self, index: u32, at: usize, end: usize, mask: LaneMask, is_access: bool) {
+        let text = self.text;
+        let behind = if is_access { (end + 1).min(text.len()) } else { next_line(text, end) };
+        // The last byte says that the token, or the line, ends here; at the end of the text there is none.
+        let complete = text[behind - 1] == if is_access { b' ' } else { b'\n' };
+        let note = self.table.entries()[index as usize].note;
+        self.seen[self.before].next = index;
+        self.before = index as usize;
+        let next = self.seen[self.before].next;
+        self.seen[self.before] = Seen { at, len: if complete { behind - at } else { 0 }, mask, is_access, note, next };
+    }
+
     /// One instruction line into the builder; returns a place before its end.
     #[inline]
     fn instruction(&mut self, mut at: usize) -> Result<usize, Fault> {
-        let text = self.text;
+        let (text, line) = (self.text, at);
         for _ in 0..self.layout.lead {
             at = skip_blanks(text, skip_token(text, at));
         }
@@ -182,7 +249,9 @@ impl<'a> BlockParser<'a> {
                 if entry.note != 0 {
                     self.notes[entry.note as usize] += 1;
                 }
-                (index, entry.inst.mem.is_some())
+                let is_access = entry.inst.mem.is_some();
+                self.remember(index, line, at, mask, is_access && mask.0 != 0);
+                (index, is_access)
             }
             None => match self.extra.find(pc, text, at) {
                 Some((index, after)) => {
@@ -216,6 +285,9 @@ impl<'a> BlockParser<'a> {
         }
         let mode = text[at];
         let mut at = skip_blanks(text, at + 1);
+        if mode == b'1' {
+            return self.strided(at, index, mask);
+        }
         let mut addresses = [0u64; 32];
         let mut given = 0;
         let listed = if mode == b'0' { lanes } else { 1 };
@@ -225,21 +297,6 @@ impl<'a> BlockParser<'a> {
             given += 1;
             at = skip_blanks(text, after);
         }
-        if mode == b'1' {
-            let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
-            let low = mask.0 >> mask.0.trailing_zeros();
-            self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
-            match i32::try_from(if lanes > 1 { stride } else { 0 }) {
-                Ok(stride) => self.builder.affine(index, mask, addresses[0], stride),
-                Err(_) => {
-                    for lane in 1..lanes {
-                        addresses[lane] = addresses[lane - 1].wrapping_add_signed(stride);
-                    }
-                    self.builder.access(index, mask, &addresses[..lanes]);
-                }
-            }
-            return Ok(after);
-        }
         while given < lanes {
             let Some((delta, after)) = decimal(text, at) else { return Err(too_few_addresses(text, at, mode, given, lanes)) };
             addresses[given] = addresses[given - 1].wrapping_add_signed(delta);
@@ -248,6 +305,27 @@ impl<'a> BlockParser<'a> {
         }
         self.builder.access(index, mask, &addresses[..lanes]);
         Ok(at)
+    }
+
+    /// The base and the stride of an access.
+    fn strided(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
+        let (text, lanes) = (self.text, mask.count() as usize);
+        let Some((base, after)) = hex(text, at) else { return Err(too_few_addresses(text, at, b'1', 0, lanes)) };
+        let at = skip_blanks(text, after);
+        let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
+        let low = mask.0 >> mask.0.trailing_zeros();
+        self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
+        match i32::try_from(if lanes > 1 { stride } else { 0 }) {
+            Ok(stride) => self.builder.affine(index, mask, base, stride),
+            Err(_) => {
+                let mut addresses = [base; 32];
+                for lane in 1..lanes {
+                    addresses[lane] = addresses[lane - 1].wrapping_add_signed(stride);
+                }
+                self.builder.access(index, mask, &addresses[..lanes]);
+            }
+        }
+        Ok(after)
     }
 
     fn skip_empty(&self, mut at: usize, end: usize) -> usize {

@@ -132,7 +132,8 @@ fn setup(
         },
         ctas: header.info.ctas(),
         grid: header.info.grid.to_string(),
-        chunk: options.chunk_bytes.max(1),
+        // Every thread gets its share of a batch.
+        chunk: options.chunk_bytes.max(1) * options.threads.max(1),
         native: native.cloned(),
         pool: pool.cloned(),
     })

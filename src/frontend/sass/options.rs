@@ -12,7 +12,7 @@ pub struct TraceOptions {
     pub window_bytes: usize,
     /// Bytes of text, over all kernels, that are decoded while loading, so that errors come before anything is simulated.
     pub eager_bytes: u64,
-    /// Bytes of text read at once.
+    /// Bytes of text read at once for each thread. A chunk that stays in the cache between reading and decoding costs less.
     pub chunk_bytes: usize,
     /// Guess what can be guessed safely (unknown opcodes, rubbish in the header) instead of refusing it; notes say what.
     pub lenient: bool,
@@ -22,7 +22,7 @@ pub struct TraceOptions {
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { threads: 1, window_bytes: 256 << 20, eager_bytes: 128 << 20, chunk_bytes: 16 << 20, lenient: false, clock: Arc::default() }
+        Self { threads: 1, window_bytes: 256 << 20, eager_bytes: 128 << 20, chunk_bytes: 1 << 20, lenient: false, clock: Arc::default() }
     }
 }
 

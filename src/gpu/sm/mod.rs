@@ -54,6 +54,9 @@ use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
 use writeback::Wheel;
 
+/// From how many instructions in a span on an SM counts as lively.
+const LIVELY: u32 = 8;
+
 /// What a controller sees of an SM at a cut. All counts are totals since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmSample {
@@ -88,7 +91,7 @@ pub struct Sm {
     id: SmId,
     now: Cycle,
     spec: Spec,
-    sms: u64,
+    sms: u32,
     map: AddressMap,
     workload: Arc<Workload>,
     ports: SmPorts,
@@ -101,6 +104,8 @@ pub struct Sm {
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
+    /// Whether much was issued in the last span that was run, so that the arrays of warps are worth asking the host for.
+    lively: bool,
     /// Warps at a fence whose registers are all written.
     fence_over: u64,
     warp_limit: Option<u32>,
@@ -148,7 +153,7 @@ impl Sm {
         Self {
             id,
             now: Cycle(0),
-            sms: u64::from(machine.gpu.sms),
+            sms: machine.gpu.sms,
             map: machine.mem.map.of_gpu(),
             ports,
             routes,
@@ -157,6 +162,7 @@ impl Sm {
             doing: [(StallReason::NoWarps, Cycle(0)); 8],
             live_since: Cycle(0),
             issued_count: 0,
+            lively: false,
             fence_over: 0,
             warp_limit: None,
             power: Power::new(),
@@ -226,6 +232,7 @@ impl Sm {
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.lsu.touch_pipes();
+        let issued = self.issued_count;
         while self.now < until {
             if skip {
                 let next = self.next_event().min(until);
@@ -239,6 +246,7 @@ impl Sm {
             self.step(out);
             self.now = self.now.after(1);
         }
+        self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
     }
 
     /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
@@ -248,6 +256,11 @@ impl Sm {
             self.net.touch();
             self.lsu.touch();
             self.wheel.touch(self.now);
+            if self.lively {
+                self.warps.touch_arrays();
+                self.scoreboard.touch(self.warps.live);
+                self.flights.touch();
+            }
         } else {
             touch(&self.now);
             touch(&self.lsu);

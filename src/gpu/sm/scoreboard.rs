@@ -3,9 +3,10 @@
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
 //! writer under way. RZ (255) is a register like any other, as in the reference.
 
+use crate::base::touch;
 use crate::frontend::StaticInst;
 
-use super::warps::MAX_WARPS;
+use super::warps::{MAX_WARPS, bits};
 
 /// Registers 0 to 255, and one that is never reserved, which stands for none.
 type RegisterSet = [u64; 5];
@@ -34,6 +35,14 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     pub(super) fn new() -> Self {
         Self { reserved: Box::new([[0; 5]; MAX_WARPS]), by_memory: Box::new([[0; 5]; MAX_WARPS]) }
+    }
+
+    /// Asks the host for the registers of the warps of `live`.
+    #[inline]
+    pub(super) fn touch(&self, live: u64) {
+        for warp in bits(live) {
+            touch(&self.reserved[warp]);
+        }
     }
 
     /// Bytes of its arrays.

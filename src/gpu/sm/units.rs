@@ -4,7 +4,7 @@
 //! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
 //! its result is written back `latency` + [`BEHIND_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, touch};
 use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::{DynInst, OpClass};
 
@@ -135,6 +135,12 @@ pub(super) struct Flights {
 }
 
 impl Flights {
+    /// Asks the host for all of them.
+    #[inline]
+    pub(super) fn touch(&self) {
+        touch(&*self.slots);
+    }
+
     /// Room for as many as the machine can have: one in each register before and behind the collectors, and in each collector.
     pub(super) fn new(spec: &Spec) -> Self {
         let count = 2 * places(spec).iter().sum::<usize>() + (spec.operands.collectors.max(spec.schedulers)) as usize;

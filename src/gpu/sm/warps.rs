@@ -101,6 +101,20 @@ impl Warps {
         touch(&self.of_kind);
     }
 
+    /// Asks the host for what issue and decode look at of the warps that live.
+    #[inline]
+    pub(super) fn touch_arrays(&self) {
+        touch(&self.cursor);
+        touch(&self.undecoded);
+        touch(&self.kind);
+        touch(&self.in_pipe);
+        touch(&self.cta);
+        touch(&*self.streams);
+        for slot in bits(self.live) {
+            touch(&self.buffer[slot]);
+        }
+    }
+
     pub(super) fn new(slots: usize) -> Self {
         Self {
             streams: vec![WarpStream::default(); slots].into(),

@@ -61,7 +61,8 @@ pub struct Mshr {
     /// Requests that wait, first ones included, and how many may.
     waiting: u16,
     max_waiting: u16,
-    nodes: Box<[Node]>,
+    /// Grows to the most that ever waited behind others: a machine may allow thousands, of which it uses dozens.
+    nodes: Vec<Node>,
     free_node: u16,
     max_merge: u16,
     ready: Ring<u16>,
@@ -75,7 +76,6 @@ impl Mshr {
     pub fn new(entries: u32, max_merge: u32) -> Self {
         assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
         let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
-        let nodes = most(max_merge.saturating_sub(1));
         let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
         let entry =
             |chain: u16| Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain, atomic: false, ready: false };
@@ -86,16 +86,16 @@ impl Mshr {
             buckets: vec![NONE; 2 * entries.next_power_of_two() as usize].into(),
             waiting: 0,
             max_waiting: most(max_merge),
-            nodes: (0..nodes).map(|i| Node { token: 0, next: next(i, nodes) }).collect(),
-            free_node: if nodes == 0 { NONE } else { 0 },
+            nodes: Vec::with_capacity(32),
+            free_node: NONE,
             max_merge: max_merge.min(u32::from(NONE)) as u16,
             ready: Ring::new(entries as usize),
         }
     }
 
-    /// Bytes of its arrays.
+    /// Bytes of its arrays, without what grows with the requests that wait.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + size_of_val(&*self.nodes) + self.ready.hot_bytes()
+        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -237,10 +237,14 @@ impl Mshr {
     }
 
     fn wait(&mut self, at: u16, token: u32, atomic: bool) {
-        let taken = self.free_node;
-        let node = &mut self.nodes[usize::from(taken)];
-        self.free_node = node.next;
-        *node = Node { token, next: NONE };
+        let node = Node { token, next: NONE };
+        let mut taken = self.free_node;
+        if taken == NONE {
+            taken = self.nodes.len() as u16;
+            self.nodes.push(node);
+        } else {
+            self.free_node = std::mem::replace(&mut self.nodes[usize::from(taken)], node).next;
+        }
         let entry = &mut self.entries[usize::from(at)];
         if entry.waiting == 1 {
             entry.first = taken;

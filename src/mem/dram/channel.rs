@@ -58,6 +58,9 @@ counters! {
     }
 }
 
+/// Requests whose data may be moved in one span between two calls of [`Channel::touch_arrays`], more or less.
+const EXPECTED: u32 = 8;
+
 /// A DRAM channel.
 #[derive(Clone, Debug)]
 pub struct Channel {
@@ -144,7 +147,7 @@ impl Channel {
         self.due.touch();
         self.scheduler.touch();
         touch(&*self.serving);
-        self.moving.touch();
+        self.moving.touch_first(EXPECTED);
     }
 
     /// Whether the scheduler queue takes no request.
@@ -172,6 +175,12 @@ impl Channel {
     #[inline]
     pub fn returned(&self) -> Option<&Request> {
         self.returned.front()
+    }
+
+    /// The request that takes the data bus after the first `place`.
+    #[inline]
+    pub fn moving(&self, place: usize) -> Option<&Request> {
+        self.moving.get(place).map(|(_, request)| request)
     }
 
     /// The read whose data was given a place on the data bus last.

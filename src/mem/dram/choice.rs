@@ -175,6 +175,15 @@ impl Channel {
         each!(self, channel => channel.returned())
     }
 
+    /// The request that takes the data bus after the first `place`, where that is known before it is finished.
+    #[inline]
+    pub fn moving(&self, place: usize) -> Option<&Request> {
+        match self {
+            Self::GpgpuSim(channel) => channel.moving(place),
+            Self::Driven(_) => None,
+        }
+    }
+
     /// The read whose data was last given a place on the data bus, where that is known before it is finished.
     #[inline]
     pub fn newest_moving(&self) -> Option<&Request> {

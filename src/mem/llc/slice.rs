@@ -5,7 +5,7 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -155,6 +155,14 @@ impl Slice {
     fn expect_look_up(&self, place: usize, map: &LocalMap) {
         if let Some(Arrived { packet, .. }) = self.arrivals.get(place) {
             self.cache.expect_miss(packet.addr, map.within_slice(packet.addr));
+        }
+    }
+
+    /// Asks the host for the request behind the first `places`.
+    #[inline]
+    pub fn touch_behind(&self, places: usize) {
+        if let Some(arrived) = self.arrivals.get(places) {
+            touch(&arrived.at);
         }
     }
 

@@ -1,5 +1,6 @@
 //! `bench`: how fast the host simulates the standard set, per trace and class, over thread counts and machine sizes.
 
+mod check;
 mod cost;
 mod process;
 mod set;
@@ -10,6 +11,7 @@ use std::path::Path;
 use super::compare::{geometric_mean, median};
 use super::reference::{native_trace, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
+pub use check::CheckOptions;
 use cost::{CostLine, KINDS, Sample};
 use set::Class;
 
@@ -144,6 +146,14 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
 /// When a machine of that size cannot be built or does not run.
 pub fn run_sizes(traces: &Traces<'_>, sizes: &[u32], runs: usize) -> Result<StudyOutput, StudyError> {
     sizes::run(traces.machine, &traces.overrides, sizes, runs)
+}
+
+/// Compares the standard set's results over numbers of threads and lengths of epochs.
+///
+/// # Errors
+/// When results differ, or no trace could be run.
+pub fn run_check(reference: &Path, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
+    check::run(reference, traces, options)
 }
 
 /// Measures whole processes against the reference's seconds on `configuration`.

@@ -4,8 +4,7 @@
 //! the kernels of a type as published, so that ours and the thesis's are means over the same kernels. GTO as it is known
 //! elsewhere (greedy, then oldest) is shown beside.
 //!
-//! Idle time is the share of scheduler cycles without an issue. The thesis's schedulers issue once in two core cycles, ours
-//! in every cycle that finds a unit free, so a like gain of performance takes a smaller part of our idle time.
+//! Idle time is the share of scheduler cycles without an issue.
 
 use rayon::prelude::*;
 use serde::Deserialize;

@@ -162,8 +162,12 @@ impl Sm {
             coalesce::atomic(&addresses[..count], width, accesses);
         } else if entry.local {
             let windows = self.ctas.windows(self.warps.cta[warp]);
-            let layout =
-                local::Layout { sm: u64::from(self.id.0), sms: self.sms, threads: windows.threads, ctas_per_sm: windows.ctas_per_sm };
+            let layout = local::Layout {
+                sm: u64::from(self.id.0),
+                sms: u64::from(self.sms),
+                threads: windows.threads,
+                ctas_per_sm: windows.ctas_per_sm,
+            };
             let lanes = addresses[..count].iter().zip(flight.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
             let mut words = [0; 128];
             let (count, width) = layout.expand(lanes, width, &mut words);

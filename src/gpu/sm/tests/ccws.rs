@@ -87,14 +87,15 @@ fn who_lost_locality_loads_alone_until_the_score_has_fallen() {
 
 #[test]
 fn other_instructions_of_a_held_warp_issue() {
-    // Warp 1 computes while warp 0 has the L1.
+    // Warp 1 reads first, and again when warp 0's line has taken the place of its own. Then it has the L1 for itself, and
+    // warp 0 computes before its next read has to wait.
     let mut program = Program::new(2);
     for warp in 0..2 {
         for time in 0..6 {
             program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[0x1_0000 + 0x1000 * warp as u64]);
-            if warp == 1 && time == 0 {
+            if warp == 0 && time == 0 {
                 (0..50).for_each(|_| {
-                    program.one(1, op(OpClass::Sp, 2, &[2]), LaneMask::FULL);
+                    program.one(0, op(OpClass::Sp, 2, &[2]), LaneMask::FULL);
                 });
             }
         }

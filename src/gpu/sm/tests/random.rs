@@ -74,14 +74,14 @@ fn machines() -> Vec<Machine> {
     let mut phase = fermi.clone();
     phase.gpu.sm.order = WarpOrder::Phase;
     let losing = |mut machine: Machine, ways| {
-        machine.gpu.sm.ccws = Some(Ccws { victim_tags: 4, victim_ways: 2, base_score: 3, k_throttle: 20 });
+        machine.gpu.sm.ccws = Some(Ccws { victim_tags: 4, victim_ways: 2, base_score: 1, k_throttle: 4000 });
         machine.gpu.sm.l1.unified = None;
         if let Some(cache) = &mut machine.gpu.sm.l1.cache {
             (cache.sets, cache.ways) = (1, ways);
         }
         machine
     };
-    let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 4));
+    let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
     let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
     [volta, gto, fermi, phase, losing_volta, losing_fermi].into_iter().chain(orders).collect()
 }
@@ -108,7 +108,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
         assert!(bench.now < Cycle(1_000_000), "no end: {:#?}", bench.sm.waiting());
         bench.run(epoch());
     }
-    let end = Cycle(bench.now.0.next_multiple_of(1000));
+    let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
     (bench.sent.clone(), bench.stats().clone(), bench.sm.sample(), bench.sm.ccws_counters().cloned())

@@ -47,6 +47,8 @@ pub(super) struct Lengths {
     pub(super) cpu: u64,
     /// Warp instructions of the GPU application.
     pub(super) gpu: u64,
+    /// Core cycles that it is measured for at least.
+    pub(super) gpu_least: u64,
     /// Core cycles of the span at which it is cut.
     pub(super) longest: Option<u64>,
 }
@@ -185,8 +187,8 @@ impl Job {
     fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {
         let (workload, pass) = self.workload()?;
         let (send, result) = crossbeam_channel::unbounded();
-        let Lengths { warm, cpu, gpu, longest } = lengths;
-        let goals = Goals { warm, cpu, gpu, pass, longest };
+        let Lengths { warm, cpu, gpu, gpu_least, longest } = lengths;
+        let goals = Goals { warm, cpu, gpu, gpu_least, pass, longest };
         let mut controllers = self.scheme.controllers()?;
         controllers.push(Box::new(Span::new(goals, send)));
         // The span ends the run: cores are never measured by the engine, and kernels last longer.
@@ -211,11 +213,12 @@ impl Job {
     }
 }
 
-/// A workload that is executed `times` times.
+/// A workload that is executed `times` times; what the host copies to the device before the first time stays there.
 fn repeated(once: Workload, times: usize) -> Workload {
     let launches = once.kernels.len();
     let later = |pass: usize| {
-        once.commands.iter().map(move |command| match *command {
+        let commands = once.commands.iter().filter(move |command| pass == 0 || matches!(command, Command::Launch(_)));
+        commands.map(move |command| match *command {
             Command::Launch(kernel) => Command::Launch(KernelIndex(kernel.0 + (pass * launches) as u16)),
             copy @ Command::CopyToDevice { .. } => copy,
         })
@@ -290,7 +293,7 @@ mod tests {
         let once = builtin_model("reduce", 1, &[]).unwrap().workload();
         let launches = once.kernels.len();
         let thrice = repeated(once.clone(), 3);
-        assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, 3 * once.commands.len()));
+        assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, once.commands.len() + 2 * launches));
         let launched: Vec<u16> = thrice
             .commands
             .iter()

@@ -1,5 +1,5 @@
 //! `study hetero`: Section 6 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al., MICRO 2014): GPU
-//! applications beside mixes of CPU applications, under DYNCTA, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
+//! applications beside mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
 //!
 //! In: which pairs, how long, and where runs are kept. Out: the baseline in figures first, since gains scale with them; then what
 //! every scheme gains by kind of workload, beside what the paper states. Every run is simulated once, on one thread, all side by
@@ -45,8 +45,8 @@ pub struct ConcurrencyOptions {
     pub scale: f64,
     /// All 36 pairs instead of one of each kind.
     pub full: bool,
-    /// Of these pairs the ones with these numbers, first and last.
-    pub pairs: Option<(usize, usize)>,
+    /// Of these pairs the ones whose numbers lie in one of these ranges, first and last; all when there is none.
+    pub pairs: Vec<(usize, usize)>,
     /// Core cycles after which a run is cut, whether or not its slowest CPU core is through.
     pub longest: Option<u64>,
     /// The folder where runs are kept; none are without one.
@@ -66,7 +66,11 @@ pub struct Finished {
 
 /// Core cycles of a run of the quick study at the paper's lengths: what its slowest CPU cores would need beside the heaviest GPU
 /// applications is several times as much.
-const QUICK_LONGEST: f64 = 40e6;
+const QUICK_LONGEST: f64 = 30e6;
+
+/// Core cycles for which a GPU application is measured at least: 100 intervals of the controllers, which take 24 of them from 48
+/// warps to 1 however short the runs are. The applications with the highest rates take so long for the paper's count.
+const LEAST: u64 = 100 * span::STEP;
 
 impl ConcurrencyOptions {
     /// One pair of each kind, at a tenth of the lengths.
@@ -75,7 +79,7 @@ impl ConcurrencyOptions {
             overrides: Vec::new(),
             scale: 0.1,
             full: false,
-            pairs: None,
+            pairs: Vec::new(),
             longest: Some((QUICK_LONGEST * 0.1) as u64),
             cache: None,
             progress: None,
@@ -91,13 +95,13 @@ impl ConcurrencyOptions {
     /// threads. A warp instruction counts for 32, as one of all lanes does.
     fn lengths(&self) -> Lengths {
         let of = |instructions: f64| ((instructions * self.scale) as u64).max(1);
-        Lengths { warm: of(500e3), cpu: of(5e6), gpu: of(100e6 / 32.0), longest: self.longest }
+        Lengths { warm: of(500e3), cpu: of(5e6), gpu: of(100e6 / 32.0), gpu_least: LEAST, longest: self.longest }
     }
 
     /// Pairs that are tried on the other systems: one of each type of CPU applications, each of another GPU type. Parts of a study
     /// have those of the whole that are among theirs.
     fn elsewhere(&self) -> Vec<&'static Pair> {
-        let (own, whole) = (self.pairs(), Self { pairs: None, ..self.clone() }.pairs());
+        let (own, whole) = (self.pairs(), Self { pairs: Vec::new(), ..self.clone() }.pairs());
         let wanted = pairs::GPU_TYPES.into_iter().zip(pairs::CPU_TYPES).map(|(gpu, cpu)| pairs::Kind(gpu, cpu));
         let first = wanted.filter_map(|kind| whole.iter().find(|(_, pair)| pair.kind() == kind));
         first.filter(|pair| own.contains(pair)).map(|(_, pair)| *pair).collect()
@@ -106,7 +110,8 @@ impl ConcurrencyOptions {
     /// The pairs with their numbers.
     fn pairs(&self) -> Vec<(usize, &'static Pair)> {
         let numbers = if self.full { (1..=pairs::all().len()).collect() } else { pairs::quick() };
-        let among = |number: &usize| self.pairs.is_none_or(|(first, last)| (first..=last).contains(number));
+        let in_one = |number: &usize| self.pairs.iter().any(|(first, last)| (first..=last).contains(&number));
+        let among = |number: &usize| self.pairs.is_empty() || in_one(number);
         numbers.into_iter().filter(among).map(|number| (number, &pairs::all()[number - 1])).collect()
     }
 }
@@ -126,8 +131,9 @@ fn gpu_alone(system: System, application: &str) -> Job {
     Job { system, cpus: Cpus::Off, gpu: Some(application.to_owned()), scheme: Scheme::All }
 }
 
-/// A CPU application alone.
+/// A CPU application alone. With all SMs idle, chips that differ in their number alone are one.
 fn cpu_alone(system: System, application: &str) -> Job {
+    let system = if matches!(system, System::Two | System::Six) { System::Base } else { system };
     Job { system, cpus: Cpus::One(application.to_owned()), gpu: None, scheme: Scheme::All }
 }
 
@@ -169,7 +175,8 @@ pub fn run(options: &ConcurrencyOptions) -> Result<StudyOutput, StudyError> {
 fn run_with(options: &ConcurrencyOptions, schemes: &[Scheme]) -> Result<StudyOutput, StudyError> {
     let pairs = options.pairs();
     if pairs.is_empty() {
-        let known: Vec<String> = ConcurrencyOptions { pairs: None, ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
+        let known: Vec<String> =
+            ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
         return Err(StudyError::Input(format!("`--pairs`: none of the pairs {} is among them", known.join(", "))));
     }
     let lengths = options.lengths();
@@ -199,7 +206,8 @@ fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
     findings::add(results, &mut output);
     plots::add(results, &mut output);
     if let Some(longest) = options.longest {
-        output.note(format!("runs are cut {longest} core cycles after the GPU begins; `cut` counts the CPU cores of which less was seen"));
+        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv says what had not its count by then"));
     }
+    output.note(format!("pairs were drawn with seed {} (configs/workloads/hetero/pairs.toml)", pairs::drawn_from().0));
     output
 }

@@ -87,9 +87,7 @@ fn mix_type(mix: &str) -> CpuType {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// From which it was drawn.
     seed: u64,
-    /// The pairs that the paper names.
     named: Vec<Pair>,
     pair: Vec<Pair>,
 }

@@ -2,8 +2,8 @@
 //!
 //! In: the chip's counters at multiples of [`STEP`] core cycles. Out: what was counted, sent once, when the run is over. The span begins
 //! when the slowest CPU core is warm and the GPU application has begun. All CPU cores are measured over the same cycles, from there
-//! until the slowest has retired its count; the GPU application until it has issued its count or is through once. Neither stops
-//! there, so that each is measured beside the other; the run ends with the later.
+//! until the slowest has retired its count; the GPU application until it has issued its count or is through once, and for a least
+//! time. Neither stops there, so that each is measured beside the other; the run ends with the later.
 
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub(super) struct Goals {
     pub(super) cpu: u64,
     /// Warp instructions of the GPU application in the span.
     pub(super) gpu: u64,
+    /// Core cycles that it is measured for at least.
+    pub(super) gpu_least: u64,
     /// The last launch of the GPU application's first pass; without an application, `None`.
     pub(super) pass: Option<KernelIndex>,
     /// Core cycles of the span at which it ends all the same.
@@ -118,13 +120,15 @@ pub(super) struct Span {
     /// Instructions of each CPU core since the start of the run.
     retired: Vec<u64>,
     begun: bool,
+    /// The GPU application has been through once.
+    passed: bool,
     over: bool,
 }
 
 impl Span {
     /// A controller that sends what it counted to `result`.
     pub(super) fn new(goals: Goals, result: Sender<Counts>) -> Self {
-        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, over: false }
+        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, passed: false, over: false }
     }
 
     fn slowest(&self) -> u64 {
@@ -166,10 +170,11 @@ impl Span {
     /// Looks at what has been reached; the run is over when nothing is left to be measured.
     fn judge(&mut self, seen: &Observation<'_>) {
         let slowest = self.slowest();
-        let Goals { cpu, gpu, pass, longest, .. } = self.goals;
+        let Goals { cpu, gpu, gpu_least, pass, longest, .. } = self.goals;
         let counts = &mut self.counts;
-        let passed = seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
-        counts.gpu_through |= pass.is_none() || counts.gpu_issued >= gpu || passed;
+        self.passed |= seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
+        let enough = counts.gpu_cycles >= gpu_least && (counts.gpu_issued >= gpu || self.passed);
+        counts.gpu_through |= pass.is_none() || enough;
         counts.cpu_through |= slowest >= cpu;
         self.over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
         if self.over {
@@ -232,7 +237,7 @@ mod tests {
     static CPUS: [CounterInfo; 3] = [info("instructions"), info("cycles"), info("reads")];
 
     fn goals() -> Goals {
-        Goals { warm: 100, cpu: 1000, gpu: 5000, pass: Some(KernelIndex(1)), longest: None }
+        Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_least: 0, pass: Some(KernelIndex(1)), longest: None }
     }
 
     /// A span over CPU cores and one SM.
@@ -299,6 +304,14 @@ mod tests {
         assert!(stand.cut(&[900, 900], 300, &[]));
         let counts = stand.result.try_recv().unwrap();
         assert_eq!((counts.gpu_issued, counts.gpu_cycles, counts.gpu_through, counts.total(Total::Issued)), (300, STEP, true, 600));
+    }
+
+    #[test]
+    fn an_application_is_measured_for_a_least_time() {
+        let mut stand = Stand::new(Goals { gpu_least: 3 * STEP, ..goals() });
+        stand.cut(&[100, 100], 1, &[]);
+        assert_eq!([PASS; 4].map(|pass| stand.cut(&[900, 900], 9000, &[pass])), [false, false, true, true]);
+        assert_eq!(stand.result.try_recv().unwrap().gpu_issued, 27_000);
     }
 
     #[test]
