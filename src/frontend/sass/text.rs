@@ -89,7 +89,7 @@ pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
 fn eight_digits(bytes: u64) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     // Small letters; a digit has this bit already.
-    let small = bytes | 0x20 * EACH;
+    let small = bytes | (0x20 * EACH);
     let letters = small >> 6 & EACH;
     // What is no letter has that bit by itself.
     let digits = bytes >> 5 & EACH | letters;
@@ -97,7 +97,7 @@ fn eight_digits(bytes: u64) -> Option<u64> {
     let values = small.wrapping_sub(0x30 * EACH).wrapping_sub(0x27 * letters);
     // Letters are worth 10 and more, digits less.
     let tens = values.wrapping_add(6 * EACH) >> 4 & EACH;
-    if (bytes & 0x80 * EACH) | (values & 0xf0 * EACH) | (tens ^ letters) | (digits ^ EACH) != 0 {
+    if (bytes & (0x80 * EACH)) | (values & (0xf0 * EACH)) | (tens ^ letters) | (digits ^ EACH) != 0 {
         return None;
     }
     let pairs = (values & 0x000f_000f_000f_000f) << 4 | values >> 8 & 0x000f_000f_000f_000f;

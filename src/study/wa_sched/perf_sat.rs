@@ -497,11 +497,27 @@ mod tests {
 
     #[test]
     fn one_kernel_is_detected_on_both_machines() {
-        let folder = tempfile::tempdir().unwrap();
-        let options = Options { cycles: 4000, only: Some("srad_1".into()), cache: Some(folder.path().to_owned()) };
-        let output = run(&options, false).unwrap();
-        assert_eq!(output.column("machine"), Some(vec![FERMI, KEPLER]));
-        let detected: Vec<f64> = output.column("detected").unwrap().iter().map(|count| count.parse().unwrap()).collect();
-        assert!(detected[0] >= 1.0 && detected[0] <= 6.0 && detected[1] >= 1.0 && detected[1] <= 8.0, "{detected:?}");
+        let library = published();
+        let kernel = library.kernel.iter().find(|kernel| kernel.name == "srad_1").unwrap();
+        let options = Options { cycles: 4000, only: None, cache: None };
+        for (machine, cores, most) in [(FERMI, 16, 6), (KEPLER, 14, 8)] {
+            let found = detect(kernel, machine, most..=most, &options, false).unwrap();
+            assert_eq!((found.limits.len(), found.limited.len()), (cores, 1));
+            assert!(found.limits.iter().all(|limit| (1..=most).contains(limit)), "{:?}", found.limits);
+            assert_eq!(found.all().cycles, found.run.cycles, "both are as long");
+            assert!(found.settled.is_some() && found.is_extrapolated());
+        }
+    }
+
+    #[test]
+    fn what_extrapolating_changed_is_told_by_the_kernels_that_ran_in_full() {
+        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let in_full = [InFull { kernel: "k".into(), machine: FERMI, detected: 4.0, gain: 3.5 }];
+        let mut output = StudyOutput::new("perf-sat", String::new());
+        rows(&mut output, &points, &in_full);
+        beside(&mut output, &points, &in_full);
+        assert_eq!(output.column("how"), Some(vec!["simulated", "in full", "simulated"]));
+        assert_eq!(output.column("speed-up %"), Some(vec!["+1.00", "+3.50", "+4.00"]));
+        assert_eq!(output.figure_named("extrapolated speed-up against that in full: mean distance, points"), Some(2.5));
     }
 }

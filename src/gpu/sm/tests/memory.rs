@@ -320,5 +320,6 @@ fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
     let busy = counted(300, 10);
     assert_eq!(busy.0, long.0);
     assert!(busy.1 > long.1 + 30 && busy.1 < busy.0, "ten instructions of four cycles overlap: {busy:?}");
-    assert_eq!(counted(300, 200).1, long.0, "a chain that outlasts the load overlaps it whole, from its entry on");
+    let chained = counted(300, 200);
+    assert!(2 * chained.1 > chained.0 && chained.1 < chained.0, "units are empty while operands are gathered: {chained:?}");
 }

@@ -5,7 +5,7 @@
 //!
 //! ONAC then samples one core, and takes for its first estimate the number at which that core's IPC, multiplied, reaches the
 //! threshold; each further one is where the line through the last two samples does. Estimates are rounded up and grow by at
-//! least one (the paper leaves rounding open). An estimate of all cores needs no sample. Seq-Det takes one core away per
+//! least one (the paper leaves rounding open): so by one, too, where noise makes the line fall. An estimate of all cores needs no sample. Seq-Det takes one core away per
 //! sample until the threshold is missed.
 
 use super::Search;
@@ -65,7 +65,7 @@ impl Estimator {
     /// Where a line through the sample, rising by `per_core`, reaches the threshold.
     fn crossing(&self, cores: u32, ipc: f64, threshold: f64, per_core: f64) -> u32 {
         if per_core <= 0.0 {
-            return self.all;
+            return cores + 1;
         }
         let further = ((threshold - ipc) / per_core).ceil().min(f64::from(self.all));
         (cores + (further as u32).max(1)).min(self.all)
@@ -116,9 +116,17 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_line_asks_for_all_cores() {
-        let ipc = |cores: u32| [(32, 100.0), (1, 20.0), (5, 15.0)].iter().find(|(at, _)| *at == cores).map_or(0.0, |(_, ipc)| *ipc);
-        assert_eq!(walk(Search::Onac, ipc), (vec![1, 5], 32));
+    fn a_falling_line_asks_for_one_core_more() {
+        let ipc = |cores: u32| match cores {
+            32 => 100.0,
+            1 => 20.0,
+            5 => 15.0,
+            6 => 15.0,
+            _ => 99.0,
+        };
+        assert_eq!(walk(Search::Onac, ipc), (vec![1, 5, 6, 7], 7));
+        let falling = |cores: u32| if cores == 32 { 100.0 } else { 97.0 - f64::from(cores) };
+        assert_eq!(walk(Search::Onac, falling).1, 32);
     }
 
     #[test]
