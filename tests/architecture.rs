@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("energy", &["base", "stats", "config"]),
     ("report", &["base", "stats", "config", "energy"]),
     ("rig", &["base", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
-    ("study", &["base", "stats", "config", "frontend", "mem::dram", "noc", "energy", "policy::registry", "engine", "report", "rig"]),
+    (
+        "study",
+        &["base", "stats", "config", "frontend", "mem::dram", "noc", "energy", "control", "policy::registry", "engine", "report", "rig"],
+    ),
     (
         "cli",
         &[
