@@ -179,9 +179,9 @@ mod tests {
     fn wrong_parameters_are_refused_with_their_name() {
         assert_eq!(
             error("static_limit", "cta = 2"),
-            "policy `static_limit`: unknown field `cta`, expected one of `ctas`, `warps`, `sms`, `from_kernel`"
+            "policy `static_limit`: unknown field `cta`, expected one of `ctas`, `warps`, `cores`, `sms`, `from_kernel`"
         );
-        assert_eq!(error("static_limit", ""), "policy `static_limit`: neither `ctas` nor `warps` is given, so nothing is limited");
+        assert_eq!(error("static_limit", ""), "policy `static_limit`: none of `ctas`, `warps` and `cores` is given, so nothing is limited");
         assert_eq!(error("static_limit", "ctas = 0"), "policy `static_limit`: `ctas` = 0 would let nothing run: 1 is the least");
         assert_eq!(error("alternate", "high = 4\nlow = 5"), "policy `alternate`: `low` = 5 is above `high` = 4");
     }

@@ -77,7 +77,7 @@ pub(crate) fn cases() -> Vec<Case> {
         workload: Arc::clone(workload),
         policy,
     };
-    let (tiny, m2090, v100) = (machine("tiny", &[]), machine("m2090", &[]), machine("v100", &[]));
+    let (tiny, fermi, v100) = (machine("tiny", &[]), machine("gtx480", &[]), machine("v100", &[]));
     let alternate = Some(("alternate", "low = 1\nhigh = 3\nctas = 4"));
     let gemm = built_in("gemm_tiled", &[("n", "256"), ("k", "32")]);
     let gather = built_in("gather", &[("cta_count", "48"), ("table", "65536"), ("rounds", "3")]);
@@ -87,7 +87,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let random = built_in("gather", &[("cta_count", "160"), ("table", "4194304"), ("rounds", "2")]);
     let mut all = vec![
         case("gemm_tiled", &tiny, &gemm, None),
-        case("gather", &m2090, &gather, None),
+        case("gather", &fermi, &gather, None),
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
         case("gather over commands and refreshes", &hbm2, &random, None),
@@ -95,7 +95,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
-        case("phases", &machine("m2090", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
+        case("phases", &machine("gtx480", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
         case("gated", &tiny, &built_in("reduce", &[("cta_count", "400")]), Some(("onac", "waves = 1"))),
         case(
             "lost locality",
@@ -108,7 +108,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let sass = reference.join("sass");
         all.push(case("vecadd", &v100, &trace(&sass.join("vectoradd-100-pascal")), None));
         all.push(case("pow", &tiny, &trace(&sass.join("pytorch-pow-f32-hdrfix")), alternate));
-        all.push(case("bfs", &m2090, &bfs_head(&sass), None));
+        all.push(case("bfs", &fermi, &bfs_head(&sass), None));
     }
     all
 }

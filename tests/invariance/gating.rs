@@ -51,7 +51,7 @@ fn cores_that_are_turned_off_change_nothing_over_threads_epochs_and_intervals() 
             let looked = files(&case, policies, RunOptions { interval: Some(interval), ..RunOptions::default() });
             let of_interval = format!("{policies:?} with intervals of {interval}");
             assert_eq!((&looked.stats, &looked.timeline), (&base.stats, &base.timeline), "{of_interval}");
-            for (threads, epoch, skip) in [(2, None, true), (3, Some(13), true), (1, Some(7), false)] {
+            for (threads, epoch, skip) in [(2, None, true), (3, Some(8), true), (1, Some(5), false)] {
                 let other = files(&case, policies, RunOptions { threads, epoch, skip, interval: Some(interval), ..RunOptions::default() });
                 assert_eq!(other, looked, "{of_interval}, {threads} threads, epochs of {epoch:?}");
             }

@@ -65,7 +65,7 @@ fn vecadd_executes_fourteen_instructions_per_warp_at_exact_addresses() {
 
 #[test]
 fn every_builtin_loads_and_generates_its_first_middle_and_last_cta() {
-    assert_eq!(builtin_names().count(), 7 + 32);
+    assert_eq!(builtin_names().count(), 7 + 13 + 32);
     for (name, summary) in builtin_names() {
         let model = builtin_model(name, 1, &[]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((name.rsplit('/').next(), model.summary.as_str()), (Some(model.name.as_str()), summary));
