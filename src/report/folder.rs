@@ -41,7 +41,7 @@ const PARTIAL: (&str, &str) = (".warpshard-", ".partial");
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The folder holds files that no run has written.
-    #[error("{} is not empty and holds {found:?}, which is no result of a run; choose another folder or add --force", .folder.display())]
+    #[error("{} is not empty and holds {found:?}, which is no result of a run; choose another folder or empty it; `warpshard run --force` writes beside it", .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,
