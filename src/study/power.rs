@@ -2,7 +2,7 @@
 //!
 //! In: the reference's `power/hw_perf.csv` (a profiler's counters, per launch) and `power/hw_power_validation_volta.csv` (watts).
 //! The counters take the place of a simulated run's, so that nothing but the energies is compared. They do not tell
-//! everything; [`Assumed`] says what is assumed instead, and the mix of instructions, which is not told at all, is bounded:
+//! everything; `Assumed` says what is assumed instead, and the mix of instructions, which is not told at all, is bounded:
 //! by integer arithmetic alone and by fused multiply-adds alone. Nothing is fitted to the measured watts.
 
 use std::path::Path;

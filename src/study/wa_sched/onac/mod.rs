@@ -6,7 +6,7 @@
 //! and marked, and so is the run with all cores that they are compared with. Some kernels are run to their end beside.
 //!
 //! Kernels of an application find the LLC as the kernel before left it, full of lines that are to be written back. Ours would
-//! begin with an empty one, which takes in writes that DRAM has to carry later; so searches begin behind [`WARM`] CTA waves.
+//! begin with an empty one, which takes in writes that DRAM has to carry later; so searches begin behind `WARM` CTA waves.
 //! What ONAC finds from an empty LLC on is shown, too.
 
 mod detect;
