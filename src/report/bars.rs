@@ -100,7 +100,8 @@ impl Bars {
             };
             let values = || self.groups.iter().enumerate().filter_map(|(at, group)| Some((at, *group.values.get(i)?)));
             let drawn = chart.draw_series(values().map(|value| bar(value, fill.filled())))?;
-            drawn.label(name).legend(move |(x, y)| Rectangle::new([(x + 4, y - 4), (x + 14, y + 4)], fill.filled()));
+            let swatch = |style| Rectangle::new([(4, -4), (14, 4)], style);
+            drawn.label(name).legend(move |at| EmptyElement::at(at) + swatch(fill.filled()) + swatch(BLACK.stroke_width(1)));
             chart.draw_series(values().map(|value| bar(value, BLACK.stroke_width(1))))?;
         }
         chart.draw_series(LineSeries::new([(0.0, self.foot()), (count as f64, self.foot())], BLACK.stroke_width(1)))?;
