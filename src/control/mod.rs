@@ -14,7 +14,7 @@ pub use controller::{ControlError, Controller, check};
 pub use decision::{Decision, DecisionSet, Signal};
 pub use facts::{Facts, KernelFacts};
 pub use knob::{Knob, KnobSet};
-pub use observation::{Observation, Seen, Table};
+pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
 
 pub use crate::protocol::{EventKind, PowerState};

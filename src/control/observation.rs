@@ -6,6 +6,19 @@ use crate::stats::CounterInfo;
 
 use super::Facts;
 
+/// Counters of an SM whose sum is `stall_gpu`: scheduler cycles without an issue while warps are there (Kayiran et al., MICRO 2014,
+/// Section 4.2).
+pub const STALL_GPU: [&str; 8] = [
+    "stall_memory_pipeline",
+    "stall_pipeline",
+    "stall_scoreboard_memory",
+    "stall_scoreboard_alu",
+    "stall_fence",
+    "stall_barrier",
+    "stall_throttled",
+    "stall_fetch",
+];
+
 /// Numbers of several components of one kind: a row per component, a column per counter.
 ///
 /// A counter's number is what was counted since the same controller's last observation; a level's number ("CTAs resident")

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod dispatch;
 pub mod dram;
 pub mod hetero;
+mod kept;
 pub mod noc;
 pub mod oracle;
 mod output;

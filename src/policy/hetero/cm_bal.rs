@@ -9,23 +9,12 @@
 use serde::Deserialize;
 
 use crate::base::SmId;
-use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
+use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, STALL_GPU, Trigger};
 use crate::policy::registry::PolicyError;
 
 use super::cm_cpu::{high, interval, low};
 use super::congestion::{Congestion, Thresholds};
 use super::level::Concurrency;
-
-const STALL_GPU: [&str; 8] = [
-    "stall_memory_pipeline",
-    "stall_pipeline",
-    "stall_scoreboard_memory",
-    "stall_scoreboard_alu",
-    "stall_fence",
-    "stall_barrier",
-    "stall_throttled",
-    "stall_fetch",
-];
 
 /// The parameters of [`CmBal`].
 #[derive(Clone, Debug, Deserialize)]

@@ -1,12 +1,10 @@
 //! The rate at which a machine executes a kernel once it is under way, measured over a stretch of a run that is long enough for
 //! several waves of CTAs and ends before the grid does. Results are kept in files, so that an interrupted study resumes.
 
-use std::fs;
-use std::hash::{Hash, Hasher};
+use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustc_hash::FxHasher;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -103,33 +101,23 @@ pub(super) fn warp_instructions(outcome: &Outcome) -> u64 {
 }
 
 /// What `make` gives, read from the folder `cache` where an earlier call left it. `of` is all that the result depends on, but
-/// for the program, whose version is added.
+/// for the program, whose version is added; `kind` is the result's type.
 ///
 /// # Errors
 /// Those of `make`.
 pub(super) fn kept<T: Serialize + DeserializeOwned>(
     cache: Option<&Path>,
-    suffix: &str,
-    of: impl Hash,
+    kind: &str,
+    of: impl Debug,
     make: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    let mut hasher = FxHasher::default();
-    (of, env!("CARGO_PKG_VERSION"), env!("WARPSHARD_COMMIT")).hash(&mut hasher);
-    let path = cache.map(|folder| folder.join(format!("{:016x}.{suffix}", hasher.finish())));
-    if let Some(earlier) = path.as_ref().and_then(|path| fs::read(path).ok()).and_then(|text| serde_json::from_slice(&text).ok()) {
-        return Ok(earlier);
-    }
-    let made = make()?;
-    if let (Some(path), Ok(text)) = (path, serde_json::to_vec(&made)) {
-        // A study that cannot keep its results runs all the same.
-        let _ = path.parent().map(fs::create_dir_all);
-        let _ = fs::write(path, text);
-    }
-    Ok(made)
+    crate::study::kept::kept(cache, &format!("{kind} {of:?}"), make)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -140,8 +128,9 @@ mod tests {
         assert!(measured > 0.0);
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         assert_eq!(job.rate(Some(folder.path())), Ok(measured));
-        let other = Measured { rate: 42.0, issued: 1, cycles: 1, ended: false };
-        fs::write(file, serde_json::to_vec(&other).unwrap()).unwrap();
+        let mut other: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        other["result"]["rate"] = 42.0.into();
+        fs::write(file, other.to_string()).unwrap();
         assert_eq!(job.rate(Some(folder.path())), Ok(42.0));
         assert_ne!(Job { cycles: Some(5000), ..job }.rate(Some(folder.path())), Ok(42.0));
     }

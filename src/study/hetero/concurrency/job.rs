@@ -16,9 +16,9 @@ use crate::frontend::model::{builtin_model, builtin_text};
 use crate::frontend::{Command, Workload};
 use crate::stats::{Outcome, TimelineEntry};
 
-use super::keep::kept;
 use super::scheme::{Scheme, System};
 use super::span::{Counts, Goals, STEP, Span, Total};
+use crate::study::kept::kept;
 
 /// Times that a GPU application is begun, at most; more than the longest run needs.
 const PASSES: usize = 200;

@@ -10,7 +10,6 @@
 mod draw;
 mod findings;
 mod job;
-mod keep;
 mod metrics;
 mod pairs;
 mod plots;

@@ -9,7 +9,7 @@ use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
 use crate::base::KernelIndex;
-use crate::control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, Table, Trigger};
+use crate::control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, STALL_GPU, Table, Trigger};
 
 /// Core cycles between two looks: the interval of the controllers that are compared, whose cuts it shares.
 pub(super) const STEP: u64 = 1024;
@@ -98,18 +98,6 @@ impl Counts {
         self.totals[total as usize]
     }
 }
-
-/// Scheduler cycles without an issue while warps are there, as CM-BAL counts them.
-const STALL_GPU: [&str; 8] = [
-    "stall_memory_pipeline",
-    "stall_pipeline",
-    "stall_scoreboard_memory",
-    "stall_scoreboard_alu",
-    "stall_fence",
-    "stall_barrier",
-    "stall_throttled",
-    "stall_fetch",
-];
 
 /// The controller.
 #[derive(Debug)]
