@@ -173,7 +173,8 @@ fn closing_rows_helps_random_accesses_and_hurts_streams() {
 fn what_the_host_copied_to_the_cpu_gpu_chip_comes_from_dram_as_in_the_simulator_of_its_paper() {
     // Every warp reads one line of each of two vectors that the host copied, and nobody reads it again.
     let read_hits = |overrides: &[(&str, &str)]| {
-        let case = Case { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };
+        let case =
+            Case { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };
         sum(&run(&case, false), "llc", "read_hits")
     };
     assert_eq!(read_hits(&[]), 0);
