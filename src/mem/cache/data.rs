@@ -441,7 +441,8 @@ impl DataCache {
     }
 
     /// Sends the write on, and fetches what it missed unless that is already on its way; either asks for room in the MSHR, and
-    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back.
+    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back; the last takes the
+    /// data port (D-013).
     /// Returns the sectors that were written back.
     fn write_allocate(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         self.room(3)?;

@@ -239,6 +239,7 @@ fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
     assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one place of four is free");
     let expected = [(DownKind::Write, 0x2000, 0b0001), (DownKind::Fetch, 0x2000, 0b1111), (DownKind::WriteBack, 0, 0b1111)];
     assert_eq!(sent(&mut cache), expected);
+    assert_eq!(cache.data_port_free_at(), Cycle(8), "the line that makes room leaves through the port");
 }
 
 #[test]
