@@ -168,3 +168,15 @@ fn closing_rows_helps_random_accesses_and_hurts_streams() {
     let (open, closed) = (time(&walk(), "open"), time(&walk(), "closed"));
     assert!(open < closed, "line after line: {open} cycles with open pages, {closed} with closed ones");
 }
+
+#[test]
+fn what_the_host_copied_to_the_cpu_gpu_chip_comes_from_dram_as_in_the_simulator_of_its_paper() {
+    // Every warp reads one line of each of two vectors that the host copied, and nobody reads it again.
+    let read_hits = |overrides: &[(&str, &str)]| {
+        let case =
+            Case { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };
+        sum(&run(&case, false), "llc", "read_hits")
+    };
+    assert_eq!(read_hits(&[]), 0);
+    assert_eq!(read_hits(&[("mem.memcpy_warms_l2", "full")]), 1024);
+}

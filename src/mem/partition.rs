@@ -61,6 +61,10 @@ pub fn arrival_capacity(machine: &Machine) -> u32 {
 /// Requests that may leave the data bus in one span, more or less.
 const DATA: usize = 6;
 
+/// Reasons to stand still: the reply network takes no answer, the partition takes no request.
+const NET: usize = 0;
+const MC: usize = 1;
+
 counters! {
     /// Why packets stand still in front of and behind a partition, in core cycles: 0 or 1 in each.
     pub struct StallCounts {
@@ -164,6 +168,10 @@ pub struct Partition {
     copies: VecDeque<(Cycle, Warm)>,
     warms: MemcpyWarms,
     stalls: StallCounts,
+    /// Up to which LLC cycle they are known.
+    watched: Cycle,
+    /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
+    standing: [Cycle; 2],
 }
 
 impl Partition {
@@ -215,6 +223,8 @@ impl Partition {
             // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
+            watched: Cycle(0),
+            standing: [Cycle::NEVER; 2],
         }
     }
 
@@ -229,38 +239,41 @@ impl Partition {
         &self.stalls
     }
 
-    /// Counts what the state at the end of an LLC cycle is worth until the next one that is simulated: core cycles from
-    /// `from` up to and without `until`. The queue of the network's ejection begins behind the partition's own `in_queue`.
+    /// Notes whether packets stand still in the state at the end of the LLC cycle simulated last, which holds up to the present,
+    /// and counts a span of standing still that is over. The queue of the network's ejection begins behind the partition's own
+    /// `in_queue`.
     #[inline]
-    fn count_stalls(&mut self, from: Cycle, until: Cycle) {
-        let stalls = |(slice, side): (&Slice, &Side)| side.credits == 0 || slice.is_crowded(self.in_queue);
-        if self.slices.iter().zip(&self.sides).any(stalls) {
-            self.count_stalled(from, until);
-        }
-    }
-
-    fn count_stalled(&mut self, from: Cycle, until: Cycle) {
+    fn watch_stalls(&mut self) {
         let (mut net, mut mc) = (false, Cycle::NEVER);
         for (slice, side) in self.slices.iter().zip(&self.sides) {
             net |= side.credits == 0 && slice.has_out();
             // A request that becomes visible within the span begins to wait there.
             mc = mc.min(slice.blocked_from(self.in_queue));
         }
-        if net {
-            self.stalls.stall_net += self.core_cycles(from, until);
+        let [net_from, mc_from] = [if net { Cycle(0) } else { Cycle::NEVER }, mc].map(|from| from.max(self.watched));
+        if self.standing != [Cycle::NEVER; 2] || net_from < self.now || mc_from < self.now {
+            self.note_stalls([net_from, mc_from]);
         }
-        if mc < until {
-            self.stalls.stall_mc += self.core_cycles(from.max(mc), until);
+        self.watched = self.now;
+    }
+
+    /// Packets stand still from these cycles on, for each reason, if they do before the present.
+    fn note_stalls(&mut self, from: [Cycle; 2]) {
+        for (reason, from) in from.into_iter().enumerate() {
+            if self.standing[reason] != Cycle::NEVER && from > self.watched {
+                self.count_stall(reason, self.watched);
+            }
+            if self.standing[reason] == Cycle::NEVER && from < self.now {
+                self.standing[reason] = from;
+            }
         }
     }
 
-    /// Core cycles that begin within the LLC cycles from `from` up to and without `until`.
-    #[inline]
-    fn core_cycles(&self, from: Cycle, until: Cycle) -> u64 {
-        if from >= until {
-            return 0;
-        }
-        self.llc_to_core.first_at_or_after(until).0 - self.llc_to_core.first_at_or_after(from).0
+    /// Counts a span of standing still up to and without `until`.
+    fn count_stall(&mut self, reason: usize, until: Cycle) {
+        let since = std::mem::replace(&mut self.standing[reason], Cycle::NEVER);
+        let cycles = self.llc_to_core.first_at_or_after(until).0 - self.llc_to_core.first_at_or_after(since).0;
+        *(if reason == NET { &mut self.stalls.stall_net } else { &mut self.stalls.stall_mc }) += cycles;
     }
 
     /// Which partition this is.
@@ -334,12 +347,9 @@ impl Partition {
         self.slices.iter().for_each(|slice| slice.touch(&self.local));
         self.expect_data();
         while self.now < until {
-            if skip {
-                let next = self.next_event().min(until);
-                self.pass(next);
-                if self.now >= until {
-                    break;
-                }
+            self.pass(if skip { self.next_event().min(until) } else { self.now });
+            if self.now >= until {
+                break;
             }
             self.cycle(skip, out);
         }
@@ -379,6 +389,12 @@ impl Partition {
         debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.id);
         self.pass(at);
         self.catch_up();
+        for reason in [NET, MC] {
+            if self.standing[reason] != Cycle::NEVER {
+                self.count_stall(reason, self.now);
+                self.standing[reason] = self.now;
+            }
+        }
         // Edges before the present's are past; the open span of a full queue is split behind them.
         let past = self.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).after(1);
         if let Some(since) = self.full_since.filter(|since| *since < past) {
@@ -416,9 +432,9 @@ impl Partition {
     /// Lets LLC cycles pass in which nothing happens.
     #[inline]
     fn pass(&mut self, until: Cycle) {
-        if until > self.now {
-            self.count_stalls(self.now, until);
-            self.now = until;
+        self.now = self.now.max(until);
+        if self.now > self.watched {
+            self.watch_stalls();
         }
     }
 
@@ -447,7 +463,6 @@ impl Partition {
             self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).after(1));
             self.look_for_edge();
         }
-        self.count_stalls(self.now, self.now.after(1));
         self.now.0 += 1;
     }
 

@@ -4,7 +4,7 @@
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
 //! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SectorMask, touch};
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
 use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
@@ -32,7 +32,11 @@ struct Piped {
 pub(super) struct L1 {
     cache: DataCache,
     line_cache: bool,
+    /// What chooses the bank of a sector, where their number is a power of two.
+    bank_mask: Option<usize>,
     pipes: Box<[Ring<Piped>]>,
+    /// When the first access of each bank reaches the tags; without meaning for an empty pipe.
+    fronts: Box<[Cycle]>,
     /// Banks whose pipe holds an access.
     occupied: u64,
     /// Banks that took an access in the cycle `entered_at`.
@@ -55,7 +59,9 @@ impl L1 {
         Self {
             cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
             line_cache: !cache.sectored,
+            bank_mask: banks.is_power_of_two().then_some(banks - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
+            fronts: vec![Cycle::NEVER; banks].into(),
             occupied: 0,
             entered: 0,
             entered_at: Cycle::NEVER,
@@ -88,6 +94,7 @@ impl L1 {
     pub(super) fn hot_bytes(&self) -> usize {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
+            + size_of_val(&*self.fronts)
             + self.refused.hot_bytes()
     }
 
@@ -104,8 +111,11 @@ impl L1 {
 
     #[inline]
     fn bank(&self, access: &Access) -> usize {
-        let (sector, banks) = ((access.addr.0 / 32) as usize, self.pipes.len());
-        if banks.is_power_of_two() { sector & (banks - 1) } else { sector % banks }
+        let sector = (access.addr.0 / SECTOR_BYTES) as usize;
+        match self.bank_mask {
+            Some(mask) => sector & mask,
+            None => sector % self.pipes.len(),
+        }
     }
 
     /// Whether the pipe of the access's bank has no room.
@@ -131,6 +141,7 @@ impl L1 {
         let addr = if sectors.count() > 1 { addr.line() } else { addr };
         let at = now.after(self.latency);
         if pipe.is_empty() {
+            self.fronts[bank] = at;
             self.first = self.first.min(at);
         }
         self.cache.expect_address(addr);
@@ -176,7 +187,10 @@ impl L1 {
     /// Banks whose first access would be refused again.
     #[inline]
     fn still_refused(&self) -> u64 {
-        self.refused.still(self.miss_queue - self.cache.queued())
+        if self.refused.banks() == 0 {
+            return 0;
+        }
+        self.refused.still(self.miss_queue - self.cache.queued(), !self.cache.mshr().is_full())
     }
 
     /// The first cycle in which an access may be looked up that is not known to be refused.
@@ -191,12 +205,27 @@ impl L1 {
         self.first = Cycle(0);
     }
 
-    /// Lets refused accesses be looked up again that the change of a line's tags may help.
+    /// Lets refused accesses be looked up again that the change of the tags of sectors may help.
     #[inline]
-    fn tags_changed(&mut self, line: Addr, now: Cycle) {
-        if self.refused.tags_changed(line) {
+    fn tags_changed(&mut self, line: Addr, sectors: SectorMask, now: Cycle) {
+        let sectors = if self.line_cache { SectorMask::ALL } else { sectors };
+        if self.refused.tags_changed(line, sectors) {
             self.first = now;
         }
+    }
+
+    /// The next of `banks` that may have something to look up, and counts those before it that are refused again.
+    ///
+    /// A look-up changes who is refused, so that the banks behind are asked about one after the other.
+    #[inline]
+    fn next_bank(&self, banks: u64, retries: &mut u64) -> Option<usize> {
+        let still = self.still_refused() & banks;
+        let others = banks & !still;
+        let before = if others == 0 { u64::MAX } else { (others & others.wrapping_neg()) - 1 };
+        if still & before != 0 {
+            *retries += u64::from((still & before).count_ones());
+        }
+        (others != 0).then(|| others.trailing_zeros() as usize)
     }
 
     /// Finds the first access that is not refused, after some were looked up.
@@ -207,9 +236,7 @@ impl L1 {
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
-            if let Some(access) = self.pipes[bank].front() {
-                self.first = self.first.min(access.at);
-            }
+            self.first = self.first.min(self.fronts[bank]);
         }
     }
 
@@ -226,21 +253,22 @@ impl L1 {
         };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
-            self.refused.add(bank, reason, access.write, access.addr.line());
+            let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
+            self.refused.add(bank, reason, access.write, access.addr.line(), sectors);
             return None;
         }
         self.refused.remove(1 << bank);
         let pipe = &mut self.pipes[bank];
         pipe.pop();
-        match pipe.front_mut() {
+        match pipe.front() {
             Some(next) => {
-                next.at = next.at.max(now.after(1));
+                self.fronts[bank] = next.at.max(now.after(1));
                 self.cache.expect_miss(next.addr, next.addr.0);
             }
             None => self.occupied &= !(1 << bank),
         }
         self.in_pipes -= 1;
-        self.tags_changed(access.addr.line(), now);
+        self.tags_changed(access.addr.line(), access.sectors, now);
         Some((outcome.status, outcome.answer))
     }
 
@@ -249,7 +277,7 @@ impl L1 {
         if !self.cache.fill_port_free(now) {
             return false;
         }
-        self.tags_changed(reply.addr.line(), now);
+        self.tags_changed(reply.addr.line(), reply.sectors, now);
         if self.line_cache {
             let line = reply.addr.line();
             let at = self.partial.iter().position(|(addr, _)| *addr == line);
@@ -347,12 +375,16 @@ impl Sm {
             self.counters.sm.l1_retries += l1.retries();
             return;
         }
-        let mut left = l1.occupied;
-        while left != 0 {
-            let bank = left.trailing_zeros() as usize;
-            left &= left - 1;
-            self.look_up(bank);
+        let (mut left, mut retries) = (l1.occupied, 0);
+        while let Some(l1) = &self.lsu.l1
+            && let Some(bank) = l1.next_bank(left, &mut retries)
+        {
+            left &= u64::MAX << bank << 1;
+            if l1.fronts[bank] <= self.now {
+                self.look_up(bank);
+            }
         }
+        self.counters.sm.l1_retries += retries;
         if let Some(l1) = &mut self.lsu.l1 {
             l1.find_first();
         }
@@ -362,14 +394,7 @@ impl Sm {
     #[inline]
     fn look_up(&mut self, bank: usize) {
         let Some(l1) = &mut self.lsu.l1 else { return };
-        if l1.still_refused() >> bank & 1 != 0 {
-            self.counters.sm.l1_retries += 1;
-            return;
-        }
-        let access = match l1.pipes[bank].front() {
-            Some(access) if access.at <= self.now => *access,
-            _ => return,
-        };
+        let Some(access) = l1.pipes[bank].front().copied() else { return };
         let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;

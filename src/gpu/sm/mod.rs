@@ -310,12 +310,13 @@ impl Sm {
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
         let now = self.now;
-        let busy = self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
+        let load_store = self.load_store_at();
+        let busy = load_store <= now || self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
         if busy || self.power.is_asked() {
             return now;
         }
         let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
-        let memory = self.load_store_at().max(now).min(self.net.next_event(now));
+        let memory = load_store.min(self.net.next_event(now));
         let memory = self.ccws.as_ref().map_or(memory, |ccws| memory.min(ccws.refresh_at().max(now)));
         memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
     }

@@ -33,7 +33,9 @@ pub fn set_index(addr: u64, sets: u32, function: SetIndex) -> u32 {
 /// strides of powers of two spread.
 #[inline]
 pub(super) fn bucket(number: u64, buckets: usize) -> usize {
-    (number ^ number >> 7 ^ number >> 13 ^ number >> 20 ^ number >> 29) as usize & (buckets - 1)
+    // Together the number itself and its bits from 7, 13, 20, 22 and 29 on.
+    let folded = number ^ number >> 7;
+    (folded ^ folded >> 13 ^ folded >> 22) as usize & (buckets - 1)
 }
 
 #[cfg(test)]

@@ -128,9 +128,15 @@ impl Mshr {
                 let entry = &self.entries[usize::from(at)];
                 if entry.waiting < self.max_merge && !entry.ready && self.has_node() { Room::Merge(at) } else { Room::MergeFull }
             }
-            None if self.used as usize == self.entries.len() || !self.has_node() => Room::NoEntry,
+            None if self.is_full() => Room::NoEntry,
             None => Room::New,
         }
+    }
+
+    /// Whether a miss on a key for which nothing is outstanding would find no entry.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.used as usize == self.entries.len() || !self.has_node()
     }
 
     /// Takes a miss for which [`Mshr::room`] answered [`Room::New`]; returns its entry.

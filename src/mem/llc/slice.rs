@@ -127,12 +127,6 @@ impl Slice {
         self.to_dram.front()
     }
 
-    /// Whether more requests arrive than there are `places`.
-    #[inline]
-    pub fn is_crowded(&self, places: usize) -> bool {
-        self.arrivals.len() > places
-    }
-
     /// Asks the host for what the next cycles begin with.
     #[inline]
     pub fn touch(&self, map: &LocalMap) {
@@ -254,7 +248,14 @@ impl Slice {
             self.stuck = None;
         }
         let freed = match self.arrivals.front() {
-            Some(arrived) if arrived.at < now => self.look_up(now, map),
+            Some(arrived) if arrived.at < now => {
+                if self.is_blocked() {
+                    self.count_waiting(1);
+                    false
+                } else {
+                    self.look_up(now, map)
+                }
+            }
             _ => false,
         };
         Acted { freed, dram }
@@ -273,7 +274,7 @@ impl Slice {
                 return from;
             }
         }
-        if let Some(arrived) = self.arrivals.front().filter(|_| self.stuck.is_none() && !self.to_dram.is_full() && !self.out.is_full()) {
+        if let Some(arrived) = self.arrivals.front().filter(|_| !self.is_blocked()) {
             next = next.min(self.cache.data_port_free_at().max(arrived.at.after(1)));
         }
         next.max(from)
@@ -339,11 +340,13 @@ impl Slice {
         full
     }
 
+    /// Whether the oldest request cannot be looked up, or would fail again.
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        self.stuck.is_some() || self.to_dram.is_full() || self.out.is_full()
+    }
+
     fn look_up(&mut self, now: Cycle, map: &LocalMap) -> bool {
-        if self.to_dram.is_full() || self.out.is_full() || self.stuck.is_some() {
-            self.count_waiting(1);
-            return false;
-        }
         if !self.cache.data_port_free(now) {
             return false;
         }
