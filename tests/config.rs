@@ -4,6 +4,8 @@
 mod any;
 #[path = "config/bad.rs"]
 mod bad;
+#[path = "config/caches.rs"]
+mod caches;
 #[path = "config/ccws.rs"]
 mod ccws;
 #[path = "config/dram.rs"]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warpshard::config::Machine;
 use warpshard::config::error::Source;
 use warpshard::config::import::{Imported, import};
-use warpshard::config::machine::{CoreStyle, MemcpyWarms};
+use warpshard::config::machine::{CoreStyle, MemcpyWarms, WriteMiss};
 
 const FOLDER: &str = "../shared/reference/accel-sim/configs";
 
@@ -110,6 +110,18 @@ fn what_has_no_counterpart_is_refused_with_file_line_and_option() {
         assert!(error.contains(message), "{option}: {error}");
         assert!(error.contains("--> a.config:17:"), "{option}: {error}");
     }
+}
+
+#[test]
+fn write_allocate_is_the_llc_s_and_the_nearest_policy_in_an_l1_with_a_warning() {
+    let l1 = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:W:L,A:512:8,16:0,32";
+    let llc = "-gpgpu_cache:dl2 S:32:128:24,L:B:m:W:P,A:192:4,32:0,32";
+    let imported = small(&format!("{l1}\n{llc}\n")).unwrap();
+    let machine = machine(&imported);
+    assert_eq!(machine.mem.llc.write_miss, WriteMiss::WriteAllocate);
+    assert_eq!(machine.gpu.sm.l1.cache.unwrap().write_miss, WriteMiss::FetchOnWrite);
+    let warned: Vec<_> = imported.report.warnings.iter().filter(|warning| warning.contains("W sends the write on")).collect();
+    assert!(matches!(warned[..], [one] if one.contains("dl1")), "{warned:?}");
 }
 
 #[test]

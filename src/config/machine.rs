@@ -345,6 +345,9 @@ pub enum WritePolicy {
 pub enum WriteMiss {
     /// Goes past the cache.
     NoAllocate,
+    /// Sends the write to the next level, whole or not, and reads what was missed besides, which becomes valid and stays clean
+    /// (GPGPU-Sim 3's only way to allocate for a write, `W`). The LLC only.
+    WriteAllocate,
     /// Reads the sector, then writes.
     FetchOnWrite,
     /// Writes into the line with byte masks; a later read of a partly written sector fetches it.

@@ -223,6 +223,25 @@ fn a_write_through_slice_answers_writes_when_dram_has_them() {
     assert_eq!(unit.sample().dram_writes, 1);
 }
 
+#[test]
+fn a_missing_write_that_allocates_moves_its_bytes_down_and_the_line_up_and_is_answered_once() {
+    let mut machine = machine();
+    let llc = &mut machine.mem.llc;
+    (llc.sectored, llc.write_miss) = (false, WriteMiss::WriteAllocate);
+    let (mut unit, mut out) = (partition(&machine), outbox());
+    let map = &machine.mem.map;
+    deliver(&mut unit, 0, packet(map, 0x80, MemOp::Write, 0b1111, u32::MAX, 77));
+    unit.run(Cycle(2000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert!(at > 100 && answer.token == 77);
+    assert_eq!((unit.sample().dram_writes, unit.sample().dram_reads), (4, 4), "bursts of 32 bytes");
+    deliver(&mut unit, 2000, read(map, 0x80, 78));
+    unit.run(Cycle(4000), true, &mut out);
+    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    assert_eq!((at, answer.token), (2001, 78), "the line is there");
+    assert!(unit.waiting().is_empty());
+}
+
 #[derive(Clone, Debug)]
 struct Step {
     gap: u64,
@@ -250,13 +269,16 @@ proptest! {
         device in prop::option::of(0..DEVICES.len()),
         line_cache in any::<bool>(),
         scheduler in prop::sample::select(vec![DramScheduler::FrFcfs, DramScheduler::Fcfs]),
-        write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite]),
+        write_miss in prop::sample::select(vec![WriteMiss::LazyFetchOnRead, WriteMiss::FetchOnWrite, WriteMiss::WriteAllocate]),
     ) {
         let mut machine = machine();
         let llc = &mut machine.mem.llc;
         llc.write_miss = write_miss;
         if line_cache {
-            (llc.sectored, llc.write_miss) = (false, WriteMiss::FetchOnWrite);
+            llc.sectored = false;
+            if write_miss == WriteMiss::LazyFetchOnRead {
+                llc.write_miss = WriteMiss::FetchOnWrite;
+            }
         }
         if tiny {
             (llc.sets, llc.ways, llc.mshrs, llc.mshr_merge, llc.miss_queue) = (2, 2, 3, 2, 4);
@@ -334,8 +356,15 @@ proptest! {
         let count = |name: &str| counts(&unit).0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
         prop_assert_eq!(count("reads") + count("forwarded"), total(|c| c.fetches) * bursts);
         let (written, sectors) = (count("writes") + count("coalesced"), total(|c| c.write_backs));
-        prop_assert!(written <= sectors && written * burst_bytes >= sectors * 32, "{written} bursts for {sectors} sectors");
-        prop_assert!(burst_bytes > 32 || written == sectors);
+        // Writes that were sent on: those that missed, and others that found their line on its way.
+        let writes = sent.iter().filter(|(_, p)| p.op == MemOp::Write).map(|(_, p)| if line_cache { 4 } else { u64::from(p.sectors.count()) });
+        let sent_on = match machine.mem.llc.write_miss {
+            WriteMiss::WriteAllocate => (total(|c| c.write_misses + c.write_sector_misses), writes.sum()),
+            _ => (0, 0),
+        };
+        let (least, most) = (sectors + sent_on.0, sectors + sent_on.1);
+        prop_assert!(written <= most && written * burst_bytes >= least * 32, "{written} bursts for {least} to {most} sectors");
+        prop_assert!(burst_bytes > 32 || (least..=most).contains(&written));
         let pending = count("reads") + count("writes");
         prop_assert!(device.is_none() || count("row_hits") + count("row_misses") + count("row_conflicts") == pending);
         prop_assert_eq!(unit.channel().occupancy(), 0);

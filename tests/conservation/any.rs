@@ -47,7 +47,7 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         ("clocks.dram", &["500 MHz", "1000 MHz", "1750 MHz"]),
         ("noc.arbiter", &["islip", "round-robin"]),
         ("noc.crossbar", &["fifo", "fifo", "output_queued", "vc"]),
-        ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write"]),
+        ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write", "write-allocate"]),
         ("mem.dram.scheduler", &["fr-fcfs", "fcfs"]),
         ("gpu.sm.lsu.sector_requests", &["true", "false"]),
         ("gpu.sm.l1.cache.present", &["true", "true", "true", "false"]),

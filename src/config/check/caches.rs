@@ -1,6 +1,6 @@
 //! Checks of the L1 and the LLC.
 
-use super::super::machine::{Cache, Machine, SetIndex, Sm};
+use super::super::machine::{Allocate, Cache, Machine, SetIndex, Sm, WriteMiss};
 use super::super::quantity::Bytes;
 use super::Checker;
 use crate::base::{LINE_BYTES, SECTOR_BYTES};
@@ -13,6 +13,12 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
             &["gpu.sm.lsu.sector_requests", "gpu.sm.l1.cache.sectored"],
             || "`gpu.sm.lsu.sector_requests` is false with a sectored L1, expected true".to_owned(),
             || "a sectored L1 looks up one sector at a time; requests of whole lines need `gpu.sm.l1.cache.sectored = false`".to_owned(),
+        );
+        checker.require(
+            cache.write_miss != WriteMiss::WriteAllocate,
+            &["gpu.sm.l1.cache.write_miss"],
+            || "`gpu.sm.l1.cache.write_miss` is \"write-allocate\", expected another choice".to_owned(),
+            || "a line read for a write that was sent on is modelled in the LLC only; \"fetch-on-write\" is the nearest".to_owned(),
         );
         let (ratio, most) = (machine.gpu.sm.l1.write_ratio, 100 / cache.sets.max(1));
         checker.require(
@@ -47,6 +53,20 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
             || format!("the hash is defined for these; set `{sets}` so, or index = \"linear\""),
         );
     }
+    let (write_miss, allocate) = (format!("{table}.write_miss"), format!("{table}.allocate"));
+    checker.require(
+        cache.write_miss == WriteMiss::NoAllocate || cache.allocate == Allocate::OnMiss,
+        &[&write_miss, &allocate],
+        || format!("`{write_miss}` allocates lines for writes with `{allocate}` = \"on-fill\", expected \"on-miss\""),
+        || "a write needs its line at once".to_owned(),
+    );
+    let (queue, least) = (format!("{table}.miss_queue"), if cache.write_miss == WriteMiss::WriteAllocate { 3 } else { 2 });
+    checker.require(
+        cache.miss_queue >= least,
+        &[&queue, &write_miss],
+        || format!("`{queue}` is {}, expected at least {least}", cache.miss_queue),
+        || format!("a miss may send {least} requests at once, a line written back among them"),
+    );
     let port = format!("{table}.port_bytes");
     checker.power_of_two(&port, cache.port_bytes.into(), "a sector takes a whole number of transfers, or one transfer moves whole sectors");
     let at_most = if cache.sectored { "a sectored cache" } else { "a line" };

@@ -95,15 +95,19 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
     if cache.write == "read-only" {
         return sheet.refuse(option, "a cache for data cannot be read-only", CACHE_EXPECTED);
     }
-    for warning in &cache.warnings {
-        sheet.report.warn(format!("-{option} {text}: {warning}"));
+    let mut write_miss = cache.write_miss;
+    if write_miss == "write-allocate" && table != "mem.llc" {
+        write_miss = "fetch-on-write";
+        sheet
+            .report
+            .warn(format!("-{option} {text}: W sends the write on and reads the line; fetch-on-write reads, then writes at eviction"));
     }
     let key = |part: &str| keys::find(&format!("{table}.{part}")).map_or("", |key| key.path);
     sheet.set(key("sets"), cache.sets, comment);
     sheet.set(key("ways"), cache.ways, comment);
     sheet.set(key("sectored"), cache.sectored, comment);
     sheet.set_text(key("write"), cache.write, comment);
-    sheet.set_text(key("write_miss"), cache.write_miss, comment);
+    sheet.set_text(key("write_miss"), write_miss, comment);
     sheet.set_text(key("allocate"), cache.allocate, comment);
     sheet.set_text(key("index"), cache.index, comment);
     sheet.set(key("mshrs"), cache.mshrs, comment);

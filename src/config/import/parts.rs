@@ -27,8 +27,6 @@ pub(super) struct CacheText {
     pub(super) miss_queue: u64,
     /// Bytes of the data port; 0 is a whole line.
     pub(super) port: u64,
-    /// What is not the same here.
-    pub(super) warnings: Vec<&'static str>,
 }
 
 /// What a cache looks like, for messages.
@@ -44,7 +42,6 @@ impl CacheText {
         };
         let number =
             |part, index| field(part, index).and_then(|text| text.parse::<u64>().map_err(|_| format!("`{text}` is not a whole number")));
-        let mut warnings = Vec::new();
         let sectored = match field(0, 0)? {
             "S" => true,
             "N" => false,
@@ -71,10 +68,7 @@ impl CacheText {
             "N" => "no-allocate",
             "F" => "fetch-on-write",
             "L" => "lazy-fetch-on-read",
-            "W" => {
-                warnings.push("write-allocate W sends the write on and reads the line; fetch-on-write reads, then writes at eviction");
-                "fetch-on-write"
-            }
+            "W" => "write-allocate",
             other => return Err(format!("write allocation `{other}` is not modelled; N, F, L and W are")),
         };
         let index = match field(1, 4)? {
@@ -100,7 +94,6 @@ impl CacheText {
             merge: number(2, 2)?,
             miss_queue: number(3, 0)?,
             port: if parts.len() > 4 { number(4, 0)? } else { 0 },
-            warnings,
         })
     }
 }

@@ -52,7 +52,7 @@ const BUILTINS: &[Builtin] = embedded! {
     "wa_sched/cvt_k2": "Convolution through textures (CUDA SDK), columns: 17 cached reads and products per pixel",
     "wa_sched/dct_k1": "Discrete cosine transform (CUDA SDK), kernel 1: one coefficient of an 8 x 8 block per thread",
     "wa_sched/dct_k2": "Discrete cosine transform (CUDA SDK), kernel 2: rows and columns of 8 pixels per thread",
-    "wa_sched/dwt": "Discrete wavelet transform (CUDA SDK), Haar: levels in shared memory, half the threads each",
+    "wa_sched/dwt": "Discrete wavelet transform (CUDA SDK), Haar: ten levels in shared memory, half the threads each",
     "wa_sched/dxtc": "DXT compression (CUDA SDK): least-squares fits over permutations in registers, colours in shared memory",
     "wa_sched/fwt": "Fast Walsh transform (CUDA SDK): radix-4 stages over 2048 values in shared memory",
     "wa_sched/gaussian": "Gaussian elimination (Rodinia), Fan2: tiny CTAs that touch a line per row",

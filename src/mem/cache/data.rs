@@ -74,6 +74,9 @@ pub struct Outcome {
     pub answer: Answer,
 }
 
+/// The token of a fetch for which nobody waits: the data of a write that was sent on.
+pub const NOBODY: u32 = u32::MAX;
+
 /// What a cache sends to the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DownKind {
@@ -125,7 +128,8 @@ impl DataCache {
             spec.write_miss == WriteMiss::NoAllocate || spec.allocate == Allocate::OnMiss,
             "a cache that allocates on fill cannot allocate for writes"
         );
-        assert!(spec.miss_queue >= 2, "a miss queue of {} takes no fetch together with a write-back", spec.miss_queue);
+        let most = if spec.write_miss == WriteMiss::WriteAllocate { 3 } else { 2 };
+        assert!(spec.miss_queue >= most, "a miss queue of {} takes no miss, which may send {most} requests", spec.miss_queue);
         Self {
             spec: *spec,
             tags: TagArray::new(spec, max_ways, write_ratio),
@@ -220,7 +224,7 @@ impl DataCache {
         self.mshr.peek_ready()
     }
 
-    /// Takes the next request whose data came.
+    /// Takes the next request whose data came; [`NOBODY`] where it was fetched for a write that was sent on.
     #[inline]
     pub fn next_ready(&mut self) -> Option<u32> {
         self.mshr.next_ready()
@@ -416,6 +420,9 @@ impl DataCache {
         if probe.lookup == Lookup::NoLine {
             return Err(FailReason::NoLine);
         }
+        if self.spec.write_miss == WriteMiss::WriteAllocate {
+            return self.write_allocate(probe, access, now).map(|evicted| (Answer::FromBelow, evicted));
+        }
         if self.spec.write_miss == WriteMiss::FetchOnWrite && bytes != u32::MAX {
             let evicted = self.fetch(probe, access, now)?;
             self.tags.modify_on_fill(probe.line, sectors, bytes);
@@ -433,6 +440,28 @@ impl DataCache {
         Ok((if through { Answer::FromBelow } else { Answer::Now }, evicted))
     }
 
+    /// Sends the write on, and fetches what it missed unless that is already on its way; either asks for room in the MSHR, and
+    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back; the last takes the
+    /// data port (D-013).
+    /// Returns the sectors that were written back.
+    fn write_allocate(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
+        self.room(3)?;
+        self.mshr_room(self.key(access.addr))?;
+        let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
+        self.send_write(&Access { sectors, ..*access });
+        self.fetch(probe, &Access { token: NOBODY, ..*access }, now)
+    }
+
+    /// Whether the MSHRs take a request for `key`.
+    #[inline]
+    fn mshr_room(&self, key: u64) -> Result<Room, FailReason> {
+        match self.mshr.room(key) {
+            Room::NoEntry => Err(FailReason::NoMshr),
+            Room::MergeFull => Err(FailReason::MergeFull),
+            room => Ok(room),
+        }
+    }
+
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
     /// reference does, whether one is needed or not. Returns the sectors that were written back.
     fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
@@ -440,12 +469,7 @@ impl DataCache {
         self.room(2)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
-        let room = self.mshr.room(key);
-        match room {
-            Room::NoEntry => return Err(FailReason::NoMshr),
-            Room::MergeFull => return Err(FailReason::MergeFull),
-            Room::Merge(_) | Room::New => {}
-        }
+        let room = self.mshr_room(key)?;
         let evicted = self.tags.access(probe, addr, sectors, now.0);
         if let Room::Merge(at) = room {
             self.mshr.merge(at, probe.line, token, atomic);
@@ -455,5 +479,17 @@ impl DataCache {
             self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
         }
         Ok(self.send_evicted(evicted, token))
+    }
+}
+
+/// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.
+#[inline]
+fn segment(sectors: SectorMask) -> SectorMask {
+    const LOW: u8 = 0b0011;
+    match (sectors.0 & LOW, sectors.0 & !LOW) {
+        _ if sectors.count() == 1 => sectors,
+        (_, 0) => SectorMask(LOW),
+        (0, _) => SectorMask(!LOW & SectorMask::ALL.0),
+        _ => SectorMask::ALL,
     }
 }

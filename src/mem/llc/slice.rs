@@ -7,7 +7,7 @@
 
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
 use crate::config::machine::{Cache, PartitionQueues};
-use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status};
+use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::pending::Pending;
@@ -222,8 +222,10 @@ impl Slice {
             && !self.out.is_full()
             && let Some(token) = self.cache.next_ready()
         {
-            let packet = self.pending.take(token);
-            self.out.push(packet);
+            if token != NOBODY {
+                let packet = self.pending.take(token);
+                self.out.push(packet);
+            }
             self.stuck = None;
         }
         if !self.from_dram.is_empty() {
