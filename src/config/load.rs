@@ -14,7 +14,7 @@ use super::source::{self, Entry, Override};
 use super::value::Raw;
 
 /// The machines that come with the program, by name.
-const BUILTIN: [(&str, &str); 14] = [
+const BUILTIN: [(&str, &str); 15] = [
     ("v100", include_str!("../../configs/machines/v100.toml")),
     ("rtx2060", include_str!("../../configs/machines/rtx2060.toml")),
     ("rtx3070", include_str!("../../configs/machines/rtx3070.toml")),
@@ -22,6 +22,7 @@ const BUILTIN: [(&str, &str); 14] = [
     ("k20x", include_str!("../../configs/machines/k20x.toml")),
     ("gtx480", include_str!("../../configs/machines/gtx480.toml")),
     ("m2090", include_str!("../../configs/machines/m2090.toml")),
+    ("m2090-v31", include_str!("../../configs/machines/m2090-v31.toml")),
     ("k20x-l1", include_str!("../../configs/machines/k20x-l1.toml")),
     ("fermi32", include_str!("../../configs/machines/fermi32.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),

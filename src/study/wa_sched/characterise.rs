@@ -27,8 +27,10 @@ const STEP: f64 = 0.02;
 const PHASE_TOLERANCE: f64 = 0.15;
 /// A grid of fewer waves is run to its end, since the last would distort a stretch of it.
 const WAVES: u32 = 16;
-/// The machine of Tables 3.2 and 3.3, and of Fermi's columns of Table 4.2.
+/// The machine of Tables 3.2 and 3.3.
 pub(super) const FERMI: &str = "m2090";
+/// The machine of Fermi's columns of Table 4.2.
+pub(super) const FERMI_31: &str = "m2090-v31";
 /// The machine of Kepler's columns of Table 4.2.
 pub(super) const KEPLER: &str = "k20x-l1";
 /// The machine of Table 4.4.
@@ -186,7 +188,7 @@ type Pictures = (&'static str, PlotNames, [(Class, PlotNames); 3]);
 
 const PICTURES: [Pictures; 2] = [
     (
-        FERMI,
+        FERMI_31,
         ["optima-m2090.svg", "optima-m2090.png"],
         [
             (Class::Strong, ["m2090-c-strong.svg", "m2090-c-strong.png"]),
@@ -210,7 +212,7 @@ fn characterise(kernel: &Kernel, options: &Options) -> Result<(Vec<Cell>, Vec<Cu
     if let Some(published) = &kernel.phases {
         phases(kernel, published, &mut cells)?;
     }
-    for (machine, published) in [(FERMI, &kernel.m2090), (KEPLER, &kernel.k20x)] {
+    for (machine, published) in [(FERMI_31, &kernel.m2090), (KEPLER, &kernel.k20x)] {
         if let Some(published) = published {
             curves.push(ctas(kernel, machine, published, options, &mut cells)?);
         }
@@ -264,7 +266,7 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
         .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options, whole).rate(options.cache.as_deref()))
         .collect::<Result<Vec<f64>, String>>()?;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
-    let column = if machine == FERMI { "M2090" } else { "K20X" };
+    let column = if machine == FERMI_31 { "M2090" } else { "K20X" };
     let fitted = |word: &str| {
         model.fitted_to.iter().any(|fitted| fitted.starts_with("Table 4.2") && [word, column].iter().all(|w| fitted.contains(w)))
     };

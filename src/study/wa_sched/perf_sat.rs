@@ -22,7 +22,7 @@ use crate::report::bars::{Bars, Group};
 use crate::stats::Outcome;
 use crate::study::{StudyError, StudyOutput};
 
-use super::characterise::{FERMI, KEPLER, Options, class, optimum, workload};
+use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, workload};
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
@@ -223,7 +223,7 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
         .iter()
         .filter(wanted)
         .flat_map(|kernel| {
-            [(FERMI, kernel.m2090), (KEPLER, kernel.k20x)].map(|(machine, cells)| cells.map(|cells| (kernel, machine, cells)))
+            [(FERMI_31, kernel.m2090), (KEPLER, kernel.k20x)].map(|(machine, cells)| cells.map(|cells| (kernel, machine, cells)))
         })
         .flatten()
         .collect();
@@ -234,7 +234,7 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
         || pairs.par_iter().map(|(kernel, machine, cells)| point(kernel, machine, *cells, options, full)).collect::<Result<Vec<_>, _>>(),
         || {
             let short =
-                pairs.par_iter().filter(|(kernel, machine, _)| !full && *machine == FERMI && IN_FULL.contains(&kernel.name.as_str()));
+                pairs.par_iter().filter(|(kernel, machine, _)| !full && *machine == FERMI_31 && IN_FULL.contains(&kernel.name.as_str()));
             short.map(|(kernel, machine, _)| InFull::of(kernel, machine, options)).collect::<Result<Vec<_>, _>>()
         },
     );
@@ -256,7 +256,7 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
     let detected = detect(kernel, machine, 1..=grid.most, options, full)?;
     let rates: Vec<f64> = detected.limited.iter().map(Measured::mean_rate).collect();
     let best = optimum(&rates);
-    let column = if machine == FERMI { "M2090" } else { "K20X" };
+    let column = if machine == FERMI_31 { "M2090" } else { "K20X" };
     Ok(Point {
         kernel: kernel.name.clone(),
         machine,
@@ -419,7 +419,7 @@ fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
 
 /// Counts in the manner of Figure 4.5.
 fn bars(output: &mut StudyOutput, points: &[Point]) {
-    for (machine, names) in [(FERMI, ["m2090.svg", "m2090.png"]), (KEPLER, ["k20x.svg", "k20x.png"])] {
+    for (machine, names) in [(FERMI_31, ["m2090.svg", "m2090.png"]), (KEPLER, ["k20x.svg", "k20x.png"])] {
         let of = points.iter().filter(|point| point.machine == machine);
         let group = |point: &Point| Group {
             name: point.kernel.clone(),
@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn accuracy_savings_and_gains_are_means_over_the_machines_and_classes_named() {
-        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(FERMI, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let points = [point(FERMI_31, Class::Weak, 4.0, 1.0), point(FERMI_31, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
         let figure = |quantity, machines: &[&str], classes: &[Class]| Figure {
             quantity,
             machines: machines.iter().map(|machine| (*machine).to_owned()).collect(),
@@ -480,7 +480,7 @@ mod tests {
             section: String::new(),
         };
         let ours = |quantity, machines: &[&str], classes: &[Class]| figure(quantity, machines, classes).ours(&points, true).ours.unwrap();
-        assert!((ours(Quantity::Accuracy, &[FERMI], &[]) - 80.0).abs() < 1e-9);
+        assert!((ours(Quantity::Accuracy, &[FERMI_31], &[]) - 80.0).abs() < 1e-9);
         assert!((ours(Quantity::Saved, &[], &[Class::Mem]) - 31.25).abs() < 1e-9);
         assert!((ours(Quantity::Gain, &[], &[]) - 5.0).abs() < 1e-9);
         let unfitted = figure(Quantity::Gain, &[], &[Class::Mem]);
@@ -492,7 +492,7 @@ mod tests {
     fn the_published_figures_are_read() {
         let stated = read();
         assert_eq!(stated.figure.iter().filter(|figure| figure.quantity == Quantity::Saved).count(), 8);
-        assert!(stated.figure.iter().all(|figure| figure.machines.iter().all(|machine| [FERMI, KEPLER].contains(&machine.as_str()))));
+        assert!(stated.figure.iter().all(|figure| figure.machines.iter().all(|machine| [FERMI_31, KEPLER].contains(&machine.as_str()))));
     }
 
     #[test]
@@ -500,7 +500,7 @@ mod tests {
         let library = published();
         let kernel = library.kernel.iter().find(|kernel| kernel.name == "srad_1").unwrap();
         let options = Options { cycles: 4000, only: None, cache: None };
-        for (machine, cores, most) in [(FERMI, 16, 6), (KEPLER, 14, 8)] {
+        for (machine, cores, most) in [(FERMI_31, 16, 6), (KEPLER, 14, 8)] {
             let found = detect(kernel, machine, most..=most, &options, false).unwrap();
             assert_eq!((found.limits.len(), found.limited.len()), (cores, 1));
             assert!(found.limits.iter().all(|limit| (1..=most).contains(limit)), "{:?}", found.limits);
@@ -511,8 +511,8 @@ mod tests {
 
     #[test]
     fn what_extrapolating_changed_is_told_by_the_kernels_that_ran_in_full() {
-        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
-        let in_full = [InFull { kernel: "k".into(), machine: FERMI, detected: 4.0, gain: 3.5 }];
+        let points = [point(FERMI_31, Class::Weak, 4.0, 1.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
+        let in_full = [InFull { kernel: "k".into(), machine: FERMI_31, detected: 4.0, gain: 3.5 }];
         let mut output = StudyOutput::new("perf-sat", String::new());
         rows(&mut output, &points, &in_full);
         beside(&mut output, &points, &in_full);
