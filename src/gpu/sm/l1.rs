@@ -33,7 +33,7 @@ pub(super) struct L1 {
     cache: DataCache,
     line_cache: bool,
     /// What chooses the bank of a sector, where their number is a power of two.
-    bank_mask: Option<usize>,
+    bank_mask: Option<u32>,
     pipes: Box<[Ring<Piped>]>,
     /// When the first access of each bank reaches the tags; without meaning for an empty pipe.
     fronts: Box<[Cycle]>,
@@ -59,7 +59,7 @@ impl L1 {
         Self {
             cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
             line_cache: !cache.sectored,
-            bank_mask: banks.is_power_of_two().then_some(banks - 1),
+            bank_mask: banks.is_power_of_two().then_some(banks as u32 - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             fronts: vec![Cycle::NEVER; banks].into(),
             occupied: 0,
@@ -113,7 +113,7 @@ impl L1 {
     fn bank(&self, access: &Access) -> usize {
         let sector = (access.addr.0 / SECTOR_BYTES) as usize;
         match self.bank_mask {
-            Some(mask) => sector & mask,
+            Some(mask) => sector & mask as usize,
             None => sector % self.pipes.len(),
         }
     }
