@@ -232,7 +232,7 @@ fn compressed_files_hold_the_same_programs() {
         let mut file = std::fs::File::create(&path).unwrap();
         match suffix {
             "xz" => {
-                let mut writer = lzma_rust2::XzWriter::new(&mut file, lzma_rust2::XzOptions::with_preset(1)).unwrap();
+                let mut writer = liblzma::write::XzEncoder::new(&mut file, 1);
                 writer.write_all(text.as_bytes()).unwrap();
                 writer.finish().unwrap();
             }
