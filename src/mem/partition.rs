@@ -348,7 +348,11 @@ impl Partition {
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.channel.touch_arrays();
-        self.slices.iter().for_each(|slice| slice.touch(&self.local));
+        for (slice, side) in self.slices.iter().zip(&self.sides) {
+            if side.due < until {
+                slice.touch(&self.local);
+            }
+        }
         self.expect_data();
         while self.now < until {
             self.pass(if skip { self.next_event().min(until) } else { self.now });
