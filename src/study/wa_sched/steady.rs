@@ -18,7 +18,7 @@ use crate::stats::{Counted, Outcome};
 const INTERVAL: u64 = 1000;
 
 /// What is run.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Job {
     /// A built-in machine.
     pub(super) machine: &'static str,

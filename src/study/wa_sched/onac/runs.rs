@@ -18,7 +18,7 @@ use crate::study::wa_sched::steady::{kept, warp_instructions};
 pub(super) const INTERVAL: u64 = 1000;
 
 /// What is run.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     /// A built-in machine.
     pub(super) machine: &'static str,
