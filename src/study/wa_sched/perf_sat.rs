@@ -22,7 +22,7 @@ use crate::report::bars::{Bars, Group};
 use crate::stats::Outcome;
 use crate::study::{StudyError, StudyOutput};
 
-use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, workload};
+use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, optimum_by_steps, workload};
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
@@ -146,6 +146,8 @@ struct Point {
     published: CtaCells,
     most: u32,
     optimum: u32,
+    /// The optimum after the other reading, step by step.
+    by_steps: u32,
     class: Class,
     detected: f64,
     settled: bool,
@@ -159,7 +161,11 @@ struct Point {
 
 impl Point {
     fn error(&self) -> f64 {
-        (self.detected - f64::from(self.optimum)).abs() / f64::from(self.optimum)
+        self.error_against(self.optimum)
+    }
+
+    fn error_against(&self, optimum: u32) -> f64 {
+        (self.detected - f64::from(optimum)).abs() / f64::from(optimum)
     }
 
     /// Threads and registers left free, of those that all CTAs take; both grow with the number of CTAs.
@@ -263,6 +269,7 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
         published,
         most: grid.most,
         optimum: best,
+        by_steps: optimum_by_steps(&rates),
         class: class(&rates),
         detected: detected.count(),
         settled: detected.settled.is_some(),
@@ -404,6 +411,12 @@ fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
             output.figure(&format!("speed-up over all CTAs, of the points that are {} here, %", class.name()), gain);
         }
     }
+    for machine in [FERMI_31, KEPLER] {
+        let of = points.iter().filter(|point| point.machine == machine);
+        if let Some(error) = mean(of.map(|point| point.error_against(point.by_steps))) {
+            output.figure(&format!("{machine}: accuracy against the optimum read step by step, %"), 100.0 * (1.0 - error));
+        }
+    }
     if points.iter().any(|point| point.fitted) {
         for figure in &stated.figure {
             let (row, all) = (figure.ours(points, false), figure.ours(points, true));
@@ -450,6 +463,7 @@ mod tests {
             published,
             most: 8,
             optimum: 5,
+            by_steps: 4,
             class,
             detected,
             settled: true,
@@ -483,6 +497,7 @@ mod tests {
         assert!((ours(Quantity::Accuracy, &[FERMI_31], &[]) - 80.0).abs() < 1e-9);
         assert!((ours(Quantity::Saved, &[], &[Class::Mem]) - 31.25).abs() < 1e-9);
         assert!((ours(Quantity::Gain, &[], &[]) - 5.0).abs() < 1e-9);
+        assert!((points[0].error_against(points[0].by_steps) - 0.0).abs() < 1e-9, "4 of 4 step by step, of 5 otherwise");
         let unfitted = figure(Quantity::Gain, &[], &[Class::Mem]);
         assert_eq!(unfitted.ours(&points, false).ours, Some(4.0));
         assert_eq!(figure(Quantity::Gain, &[KEPLER], &[Class::Weak]).ours(&points, true).verdict(), "not run");
