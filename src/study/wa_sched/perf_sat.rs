@@ -29,7 +29,7 @@ use super::stated::{self, Kind, Stated, mean, percent_over};
 use super::steady::{Measured, issued, kept, warp_instructions};
 
 /// CTA waves after the last core has settled.
-const WAVES: u32 = 8;
+const WAVES: u32 = 16;
 /// Core cycles after which a detection is given up.
 const LONGEST: u64 = 4_000_000;
 /// Core cycles of an interval of the series.
