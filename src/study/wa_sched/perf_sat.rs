@@ -28,8 +28,11 @@ use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
 use super::steady::{Measured, issued, kept, warp_instructions};
 
-/// CTA waves after the last core has settled.
+/// CTA waves after the last core has settled, at least.
 const WAVES: u32 = 16;
+/// Core cycles that these are to last if each core issued one instruction per cycle: where CTAs are as short as Gaussian's, sixteen waves
+/// are a small part of a grid whose rate varies.
+const BEHIND: f64 = 60_000.0;
 /// Core cycles after which a detection is given up.
 const LONGEST: u64 = 4_000_000;
 /// Core cycles of an interval of the series.
@@ -245,7 +248,7 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
         },
     );
     let (points, in_full) = (points.map_err(StudyError::Input)?, in_full.map_err(StudyError::Input)?);
-    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs, the rest extrapolated") };
+    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs or more, the rest extrapolated") };
     let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat beside {}: {how}", stated.source));
     rows(&mut output, &points, &in_full);
     for figure in &stated.figure {
@@ -303,11 +306,16 @@ impl InFull {
     }
 }
 
+/// CTA waves that are simulated behind the detection.
+fn waves_behind(grid: &Grid) -> u32 {
+    ((BEHIND / (grid.per_cta * f64::from(grid.most))).ceil() as u32).max(WAVES)
+}
+
 /// A run under Perf-Sat, and one for each of the limits that is as long; to the end of the grid when `full`.
 fn detect(kernel: &Kernel, machine: &str, limits_of: RangeInclusive<u32>, options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
-    let (waves, longest) = if full { (0, None) } else { (WAVES, Some(LONGEST)) };
+    let (waves, longest) = if full { (0, None) } else { (waves_behind(&Grid::of(kernel, machine, &[])?), Some(LONGEST)) };
     let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), &limits_of, waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
         let machine = &loaded.machine;
@@ -508,6 +516,17 @@ mod tests {
         let stated = read();
         assert_eq!(stated.figure.iter().filter(|figure| figure.quantity == Quantity::Saved).count(), 8);
         assert!(stated.figure.iter().all(|figure| figure.machines.iter().all(|machine| [FERMI_31, KEPLER].contains(&machine.as_str()))));
+    }
+
+    #[test]
+    fn short_ctas_take_more_waves_behind_the_detection() {
+        let library = published();
+        let waves = |name: &str| {
+            let kernel = library.kernel.iter().find(|kernel| kernel.name == name).unwrap();
+            waves_behind(&Grid::of(kernel, FERMI_31, &[]).unwrap())
+        };
+        assert_eq!(waves("bt_k2"), WAVES);
+        assert!(waves("gaussian") > 4 * WAVES, "{}", waves("gaussian"));
     }
 
     #[test]
