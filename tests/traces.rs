@@ -220,6 +220,39 @@ fn each_line_means_what_the_grammar_says() {
 }
 
 #[test]
+fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
+    let (rows, columns, steps) = (vec![16; 31], vec![4096; 31], (0..31).map(|i| i * 7 % 5 - 2).collect::<Vec<i64>>());
+    // The same three times and more, others in between, and a change back to what came first.
+    let chosen = [&rows, &rows, &rows, &rows, &steps, &steps, &steps, &columns, &steps, &rows, &rows, &rows, &steps];
+    let base = |round: usize| 0x7f00_0000_0000 + 0x1_0000 * round as u64;
+    let (mut lines, mut expected) = (String::new(), Vec::new());
+    for (round, differences) in chosen.iter().enumerate() {
+        let written: Vec<String> = differences.iter().map(i64::to_string).collect();
+        // Once the last lanes are missing, and once the number behind the differences is another.
+        let (mask, count, immediate) = match round {
+            2 => ("0000ffff", 15, 0),
+            10 => ("ffffffff", 31, 8),
+            _ => ("ffffffff", 31, 0),
+        };
+        lines += &format!("0010 {mask} 1 R8 LDG.E 1 R4 4 2 0x{:x} {} {immediate} \n", base(round), written[..count].join(" "));
+        lines += "0020 ffffffff 1 R1 MOV 0 0 0 \n";
+        let mut address = base(round);
+        let others = differences[..count].iter().map(|difference| {
+            address = address.wrapping_add_signed(*difference);
+            address
+        });
+        expected.push([base(round)].into_iter().chain(others).collect::<Vec<u64>>());
+    }
+    let text = small(1, 1);
+    let (head, _) = text.split_once("insts = 10").unwrap();
+    let text = format!("{head}insts = {}\n{lines}0090 ffffffff 0 EXIT 0 0 0 \n\n#END_TB\n\n", 2 * chosen.len() + 1);
+    let workload = load_text(&text, &TraceOptions::default()).unwrap();
+    let warp = &executed(&workload)[0].1[0][0];
+    let read: Vec<Vec<u64>> = warp.iter().filter(|(inst, ..)| inst.class == OpClass::Load).map(|access| access.3.clone()).collect();
+    assert_eq!(read, expected);
+}
+
+#[test]
 fn compressed_files_hold_the_same_programs() {
     let text = small(3, 2);
     let plain = executed(&load_text(&text, &TraceOptions::default()).unwrap());
@@ -232,7 +265,7 @@ fn compressed_files_hold_the_same_programs() {
         let mut file = std::fs::File::create(&path).unwrap();
         match suffix {
             "xz" => {
-                let mut writer = lzma_rust2::XzWriter::new(&mut file, lzma_rust2::XzOptions::with_preset(1)).unwrap();
+                let mut writer = liblzma::write::XzEncoder::new(&mut file, 1);
                 writer.write_all(text.as_bytes()).unwrap();
                 writer.finish().unwrap();
             }

@@ -2,7 +2,7 @@
 //!
 //! In: the components of an outcome, or rows of an interval series. Invariant: counts of intervals add up to those of the run.
 
-use crate::stats::{Counted, IntervalRow, Outcome};
+use crate::stats::{Counted, CounterInfo, IntervalRow, Outcome};
 
 use super::event::{Event, TERMS};
 
@@ -56,17 +56,27 @@ impl Place {
             (None, None) => Self::Nowhere,
         }
     }
+
+    /// The same for a counter of a network, which is a mesh or not: the counters of a mesh and of a crossbar have names in common, but
+    /// only the crossbar's flits are an event.
+    fn among(kind: &str, meshed: bool, counter: &str) -> Self {
+        if meshed && counter == "flits" { Self::Nowhere } else { Self::of(kind, counter) }
+    }
 }
 
 impl Counts {
     /// What a run counted, from its first cycle to the cut at which all components stopped counting.
     pub fn of(outcome: &Outcome) -> Self {
         let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
-        let mut columns: Columns = Columns::default();
+        // Components of several kinds come in turns, those of one kind with the same counters.
+        let mut known: Vec<(&str, Columns)> = Vec::new();
         for component in &outcome.components {
-            // The counters of a mesh and of a crossbar have names in common, but only the crossbar's flits are an event.
-            let meshed = component.counters.iter().any(|counted| counted.info.name == "hops");
-            columns.resolve(component.counters.iter().map(|counted| (component.kind, meshed, counted)));
+            let place = known.iter().position(|(kind, _)| *kind == component.kind).unwrap_or_else(|| {
+                known.push((component.kind, Columns::default()));
+                known.len() - 1
+            });
+            let columns = &mut known[place].1;
+            columns.resolve(&component.counters, component.kind);
             columns.add(&mut counts, component.counters.iter());
         }
         counts
@@ -85,8 +95,7 @@ impl Counts {
         for row in rows {
             if columns.places.len() != row.counters.len() {
                 let meshed = |kind: &str| row.counters.iter().any(|(other, counted)| *other == kind && counted.info.name == "hops");
-                columns.places.clear();
-                columns.resolve(row.counters.iter().map(|(kind, counted)| (*kind, meshed(kind), counted)));
+                columns.places = row.counters.iter().map(|(kind, counted)| Place::among(kind, meshed(kind), counted.info.name)).collect();
             }
             let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
             columns.add(&mut counts, row.counters.iter().map(|(_, counted)| counted));
@@ -134,22 +143,20 @@ impl Counts {
 /// Where each of a list of counters goes; found once for lists that come again and again.
 #[derive(Debug, Default)]
 struct Columns {
-    names: Vec<(&'static str, &'static str)>,
+    infos: Vec<&'static CounterInfo>,
     places: Vec<Place>,
 }
 
 impl Columns {
-    fn resolve<'a>(&mut self, counters: impl Iterator<Item = (&'static str, bool, &'a Counted)> + Clone) {
-        let names = || counters.clone().map(|(kind, _, counted)| (kind, counted.info.name));
-        if self.places.len() == self.names.len() && !self.places.is_empty() && names().eq(self.names.iter().copied()) {
+    /// Finds the places of a component's counters, unless they are those it knows.
+    fn resolve(&mut self, counters: &[Counted], kind: &str) {
+        let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
+        if self.infos.len() == counters.len() && self.infos.iter().zip(counters).all(|(known, counted)| same(known, counted)) {
             return;
         }
-        self.names = names().collect();
-        let place = |(kind, meshed, counted): (&'static str, bool, &Counted)| match counted.info.name {
-            "flits" if meshed => Place::Nowhere,
-            name => Place::of(kind, name),
-        };
-        self.places = counters.clone().map(place).collect();
+        let meshed = counters.iter().any(|counted| counted.info.name == "hops");
+        self.infos = counters.iter().map(|counted| counted.info).collect();
+        self.places = self.infos.iter().map(|info| Place::among(kind, meshed, info.name)).collect();
     }
 
     fn add<'a>(&self, counts: &mut Counts, values: impl Iterator<Item = &'a Counted>) {

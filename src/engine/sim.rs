@@ -1,5 +1,6 @@
 //! Runs a plan on worker threads to its end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -250,11 +251,12 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
+        let mut parties = self.parties.into_iter().enumerate();
+        // The calling thread is the first worker, so that what a run of one thread takes of memory lies with the machine; but
+        // whoever calls may go on on any core afterwards.
+        let own = if pin { None } else { parties.next() };
         let results: Vec<std::thread::Result<Option<Left<U, D>>>> = std::thread::scope(|scope| {
-            let handles: Vec<_> = self
-                .parties
-                .into_iter()
-                .enumerate()
+            let handles: Vec<_> = parties
                 .map(|(index, party)| {
                     let core = core(index);
                     std::thread::Builder::new()
@@ -268,7 +270,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                         .expect("the host gives a thread")
                 })
                 .collect();
-            handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+            let own = own.map(|(_, party)| catch_unwind(AssertUnwindSafe(|| work(party))));
+            own.into_iter().chain(handles.into_iter().map(std::thread::ScopedJoinHandle::join)).collect()
         });
         let mut left = None;
         for result in results {

@@ -159,6 +159,8 @@ pub struct DynInst {
 pub struct StreamBuilder {
     words: Vec<u32>,
     len: u32,
+    /// Where the instruction begins that was appended last with its lanes.
+    last: usize,
 }
 
 impl StreamBuilder {
@@ -224,6 +226,20 @@ impl StreamBuilder {
         self.words.extend_from_slice(tail);
     }
 
+    /// The form of the instruction appended last, if it was an access of all lanes, and what [`StreamBuilder::prepared`] takes as
+    /// its tail: the stride first, or the differences.
+    pub fn last_tail(&self) -> Option<(AddressForm, [u32; 31])> {
+        let [head, _, _, words @ ..] = self.words.get(self.last..)? else { return None };
+        let form = match (head >> FORM_SHIFT, words.len()) {
+            (form, 1) if form == AddressForm::Affine as u32 => AddressForm::Affine,
+            (form, 31) if form == AddressForm::Deltas as u32 => AddressForm::Deltas,
+            _ => return None,
+        };
+        let mut tail = [0; 31];
+        tail[..words.len()].copy_from_slice(words);
+        Some((form, tail))
+    }
+
     /// Instructions appended so far.
     pub fn instructions(&self) -> u32 {
         self.len
@@ -233,7 +249,7 @@ impl StreamBuilder {
     pub fn finish(&mut self) -> WarpStream {
         let stream = WarpStream { words: self.words.as_slice().into(), len: self.len };
         self.words.clear();
-        self.len = 0;
+        (self.len, self.last) = (0, 0);
         stream
     }
 
@@ -241,6 +257,7 @@ impl StreamBuilder {
     fn head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
         assert!(index <= INDEX_MASK, "more than 2^24 static instructions in one kernel");
         let full = mask == LaneMask::FULL;
+        self.last = self.words.len();
         self.words.push(index | (form as u32) << FORM_SHIFT | if full { 0 } else { MASK_FOLLOWS });
         if !full {
             self.words.push(mask.0);
@@ -280,6 +297,28 @@ mod tests {
     fn a_coalesced_access_takes_16_bytes() {
         let addresses: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + 4 * i).collect();
         assert_eq!(round_trip(LaneMask::FULL, &addresses), (AddressForm::Affine, 4 + 16 + 8));
+    }
+
+    #[test]
+    fn the_tail_of_the_last_access_prepares_the_same_access_elsewhere() {
+        let gather: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + (i * i * 37) % 1001).collect();
+        let row: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + 4 * i).collect();
+        for addresses in [gather, row] {
+            let mut builder = StreamBuilder::default();
+            builder.op(7, LaneMask::FULL);
+            assert_eq!(builder.last_tail(), None);
+            builder.access(8, LaneMask::FULL, &addresses);
+            let (form, tail) = builder.last_tail().unwrap();
+            builder.prepared(9, form, addresses[0] + 64, if form == AddressForm::Affine { &tail[..1] } else { &tail });
+            let stream = builder.finish();
+            let (mut cursor, mut out) = (Cursor::default(), [0; 32]);
+            let last = std::iter::from_fn(|| stream.next(&mut cursor)).last().unwrap();
+            stream.addresses(&last, &mut out);
+            assert!(last.index == 9 && out.iter().zip(&addresses).all(|(moved, address)| *moved == address + 64));
+        }
+        let mut builder = StreamBuilder::default();
+        builder.access(8, LaneMask(0xff), &[0, 4, 8, 12, 16, 20, 24, 28]);
+        assert_eq!(builder.last_tail(), None);
     }
 
     #[test]

@@ -244,15 +244,19 @@ impl Partition {
     /// `in_queue`.
     #[inline]
     fn watch_stalls(&mut self) {
-        let (mut net, mut mc) = (false, Cycle::NEVER);
-        for (slice, side) in self.slices.iter().zip(&self.sides) {
-            net |= side.credits == 0 && slice.has_out();
+        let (mut net, mut mc) = (Cycle::NEVER, Cycle::NEVER);
+        for i in 0..self.slices.len() {
+            let slice = &self.slices[i];
+            if self.sides[i].credits == 0 && slice.has_out() {
+                net = self.watched;
+            }
             // A request that becomes visible within the span begins to wait there.
             mc = mc.min(slice.blocked_from(self.in_queue));
         }
-        let [net_from, mc_from] = [if net { Cycle(0) } else { Cycle::NEVER }, mc].map(|from| from.max(self.watched));
-        if self.standing != [Cycle::NEVER; 2] || net_from < self.now || mc_from < self.now {
-            self.note_stalls([net_from, mc_from]);
+        mc = mc.max(self.watched);
+        let none = self.standing[NET] == Cycle::NEVER && self.standing[MC] == Cycle::NEVER;
+        if !none || net.min(mc) < self.now {
+            self.note_stalls([net, mc]);
         }
         self.watched = self.now;
     }
@@ -344,7 +348,11 @@ impl Partition {
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.channel.touch_arrays();
-        self.slices.iter().for_each(|slice| slice.touch(&self.local));
+        for (slice, side) in self.slices.iter().zip(&self.sides) {
+            if side.due < until {
+                slice.touch(&self.local);
+            }
+        }
         self.expect_data();
         while self.now < until {
             self.pass(if skip { self.next_event().min(until) } else { self.now });

@@ -5,12 +5,16 @@ use crate::base::Cycle;
 /// Cycles ahead of the present that have a bucket of their own.
 const SPAN: u64 = 256;
 const SPAN_WORDS: usize = (SPAN / 64) as usize;
+/// The last bit of a mark.
+const LAST_MARK: usize = 63;
 
 /// A set of ports per cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     words: usize,
     buckets: Box<[u64]>,
+    /// A bit per word of each bucket that holds a port; the last stands for all words from there on.
+    marks: Box<[u64; SPAN as usize]>,
     filled: [u64; SPAN_WORDS],
     /// Ports due beyond the buckets; rare, since messages come about an epoch ahead.
     far: Vec<(Cycle, u32)>,
@@ -20,12 +24,8 @@ impl Calendar {
     /// A calendar for `ports` ports.
     pub(super) fn new(ports: usize) -> Self {
         let words = ports.div_ceil(64);
-        Self { words, buckets: vec![0; words * SPAN as usize].into(), filled: [0; SPAN_WORDS], far: Vec::new() }
-    }
-
-    /// Words of a set of ports.
-    pub(super) fn words(&self) -> usize {
-        self.words
+        let (buckets, marks) = (vec![0; words * SPAN as usize].into(), Box::new([0; SPAN as usize]));
+        Self { words, buckets, marks, filled: [0; SPAN_WORDS], far: Vec::new() }
     }
 
     /// Notes that `port` has something to see at `at`, at or after the present.
@@ -36,7 +36,9 @@ impl Calendar {
             return;
         }
         let bucket = (at.0 % SPAN) as usize;
-        self.buckets[bucket * self.words + port / 64] |= 1 << (port % 64);
+        let word = port / 64;
+        self.buckets[bucket * self.words + word] |= 1 << (port % 64);
+        self.marks[bucket] |= 1 << word.min(LAST_MARK);
         self.filled[bucket / 64] |= 1 << (bucket % 64);
     }
 
@@ -68,10 +70,25 @@ impl Calendar {
         Cycle::NEVER
     }
 
-    /// Takes word `word` of the ports of cycle `now`. Call [`Calendar::arrive`] first.
+    /// Takes up to 64 ports of cycle `now`, the lowest first: the number of the first of them and a bit for each. Call
+    /// [`Calendar::arrive`] first.
     #[inline]
-    pub(super) fn take(&mut self, now: Cycle, word: usize) -> u64 {
-        std::mem::take(&mut self.buckets[(now.0 % SPAN) as usize * self.words + word])
+    pub(super) fn take(&mut self, now: Cycle) -> Option<(usize, u64)> {
+        let bucket = (now.0 % SPAN) as usize;
+        let mark = self.marks[bucket];
+        if mark == 0 {
+            return None;
+        }
+        let words = &mut self.buckets[bucket * self.words..][..self.words];
+        let mut word = mark.trailing_zeros() as usize;
+        if word == LAST_MARK {
+            word += words[word..].iter().position(|ports| *ports != 0)?;
+        }
+        let ports = std::mem::take(&mut words[word]);
+        if word < LAST_MARK || words[word..].iter().all(|ports| *ports == 0) {
+            self.marks[bucket] &= mark - 1;
+        }
+        Some((word * 64, ports))
     }
 
     /// The present becomes `now`: says whether there is something to see in it.
@@ -103,9 +120,10 @@ mod tests {
 
     #[test]
     fn ports_are_seen_in_their_cycle_near_or_far() {
-        let mut calendar = Calendar::new(130);
+        let mut calendar = Calendar::new(4200);
         let now = Cycle(1000);
-        for (at, port) in [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7)] {
+        let all = [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7), (5000, 4031), (5000, 4032), (5000, 4199)];
+        for (at, port) in all {
             calendar.note(now, Cycle(at), port);
         }
         let mut seen = Vec::new();
@@ -113,14 +131,11 @@ mod tests {
         while calendar.next(now) != Cycle::NEVER {
             now = calendar.next(now);
             assert!(calendar.arrive(now));
-            for word in 0..calendar.words() {
-                let mask = calendar.take(now, word);
-                if mask != 0 {
-                    seen.push((now.0, word * 64 + mask.trailing_zeros() as usize));
-                }
+            while let Some((first, mask)) = calendar.take(now) {
+                seen.push((now.0, first + mask.trailing_zeros() as usize));
             }
         }
-        assert_eq!(seen, [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7)]);
+        assert_eq!(seen, all);
         assert!(!calendar.arrive(now));
     }
 }

@@ -6,14 +6,13 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
-use std::collections::VecDeque;
-
 use crate::base::{Cycle, LinkId};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::counters;
 
 use super::calendar::Calendar;
+use super::outputs::Outputs;
 use super::queues::Queues;
 
 /// Which way packets go.
@@ -85,7 +84,7 @@ pub struct Subnet {
     arbiter: Arbiter,
     ports: SubnetPorts,
     inputs: usize,
-    outputs: usize,
+    outputs: Outputs,
     now: Cycle,
     queues: Queues,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
@@ -93,15 +92,8 @@ pub struct Subnet {
     /// Inputs whose oldest visible packet wants an output, `words` words per output.
     wants: Box<[u64]>,
     words: usize,
-    /// Outputs that somebody wants, and outputs that have credits.
-    wanted: Box<[u64]>,
-    credited: Box<[u64]>,
-    /// How many inputs have a visible packet, and how many outputs are wanted.
+    /// How many inputs have a visible packet.
     heads: u32,
-    wanted_count: u32,
-    credits: Box<[u32]>,
-    /// Credits under way, by output.
-    coming: Box<[VecDeque<(Cycle, u16)>]>,
     /// The input at which an output begins to look (iSLIP).
     pointer: Box<[u16]>,
     /// Places freed since the last credits, by input.
@@ -118,30 +110,21 @@ impl Subnet {
     /// # Panics
     /// When a receiver takes no packet at all.
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
-        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a crossbar without room for a packet");
+        assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         let calendar = Calendar::new(inputs + outputs);
-        let (words, output_words) = (inputs.div_ceil(64), outputs.div_ceil(64));
-        let mut credited = vec![0; output_words];
-        for output in 0..outputs {
-            credited[output / 64] |= 1 << (output % 64);
-        }
+        let words = inputs.div_ceil(64);
         Self {
             direction,
             arbiter: spec.arbiter,
             ports,
             inputs,
-            outputs,
+            outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
             queues: Queues::new(inputs),
             calendar,
             wants: vec![0; words * outputs].into(),
             words,
-            wanted: vec![0; output_words].into(),
-            credited: credited.into(),
             heads: 0,
-            wanted_count: 0,
-            credits: vec![ports.output_capacity; outputs].into(),
-            coming: vec![VecDeque::new(); outputs].into(),
             pointer: vec![0; outputs].into(),
             freed: vec![0; inputs].into(),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
@@ -179,10 +162,8 @@ impl Subnet {
             }
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs, "{}: credits come over {link}, which is no output", self.name());
-                let coming = &mut self.coming[output];
-                coming.push_back((at, credit.count));
-                if coming.len() == 1 {
+                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.name());
+                if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
@@ -193,7 +174,7 @@ impl Subnet {
     /// Simulates up to and without `until`; see `Unit::run`.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         while self.now < until {
-            if skip && !self.can_grant() {
+            if skip && !self.outputs.any_ready() {
                 let next = self.calendar.next(self.now).min(until);
                 self.wait_until(next);
                 if self.now >= until {
@@ -206,7 +187,7 @@ impl Subnet {
 
     /// See `Unit::next_event` of the engine.
     pub fn next_event(&self) -> Cycle {
-        if self.can_grant() { self.now } else { self.calendar.next(self.now) }
+        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
     }
 
     /// See `Unit::settle` of the engine.
@@ -229,11 +210,11 @@ impl Subnet {
     /// See `Unit::waiting` of the engine.
     pub fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for output in 0..self.outputs {
+        for output in 0..self.outputs.count() {
             let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants[output * self.words + i / 64] >> (i % 64) & 1 != 0).collect();
             let since = inputs.iter().filter_map(|i| self.queues.front(*i, self.now)).map(|(at, _)| at).min();
             if let Some(since) = since {
-                let reason = if self.credits[output] == 0 { "the receiver's queue is full" } else { "nothing stops it" };
+                let reason = if !self.outputs.has_credit(output) { "the receiver's queue is full" } else { "nothing stops it" };
                 let packets: u32 = inputs.iter().map(|i| self.queues.len(*i)).sum();
                 lines.push(format!(
                     "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
@@ -252,11 +233,6 @@ impl Subnet {
         }
     }
 
-    #[inline]
-    fn can_grant(&self) -> bool {
-        self.wanted.iter().zip(&self.credited).any(|(wanted, credited)| wanted & credited != 0)
-    }
-
     /// Lets cycles pass in which nothing is seen and nothing granted.
     #[inline]
     fn wait_until(&mut self, at: Cycle) {
@@ -270,10 +246,9 @@ impl Subnet {
     #[inline]
     fn count(&mut self, cycles: u64) {
         if self.heads > 0 {
-            let stalled: u32 = self.wanted.iter().zip(&self.credited).map(|(wanted, credited)| (wanted & !credited).count_ones()).sum();
             self.counters.busy_cycles += cycles;
-            self.counters.conflicts += u64::from(self.heads - self.wanted_count) * cycles;
-            self.counters.credit_stalls += u64::from(stalled) * cycles;
+            self.counters.conflicts += u64::from(self.heads - self.outputs.wanted()) * cycles;
+            self.counters.credit_stalls += u64::from(self.outputs.stalled()) * cycles;
         }
     }
 
@@ -293,10 +268,9 @@ impl Subnet {
 
     /// Looks at what becomes visible in this cycle.
     fn see(&mut self) {
-        for word in 0..self.calendar.words() {
-            let mut ports = self.calendar.take(self.now, word);
+        while let Some((first, mut ports)) = self.calendar.take(self.now) {
             while ports != 0 {
-                let port = word * 64 + ports.trailing_zeros() as usize;
+                let port = first + ports.trailing_zeros() as usize;
                 ports &= ports - 1;
                 if port < self.inputs { self.reveal(port) } else { self.take_credits(port - self.inputs) }
             }
@@ -304,18 +278,8 @@ impl Subnet {
     }
 
     fn take_credits(&mut self, output: usize) {
-        let coming = &mut self.coming[output];
-        while let Some((at, count)) = coming.front().copied() {
-            if at > self.now {
-                self.calendar.note(self.now, at, self.inputs + output);
-                break;
-            }
-            coming.pop_front();
-            self.credits[output] += u32::from(count);
-            debug_assert!(self.credits[output] <= self.ports.output_capacity, "output {output} has more credits than places");
-        }
-        if self.credits[output] > 0 {
-            self.credited[output / 64] |= 1 << (output % 64);
+        if let Some(at) = self.outputs.take_credits(output, self.now) {
+            self.calendar.note(self.now, at, self.inputs + output);
         }
     }
 
@@ -328,11 +292,9 @@ impl Subnet {
             return;
         }
         let output = self.output(packet);
-        debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
+        debug_assert!(output < self.outputs.count(), "{}: a packet for output {output} of {}", self.name(), self.outputs.count());
         self.wants[output * self.words + input / 64] |= 1 << (input % 64);
-        let bit = 1 << (output % 64);
-        self.wanted_count += u32::from(self.wanted[output / 64] & bit == 0);
-        self.wanted[output / 64] |= bit;
+        self.outputs.want(output);
         self.heads += 1;
         self.queues.touch_second(input);
     }
@@ -346,43 +308,33 @@ impl Subnet {
     }
 
     fn islip(&mut self, out: &mut Outbox) {
-        for word in 0..self.wanted.len() {
-            let mut later = u64::MAX;
-            loop {
-                let ready = self.wanted[word] & self.credited[word] & later;
-                if ready == 0 {
-                    break;
-                }
-                let bit = ready.trailing_zeros();
-                later = u64::MAX.checked_shl(bit + 1).unwrap_or(0);
-                let output = word * 64 + bit as usize;
-                let input = self.choose(output, usize::from(self.pointer[output]));
-                let next = input + 1;
-                self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
-                self.grant(input, output, out);
-                self.reveal(input);
-            }
+        let mut from = 0;
+        while let Some(output) = self.outputs.next_ready(from) {
+            from = output + 1;
+            let input = self.choose(output, usize::from(self.pointer[output]));
+            let next = input + 1;
+            self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
+            self.grant(input, output, out);
+            self.reveal(input);
         }
     }
 
     fn round_robin(&mut self, out: &mut Outbox) {
         // The reference numbers SMs before slices and rotates over all of them, inputs or not.
-        let nodes = self.inputs + self.outputs;
+        let (inputs, outputs) = (self.inputs, self.outputs.count());
+        let nodes = inputs + outputs;
         let turn = (self.now.0 % nodes as u64) as usize;
         let first = match self.direction {
-            Direction::Request if turn < self.inputs => turn,
-            Direction::Reply if turn >= self.outputs => turn - self.outputs,
+            Direction::Request if turn < inputs => turn,
+            Direction::Reply if turn >= outputs => turn - outputs,
             _ => 0,
         };
-        for word in 0..self.wanted.len() {
-            let mut ready = self.wanted[word] & self.credited[word];
-            while ready != 0 {
-                let output = word * 64 + ready.trailing_zeros() as usize;
-                ready &= ready - 1;
-                let input = self.choose(output, first);
-                self.grant(input, output, out);
-                self.popped.push(input as u16);
-            }
+        let mut from = 0;
+        while let Some(output) = self.outputs.next_ready(from) {
+            from = output + 1;
+            let input = self.choose(output, first);
+            self.grant(input, output, out);
+            self.popped.push(input as u16);
         }
         while let Some(input) = self.popped.pop() {
             self.reveal(usize::from(input));
@@ -390,7 +342,7 @@ impl Subnet {
     }
 
     /// The first input at or after `from`, wrapping, that wants `output`; somebody does.
-    #[inline]
+    #[inline(always)]
     fn choose(&self, output: usize, from: usize) -> usize {
         let wants = &self.wants[output * self.words..][..self.words];
         let (first, bit) = (from / 64, from % 64);
@@ -419,15 +371,8 @@ impl Subnet {
 
         let wants = &mut self.wants[output * self.words..][..self.words];
         wants[input / 64] &= !(1 << (input % 64));
-        if wants.iter().all(|w| *w == 0) {
-            self.wanted[output / 64] &= !(1 << (output % 64));
-            self.wanted_count -= 1;
-        }
+        self.outputs.pass(output, wants.iter().any(|inputs| *inputs != 0));
         self.heads -= 1;
-        self.credits[output] -= 1;
-        if self.credits[output] == 0 {
-            self.credited[output / 64] &= !(1 << (output % 64));
-        }
         self.freed[input] += 1;
         if self.freed[input] == self.batch {
             self.freed[input] = 0;

@@ -12,6 +12,7 @@ use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 
 use super::calendar::Calendar;
 use super::crossbar::{Direction, NetCounters, NetDecision, NetSample, SubnetPorts};
+use super::outputs::Outputs;
 use super::queues::Queues;
 
 /// One subnet with a queue per output. Nothing contends at its inputs, so it counts no conflicts.
@@ -20,17 +21,13 @@ pub struct OutputQueued {
     direction: Direction,
     ports: SubnetPorts,
     inputs: usize,
-    outputs: usize,
+    outputs: Outputs,
     now: Cycle,
     /// Packets that are not visible yet, by input, and behind them those that wait, by output.
     queues: Queues,
     /// The inputs of the packets that wait, by output.
     origins: Box<[VecDeque<u16>]>,
     calendar: Calendar,
-    wanted: Box<[u64]>,
-    credited: Box<[u64]>,
-    credits: Box<[u32]>,
-    coming: Box<[VecDeque<(Cycle, u16)>]>,
     freed: Box<[u16]>,
     batch: u16,
     counters: NetCounters,
@@ -42,23 +39,16 @@ impl OutputQueued {
     /// # Panics
     /// When a receiver takes no packet at all.
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
-        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a crossbar without room for a packet");
-        let words = outputs.div_ceil(64);
-        let mut credited = vec![0u64; words];
-        (0..outputs).for_each(|output| credited[output / 64] |= 1 << (output % 64));
+        assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         Self {
             direction,
             ports,
             inputs,
-            outputs,
+            outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
             queues: Queues::new(inputs + outputs),
             origins: vec![VecDeque::new(); outputs].into(),
             calendar: Calendar::new(inputs + outputs),
-            wanted: vec![0; words].into(),
-            credited: credited.into(),
-            credits: vec![ports.output_capacity; outputs].into(),
-            coming: vec![VecDeque::new(); outputs].into(),
             freed: vec![0; inputs].into(),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             counters: NetCounters::default(),
@@ -92,9 +82,8 @@ impl OutputQueued {
             }
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs, "{}: credits come over {link}, which is no output", self.name());
-                self.coming[output].push_back((at, credit.count));
-                if self.coming[output].len() == 1 {
+                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.name());
+                if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
@@ -123,8 +112,7 @@ impl OutputQueued {
 
     /// See `Unit::next_event` of the engine.
     pub fn next_event(&self) -> Cycle {
-        let ready = self.wanted.iter().zip(&self.credited).any(|(wanted, credited)| wanted & credited != 0);
-        if ready { self.now } else { self.calendar.next(self.now) }
+        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
     }
 
     /// See `Unit::settle` of the engine.
@@ -148,11 +136,11 @@ impl OutputQueued {
     pub fn waiting(&self) -> Vec<String> {
         let line = |output: usize| {
             let (since, _) = self.queues.front(self.inputs + output, self.now)?;
-            let reason = if self.credits[output] == 0 { "the receiver's queue is full" } else { "nothing stops them" };
+            let reason = if !self.outputs.has_credit(output) { "the receiver's queue is full" } else { "nothing stops them" };
             let packets = self.queues.len(self.inputs + output);
             Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.name()))
         };
-        (0..self.outputs).filter_map(line).collect()
+        (0..self.outputs.count()).filter_map(line).collect()
     }
 
     fn name(&self) -> &'static str {
@@ -170,17 +158,14 @@ impl OutputQueued {
     }
 
     fn count(&mut self, cycles: u64) {
-        let stalled: u32 = self.wanted.iter().zip(&self.credited).map(|(wanted, credited)| (wanted & !credited).count_ones()).sum();
-        let busy = self.wanted.iter().any(|word| *word != 0);
-        self.counters.busy_cycles += cycles * u64::from(busy);
-        self.counters.credit_stalls += cycles * u64::from(stalled);
+        self.counters.busy_cycles += cycles * u64::from(self.outputs.wanted() > 0);
+        self.counters.credit_stalls += cycles * u64::from(self.outputs.stalled());
     }
 
     fn see(&mut self) {
-        for word in 0..self.calendar.words() {
-            let mut ports = self.calendar.take(self.now, word);
+        while let Some((first, mut ports)) = self.calendar.take(self.now) {
             while ports != 0 {
-                let port = word * 64 + ports.trailing_zeros() as usize;
+                let port = first + ports.trailing_zeros() as usize;
                 ports &= ports - 1;
                 if port < self.inputs { self.enter(port) } else { self.take_credits(port - self.inputs) }
             }
@@ -195,11 +180,11 @@ impl OutputQueued {
                 break;
             }
             let (output, packet) = (self.output(packet), *packet);
-            debug_assert!(output < self.outputs, "{}: a packet for output {output} of {}", self.name(), self.outputs);
+            debug_assert!(output < self.outputs.count(), "{}: a packet for output {output} of {}", self.name(), self.outputs.count());
             self.queues.pop(input, self.now);
             self.queues.push(self.inputs + output, at, packet);
             self.origins[output].push_back(input as u16);
-            self.wanted[output / 64] |= 1 << (output % 64);
+            self.outputs.want(output);
         }
     }
 
@@ -211,50 +196,32 @@ impl OutputQueued {
     }
 
     fn take_credits(&mut self, output: usize) {
-        while let Some((at, count)) = self.coming[output].front().copied() {
-            if at > self.now {
-                self.calendar.note(self.now, at, self.inputs + output);
-                break;
-            }
-            self.coming[output].pop_front();
-            self.credits[output] += u32::from(count);
-            debug_assert!(self.credits[output] <= self.ports.output_capacity, "output {output} has more credits than places");
-        }
-        if self.credits[output] > 0 {
-            self.credited[output / 64] |= 1 << (output % 64);
+        if let Some(at) = self.outputs.take_credits(output, self.now) {
+            self.calendar.note(self.now, at, self.inputs + output);
         }
     }
 
     /// Passes the oldest packet of every output on that has a credit.
     fn pass_on(&mut self, out: &mut Outbox) {
-        for word in 0..self.wanted.len() {
-            let mut ready = self.wanted[word] & self.credited[word];
-            while ready != 0 {
-                let bit = ready.trailing_zeros();
-                ready &= ready - 1;
-                let (output, queue) = (word * 64 + bit as usize, self.inputs + word * 64 + bit as usize);
-                let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
-                let (Some((_, packet)), Some(input)) = (self.queues.pop(queue, self.now), self.origins[output].pop_front()) else {
-                    panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
-                };
-                self.counters.packets += 1;
-                self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
-                self.counters.queue_cycles += self.now.0 - at.0;
-                out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
-                if self.queues.len(queue) == 0 {
-                    self.wanted[word] &= !(1 << bit);
-                }
-                self.credits[output] -= 1;
-                if self.credits[output] == 0 {
-                    self.credited[word] &= !(1 << bit);
-                }
-                let freed = &mut self.freed[usize::from(input)];
-                *freed += 1;
-                if *freed == self.batch {
-                    *freed = 0;
-                    let credit = Credit { queue: input, count: self.batch };
-                    out.send(LinkId(self.ports.credit_out.0 + input), self.now, Payload::Credit(credit));
-                }
+        let mut from = 0;
+        while let Some(output) = self.outputs.next_ready(from) {
+            from = output + 1;
+            let queue = self.inputs + output;
+            let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
+            let (Some((_, packet)), Some(input)) = (self.queues.pop(queue, self.now), self.origins[output].pop_front()) else {
+                panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
+            };
+            self.counters.packets += 1;
+            self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
+            self.counters.queue_cycles += self.now.0 - at.0;
+            out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
+            self.outputs.pass(output, self.queues.len(queue) > 0);
+            let freed = &mut self.freed[usize::from(input)];
+            *freed += 1;
+            if *freed == self.batch {
+                *freed = 0;
+                let credit = Credit { queue: input, count: self.batch };
+                out.send(LinkId(self.ports.credit_out.0 + input), self.now, Payload::Credit(credit));
             }
         }
     }

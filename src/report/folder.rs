@@ -1,8 +1,9 @@
 //! The result folder: all of it or nothing.
 //!
-//! Files are written under a temporary name on the same file system, flushed to the disk and only then renamed. A folder
-//! that exists is refilled so that `stats.json` comes last and the old one goes first: whoever finds a `stats.json` finds
-//! every other file of the same run. A process killed at any moment leaves at most a temporary folder.
+//! Files are written under a temporary name on the same file system and only then renamed. A folder that exists is refilled so
+//! that `stats.json` comes last and the old one goes first: whoever finds a `stats.json` finds every other file of the same
+//! run. A process killed at any moment leaves at most a temporary folder. When they get to the disk is left to the system: nine
+//! flushes would cost more than many a run, and what a power cut takes of the last seconds can be simulated again.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -121,14 +122,12 @@ impl Destination {
                 let written = write_temporary(&parent, files)?;
                 rename(written.path(), path)?;
                 forget(written);
-                sync_folder(&parent)?;
                 Ok(path.clone())
             }
             Target::Numbered { parent, stem } => {
                 let written = write_temporary(parent, files)?;
                 let path = rename_to_first_free(written.path(), parent, stem)?;
                 forget(written);
-                sync_folder(parent)?;
                 Ok(path)
             }
         }
@@ -194,9 +193,8 @@ fn write_temporary(parent: &Path, files: &[ResultFile]) -> Result<tempfile::Temp
     let folder = temporary_folder(parent)?;
     readable_by_others(folder.path())?;
     for file in files.iter().chain([&manifest(files)]) {
-        write_synced(&folder.path().join(&file.name), &file.contents)?;
+        write_new(&folder.path().join(&file.name), &file.contents)?;
     }
-    sync_folder(folder.path())?;
     Ok(folder)
 }
 
@@ -207,15 +205,9 @@ fn readable_by_others(folder: &Path) -> Result<(), FolderError> {
     fs::set_permissions(folder, permissions).map_err(io_error("set the permissions of", folder))
 }
 
-fn write_synced(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
+fn write_new(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
     let mut file = File::create_new(path).map_err(io_error("create", path))?;
-    file.write_all(contents).map_err(io_error("write", path))?;
-    file.sync_all().map_err(io_error("write", path))
-}
-
-fn sync_folder(folder: &Path) -> Result<(), FolderError> {
-    // Only Unix lets a folder be opened and flushed.
-    if cfg!(unix) { File::open(folder).and_then(|f| f.sync_all()).map_err(io_error("flush", folder)) } else { Ok(()) }
+    file.write_all(contents).map_err(io_error("write", path))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), FolderError> {
@@ -259,16 +251,10 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     }
     let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == MARK);
     let manifest = manifest(files);
-    // Flushed between the steps, so that not even a power cut leaves a mark beside files of another run, or files without
-    // the manifest that says whose they are.
-    for step in [vec![&manifest], others, mark] {
-        sync_folder(folder)?;
-        for file in step {
-            rename(&written.path().join(&file.name), &folder.join(&file.name))?;
-        }
+    for file in [&manifest].into_iter().chain(others).chain(mark) {
+        rename(&written.path().join(&file.name), &folder.join(&file.name))?;
     }
-    written.close().map_err(io_error("remove a folder in", folder))?;
-    sync_folder(folder)
+    written.close().map_err(io_error("remove a folder in", folder))
 }
 
 #[cfg(test)]

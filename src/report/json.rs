@@ -1,5 +1,7 @@
 //! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
 
+use std::fmt::Write as _;
+
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -257,8 +259,13 @@ fn write_value(text: &mut String, value: &Value, depth: usize) {
     let plain = |value: &Value| !value.is_object() && !value.is_array();
     match value {
         Value::Object(map) if map.len() <= 2 && map.values().all(plain) => {
-            let entries: Vec<String> = map.iter().map(|(key, entry)| format!("{}: {entry}", Value::from(key.as_str()))).collect();
-            text.push_str(&format!("{{{}}}", entries.join(", ")));
+            text.push('{');
+            for (i, (key, entry)) in map.iter().enumerate() {
+                text.push_str(if i == 0 { "" } else { ", " });
+                write_key(text, key);
+                write_plain(text, entry);
+            }
+            text.push('}');
         }
         Value::Object(map) => {
             let entries = map.iter().map(|(key, entry)| (Some(key), entry));
@@ -268,11 +275,29 @@ fn write_value(text: &mut String, value: &Value, depth: usize) {
             write_lines(text, ('[', ']'), items.iter().map(|item| (None, item)), depth);
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(Value::to_string).collect();
-            text.push_str(&format!("[{}]", items.join(", ")));
+            text.push('[');
+            for (i, item) in items.iter().enumerate() {
+                text.push_str(if i == 0 { "" } else { ", " });
+                write_plain(text, item);
+            }
+            text.push(']');
         }
-        scalar => text.push_str(&scalar.to_string()),
+        scalar => write_plain(text, scalar),
     }
+}
+
+/// A value that is neither object nor array.
+fn write_plain(text: &mut String, value: &Value) {
+    // Writing to a string cannot fail.
+    let _ = match value.as_u64() {
+        Some(number) => write!(text, "{number}"),
+        None => write!(text, "{value}"),
+    };
+}
+
+fn write_key(text: &mut String, key: &str) {
+    write_plain(text, &Value::from(key));
+    text.push_str(": ");
 }
 
 fn write_lines<'a>(
@@ -281,18 +306,20 @@ fn write_lines<'a>(
     entries: impl Iterator<Item = (Option<&'a String>, &'a Value)>,
     depth: usize,
 ) {
+    let new_line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        (0..depth).for_each(|_| text.push_str("  "));
+    };
     text.push(open);
     for (i, (key, entry)) in entries.enumerate() {
-        text.push_str(if i == 0 { "\n" } else { ",\n" });
-        text.push_str(&"  ".repeat(depth + 1));
+        text.push_str(if i == 0 { "" } else { "," });
+        new_line(text, depth + 1);
         if let Some(key) = key {
-            text.push_str(&Value::from(key.as_str()).to_string());
-            text.push_str(": ");
+            write_key(text, key);
         }
         write_value(text, entry, depth + 1);
     }
-    text.push('\n');
-    text.push_str(&"  ".repeat(depth));
+    new_line(text, depth);
     text.push(close);
 }
 

@@ -55,7 +55,7 @@ impl Totals {
             total.count += 1;
             for (i, counted) in component.counters.iter().enumerate() {
                 // Components of one kind list the same counters in the same order, so the first guess is right.
-                let same = |c: &Counted| c.info.name == counted.info.name;
+                let same = |c: &Counted| std::ptr::eq(c.info, counted.info) || c.info.name == counted.info.name;
                 match total.counters.get(i).is_some_and(same).then_some(i).or_else(|| total.counters.iter().position(same)) {
                     Some(at) => total.counters[at].value += counted.value,
                     None => total.counters.push(*counted),

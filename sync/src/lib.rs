@@ -22,6 +22,7 @@
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
 //! * [`prefetch()`]: no concurrency, but a pointer too: asks the host's caches for what will be used soon.
+//! * [`prefer_huge_pages()`]: no concurrency either, but foreign calls: asks the system for a heap of few, large pages.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
 //! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
 //!   waits, now or later, is told [`Poisoned`] with who and why, and nobody hangs.
@@ -88,6 +89,7 @@
 
 mod barrier;
 mod board;
+mod heap;
 mod mailbox;
 mod mutant;
 mod prefetch;
@@ -98,6 +100,7 @@ mod tray;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use board::{Board, Stamped};
+pub use heap::prefer_huge_pages;
 pub use mailbox::{Receiver, Sender, mailbox};
 pub use prefetch::prefetch;
 pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};

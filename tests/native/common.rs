@@ -40,7 +40,7 @@ pub(crate) fn plain(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     match path.extension().and_then(|suffix| suffix.to_str()) {
-        Some("xz") => lzma_rust2::XzReader::new(std::io::BufReader::new(file), true).read_to_end(&mut text),
+        Some("xz") => liblzma::read::XzDecoder::new_multi_decoder(file).read_to_end(&mut text),
         Some("gz") => flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text),
         Some("zst") => zstd::stream::read::Decoder::new(file).unwrap().read_to_end(&mut text),
         _ => std::io::BufReader::new(file).read_to_end(&mut text),

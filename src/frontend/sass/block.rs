@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::base::LaneMask;
-use crate::frontend::{StreamBuilder, WarpStream};
+use crate::frontend::{AddressForm, StreamBuilder, WarpStream};
 
 use super::error::{Fault, ProblemKind};
 use super::notes::{FIXED, GAPS, UNLISTED};
@@ -61,6 +61,20 @@ struct Seen {
     note: u32,
     /// The instruction that followed it.
     next: u32,
+    /// The differences of its addresses.
+    tail: Tail,
+}
+
+/// The differences between the addresses of an access of all lanes, as they were written last. Where they were the same twice, they
+/// are kept as numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tail {
+    /// Where they begin, and their bytes with the end of the line.
+    at: usize,
+    len: usize,
+    form: AddressForm,
+    /// Their place among [`BlockParser::tails`], plus one.
+    kept: u32,
 }
 
 /// Decodes blocks of one text.
@@ -76,6 +90,8 @@ pub(super) struct BlockParser<'a> {
     seen: Box<[Seen]>,
     /// The place in `seen` of the instruction before.
     before: usize,
+    /// The words that stand for the differences that are kept.
+    tails: Vec<[u32; 31]>,
 }
 
 impl<'a> BlockParser<'a> {
@@ -84,7 +100,7 @@ impl<'a> BlockParser<'a> {
         let beginning = table.entries().len();
         let seen = vec![Seen::default(); beginning + 1].into();
         let (builder, extra) = Default::default();
-        Self { text, table, dialect, layout, builder, extra, notes, seen, before: beginning }
+        Self { text, table, dialect, layout, builder, extra, notes, seen, before: beginning, tails: Vec::new() }
     }
 
     /// Decodes one block.
@@ -197,8 +213,15 @@ impl<'a> BlockParser<'a> {
         }
         let mut after = at + seen.len;
         if seen.is_access {
-            // Addresses that cannot be read are read once more by whoever says what is wrong with them.
-            after = next_line(text, self.addresses(after, index, seen.mask).ok()?);
+            after = match self.same_differences(after, index, &seen) {
+                Some(after) => after,
+                None => {
+                    // Addresses that cannot be read are read once more by whoever says what is wrong with them.
+                    let end = next_line(text, self.addresses(after, index, seen.mask).ok()?);
+                    self.learn_differences(after, end, index, &seen);
+                    end
+                }
+            };
         } else {
             self.builder.op(index, seen.mask);
         }
@@ -207,6 +230,43 @@ impl<'a> BlockParser<'a> {
         }
         self.before = index as usize;
         Some(after)
+    }
+
+    /// The access whose addresses stand at `at` into the builder, if its differences are those that are kept; returns the place
+    /// behind its line. Otherwise nothing was done.
+    #[inline]
+    fn same_differences(&mut self, at: usize, index: u32, seen: &Seen) -> Option<usize> {
+        let Tail { at: tail, len, form, kept } = seen.tail;
+        let words = self.tails.get((kept as usize).wrapping_sub(1))?;
+        let at = behind_mode(self.text, at)?;
+        let (base, after) = hex(self.text, at)?;
+        let at = skip_blanks(self.text, after);
+        if !self.text[at..].starts_with(&self.text[tail..tail + len]) {
+            self.seen[index as usize].tail.kept = 0;
+            return None;
+        }
+        self.builder.prepared(index, form, base, if form == AddressForm::Affine { &words[..1] } else { words });
+        Some(at + len)
+    }
+
+    /// Notes the differences of the access that was read last, from `at` up to the end of its line; keeps them if they were the
+    /// same the time before.
+    #[inline]
+    fn learn_differences(&mut self, at: usize, end: usize, index: u32, seen: &Seen) {
+        let text = self.text;
+        if seen.mask != LaneMask::FULL {
+            return;
+        }
+        let Some(at) = behind_mode(text, at).map(|base| skip_blanks(text, skip_token(text, base))) else { return };
+        let before = &text[seen.tail.at..seen.tail.at + seen.tail.len];
+        let again = !before.is_empty() && text.get(at..end) == Some(before) && before.ends_with(b"\n");
+        let tail = &mut self.seen[index as usize].tail;
+        (tail.at, tail.len, tail.kept) = (at, end.saturating_sub(at), 0);
+        if again && let Some((form, words)) = self.builder.last_tail() {
+            tail.form = form;
+            self.tails.push(words);
+            tail.kept = self.tails.len() as u32;
+        }
     }
 
     /// Notes how the instruction of the line at `at` is written, whose static part ends at `end`.
@@ -219,8 +279,8 @@ impl<'a> BlockParser<'a> {
         let note = self.table.entries()[index as usize].note;
         self.seen[self.before].next = index;
         self.before = index as usize;
-        let next = self.seen[self.before].next;
-        self.seen[self.before] = Seen { at, len: if complete { behind - at } else { 0 }, mask, is_access, note, next };
+        let Seen { next, tail, .. } = self.seen[self.before];
+        self.seen[self.before] = Seen { at, len: if complete { behind - at } else { 0 }, mask, is_access, note, next, tail };
     }
 
     /// One instruction line into the builder; returns a place before its end.
@@ -406,6 +466,13 @@ impl<'a> BlockParser<'a> {
             help: "the tracer was stopped or the copy is incomplete: trace or copy it again".into(),
         }
     }
+}
+
+/// The base of an access whose addresses, at `at`, are given by differences.
+#[inline]
+fn behind_mode(text: &[u8], at: usize) -> Option<usize> {
+    let at = skip_blanks(text, at);
+    (text.get(at) == Some(&b'2') && is_end(text, at + 1)).then(|| skip_blanks(text, at + 1))
 }
 
 fn too_few_addresses(text: &[u8], at: usize, mode: u8, given: usize, lanes: usize) -> Fault {

@@ -80,7 +80,7 @@ pub(in crate::frontend) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>>
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
     Ok(match path.extension().and_then(|suffix| suffix.to_str()) {
-        Some("xz") => Box::new(lzma_rust2::XzReader::new(io::BufReader::with_capacity(1 << 16, file), true)),
+        Some("xz") => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(io::BufReader::with_capacity(1 << 16, file))),
         Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, file))),
         Some("zst") => Box::new(zstd::stream::read::Decoder::new(file)?),
         _ => Box::new(file),

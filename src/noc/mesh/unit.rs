@@ -265,10 +265,9 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     /// Looks at what becomes visible in this cycle.
     fn see(&mut self) {
         let inputs = self.spec.senders.len();
-        for word in 0..self.calendar.words() {
-            let mut ports = self.calendar.take(self.now, word);
+        while let Some((first, mut ports)) = self.calendar.take(self.now) {
             while ports != 0 {
-                let port = word * 64 + ports.trailing_zeros() as usize;
+                let port = first + ports.trailing_zeros() as usize;
                 ports &= ports - 1;
                 if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
             }

@@ -1,7 +1,7 @@
 //! `bench --sizes`: what a warp instruction costs on machines of 1 to 320 SMs with the same work per SM.
 //!
-//! Four cases: compute and memory in proportion to the machine, one CTA on an otherwise empty machine, and many kernels of a
-//! few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
+//! Six cases: compute, divergent gathers and streams in proportion to the machine, one CTA and one warp on an otherwise empty
+//! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
 
 use std::sync::Arc;
 
@@ -38,24 +38,57 @@ body = [
 ]
 "#;
 
+/// One warp that loads, computes and loads again.
+const ONE_WARP: &str = r#"
+name = "one_warp"
+summary = "One warp"
+
+[buffers]
+a = { elements = 1048576 }
+
+[[kernel]]
+name = "one_warp"
+grid = 1
+block = 32
+body = [
+  { op = "s2r", dst = "p" },
+  { loop = "i", count = 2000, body = [
+    { op = "load", dst = "x", src = ["p"], buffer = "a", index = "(i * 37 + thread) % 1048576" },
+    { loop = "k", count = 4, body = [{ op = "ffma", dst = "x", src = ["x", "x", "x"] }] },
+    { op = "iadd", dst = "p", src = ["p"] },
+  ] },
+]
+"#;
+
 /// A workload that grows with the machine.
 struct Case {
     name: &'static str,
     workload: fn(sms: u32) -> Result<Workload, String>,
 }
 
-const CASES: [Case; 4] = [
-    Case { name: "compute", workload: |sms| model("divergent", &[("cta_count", sms * 8)]) },
+const CASES: [Case; 6] = [
+    Case { name: "compute", workload: |sms| model("gemm_tiled", &[("n", 64 * tiles(sms * 8))]) },
+    Case { name: "divergent", workload: |sms| model("divergent", &[("cta_count", sms * 8)]) },
     Case { name: "memory", workload: |sms| model("stream", &[("cta_count", sms * 8)]) },
     Case { name: "one CTA", workload: |_| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
+    Case { name: "one warp", workload: |_| text("one_warp", ONE_WARP, &[]) },
     Case {
         name: "launches",
         workload: |sms| {
-            let width = vec![("width".to_owned(), sms.div_ceil(4).to_string())];
-            Model::from_text("launches", LAUNCHES, 1, &width).map(|model| model.workload()).map_err(|error| error.to_string())
+            let width = [("width".to_owned(), sms.div_ceil(4).to_string())];
+            text("launches", LAUNCHES, &width)
         },
     },
 ];
+
+/// Tiles along each side of a matrix that has `ctas` of them, or a few more.
+fn tiles(ctas: u32) -> u32 {
+    ctas.isqrt() + u32::from(ctas.isqrt().pow(2) < ctas)
+}
+
+fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
+    Model::from_text(name, text, 1, parameters).map(|model| model.workload()).map_err(|error| error.to_string())
+}
 
 fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, String> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();

@@ -154,7 +154,7 @@ impl Suffix {
 /// A file that compresses what is written to it.
 enum Compressed {
     None(BufWriter<File>),
-    Xz(Box<lzma_rust2::XzWriter<BufWriter<File>>>),
+    Xz(liblzma::write::XzEncoder<BufWriter<File>>),
     Gz(flate2::write::GzEncoder<BufWriter<File>>),
     Zst(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
@@ -167,10 +167,7 @@ impl Compressed {
         let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
         Ok(match suffix {
             Suffix::None => Self::None(file),
-            Suffix::Xz => {
-                let options = lzma_rust2::XzOptions::with_preset(XZ_PRESET);
-                Self::Xz(Box::new(lzma_rust2::XzWriter::new(file, options)?))
-            }
+            Suffix::Xz => Self::Xz(liblzma::write::XzEncoder::new(file, XZ_PRESET)),
             Suffix::Gz => Self::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
             Suffix::Zst => Self::Zst(zstd::stream::write::Encoder::new(file, 3)?),
         })

@@ -9,6 +9,12 @@ use super::super::Sm;
 use super::super::l1::L1;
 use super::{Answer, Load, token};
 
+/// The sources of answers by their place in the turn. The reference has five; 1 and 2, its texture and constant caches, are not
+/// behind this unit here.
+const SHARED: u8 = 0;
+const BYPASS: u8 = 3;
+const FROM_L1: u8 = 4;
+
 impl Sm {
     /// Writes the chosen answer into the register file, if the bank is free.
     #[inline]
@@ -48,33 +54,24 @@ impl Sm {
     pub(super) fn choose_answer(&mut self) {
         let lsu = &self.lsu;
         let shared = lsu.shared_pipe.front().is_some_and(|(at, _)| *at <= self.now);
-        if shared || lsu.bypassed.is_some() || lsu.l1.as_ref().is_some_and(L1::has_ready) {
-            self.choose_in_turn();
+        let l1 = lsu.l1.as_ref().is_some_and(L1::has_ready);
+        let waiting = u32::from(shared) << SHARED | u32::from(lsu.bypassed.is_some()) << BYPASS | u32::from(l1) << FROM_L1;
+        if waiting == 0 {
+            return;
+        }
+        let behind = waiting & u32::MAX << lsu.turn;
+        let source = if behind != 0 { behind } else { waiting }.trailing_zeros() as u8;
+        self.lsu.turn = if source == FROM_L1 { 0 } else { source + 1 };
+        match source {
+            SHARED => self.answer_from_shared(),
+            BYPASS => self.answer_from_bypass(),
+            _ => self.answer_from_l1(),
         }
     }
 
-    fn choose_in_turn(&mut self) {
-        // The reference has five sources in turn; 1 and 2, its texture and constant caches, are not behind this unit here.
-        let mut source = self.lsu.turn;
-        for _ in 0..5 {
-            let served = match source {
-                0 => self.answer_from_shared(),
-                3 => self.answer_from_bypass(),
-                4 => self.answer_from_l1(),
-                _ => false,
-            };
-            source = if source == 4 { 0 } else { source + 1 };
-            if served {
-                self.lsu.turn = source;
-                return;
-            }
-        }
-    }
-
-    fn answer_from_shared(&mut self) -> bool {
+    fn answer_from_shared(&mut self) {
         let now = self.now;
-        let Some(&(_, answer)) = self.lsu.shared_pipe.front().filter(|(at, _)| *at <= now) else { return false };
-        self.lsu.shared_pipe.pop_front();
+        let Some((_, answer)) = self.lsu.shared_pipe.pop_front() else { return };
         if let Some((next, _)) = self.lsu.shared_pipe.front_mut() {
             // What waited behind moves up now and can be taken in the next cycle.
             *next = (*next).max(now.after(1));
@@ -83,28 +80,25 @@ impl Sm {
         self.end_atomic(warp, answer.atomic_lanes);
         self.leave_pipeline(warp);
         self.lsu.answer = Some(answer);
-        true
     }
 
-    fn answer_from_bypass(&mut self) -> bool {
-        let Some(reply) = self.lsu.bypassed.take() else { return false };
+    fn answer_from_bypass(&mut self) {
+        let Some(reply) = self.lsu.bypassed.take() else { return };
         let slot = (reply.token & 0xffff) as u16;
         let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
         self.end_atomic(usize::from(warp), (reply.token >> 16 & 0x3f) as u8);
         self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, reply.sectors.count() as u16)), atomic_lanes: 0 });
-        true
     }
 
-    fn answer_from_l1(&mut self) -> bool {
-        let Some(name) = self.lsu.l1.as_mut().and_then(|l1| l1.next_ready(self.now)) else { return false };
+    fn answer_from_l1(&mut self) {
+        let Some(name) = self.lsu.l1.as_mut().and_then(|l1| l1.next_ready(self.now)) else { return };
         if name & token::KIND == token::STORE {
             self.acknowledge(usize::from(name as u8), 1);
-            return true;
+            return;
         }
         let slot = name as u16;
         let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
         self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, 1)), atomic_lanes: 0 });
-        true
     }
 
     /// Lanes of an atomic came back; with the last the warp may go on.
