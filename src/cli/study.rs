@@ -26,6 +26,7 @@ use super::output;
 pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let traces = traces(&args.traces);
     let reference = &args.traces.reference;
+    compares_with(args.name, reference)?;
     let result = match args.name {
         StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
         StudyName::Characterise => characterise::run(&thesis(args)),
@@ -43,6 +44,17 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         StudyName::Dram => dram::run(reference),
     };
     show(result, "study-", args.traces.out.as_deref())
+}
+
+/// Says at once, and how to mend it, that the folder is not there which a study compares with.
+fn compares_with(study: StudyName, reference: &Path) -> Result<(), Failure> {
+    let needed =
+        matches!(study, StudyName::AccelSim | StudyName::Cpu | StudyName::Dispatch | StudyName::Noc | StudyName::Power | StudyName::Dram);
+    if !needed || reference.is_dir() {
+        return Ok(());
+    }
+    let why = format!("the folder of references `{}` is not there, and this study compares with it", reference.display());
+    Err(Failure::new(Exit::Workload, format!("{why}; name the folder with --reference")))
 }
 
 /// Runs the study `oracle` on whatever workload is named.

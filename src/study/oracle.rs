@@ -51,7 +51,7 @@ pub fn run(sweep: &Sweep<'_>, load: impl Fn() -> Result<Workload, String> + Sync
     }
     let best = (1..).zip(&rates).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(1, |(limit, _)| limit);
     output.figure("CTAs with the highest IPC", f64::from(best));
-    output.figure("CTAs after which one more gives less than 2 %", f64::from(optimum(&rates)));
+    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates)));
     let points = (1u32..).zip(&rates).map(|(limit, rate)| (f64::from(limit), *rate)).collect();
     output.plot(
         ["sweep.svg", "sweep.png"],

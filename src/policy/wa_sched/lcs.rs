@@ -15,7 +15,7 @@ use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector
 use crate::policy::registry::PolicyError;
 
 /// The counters: instructions issued, CTAs that ended and the instructions of those.
-const COUNTERS: [&str; 3] = ["issued", "ctas_ended", "ended_cta_instructions"];
+const COUNTERS: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instructions"];
 
 /// LCS has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -22,14 +22,17 @@ use crate::report::bars::{Bars, Group};
 use crate::stats::Outcome;
 use crate::study::{StudyError, StudyOutput};
 
-use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, workload};
+use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, optimum_by_steps, workload};
 use super::kernels::Grid;
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
 use super::steady::{Measured, issued, kept, warp_instructions};
 
-/// CTA waves after the last core has settled.
-const WAVES: u32 = 8;
+/// CTA waves after the last core has settled, at least.
+const WAVES: u32 = 16;
+/// Core cycles that these are to last if each core issued one instruction per cycle: where CTAs are as short as Gaussian's, sixteen waves
+/// are a small part of a grid whose rate varies.
+const BEHIND: f64 = 60_000.0;
 /// Core cycles after which a detection is given up.
 const LONGEST: u64 = 4_000_000;
 /// Core cycles of an interval of the series.
@@ -146,6 +149,8 @@ struct Point {
     published: CtaCells,
     most: u32,
     optimum: u32,
+    /// The optimum after the other reading, step by step.
+    by_steps: u32,
     class: Class,
     detected: f64,
     settled: bool,
@@ -159,7 +164,11 @@ struct Point {
 
 impl Point {
     fn error(&self) -> f64 {
-        (self.detected - f64::from(self.optimum)).abs() / f64::from(self.optimum)
+        self.error_against(self.optimum)
+    }
+
+    fn error_against(&self, optimum: u32) -> f64 {
+        (self.detected - f64::from(optimum)).abs() / f64::from(optimum)
     }
 
     /// Threads and registers left free, of those that all CTAs take; both grow with the number of CTAs.
@@ -239,7 +248,7 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
         },
     );
     let (points, in_full) = (points.map_err(StudyError::Input)?, in_full.map_err(StudyError::Input)?);
-    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs, the rest extrapolated") };
+    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} waves of CTAs or more, the rest extrapolated") };
     let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat beside {}: {how}", stated.source));
     rows(&mut output, &points, &in_full);
     for figure in &stated.figure {
@@ -263,6 +272,7 @@ fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &
         published,
         most: grid.most,
         optimum: best,
+        by_steps: optimum_by_steps(&rates),
         class: class(&rates),
         detected: detected.count(),
         settled: detected.settled.is_some(),
@@ -296,11 +306,16 @@ impl InFull {
     }
 }
 
+/// CTA waves that are simulated behind the detection.
+fn waves_behind(grid: &Grid) -> u32 {
+    ((BEHIND / (grid.per_cta * f64::from(grid.most))).ceil() as u32).max(WAVES)
+}
+
 /// A run under Perf-Sat, and one for each of the limits that is as long; to the end of the grid when `full`.
 fn detect(kernel: &Kernel, machine: &str, limits_of: RangeInclusive<u32>, options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
     let name = workload(kernel);
-    let (waves, longest) = if full { (0, None) } else { (WAVES, Some(LONGEST)) };
+    let (waves, longest) = if full { (0, None) } else { (waves_behind(&Grid::of(kernel, machine, &[])?), Some(LONGEST)) };
     let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), &limits_of, waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
         let machine = &loaded.machine;
@@ -404,6 +419,12 @@ fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
             output.figure(&format!("speed-up over all CTAs, of the points that are {} here, %", class.name()), gain);
         }
     }
+    for machine in [FERMI_31, KEPLER] {
+        let of = points.iter().filter(|point| point.machine == machine);
+        if let Some(error) = mean(of.map(|point| point.error_against(point.by_steps))) {
+            output.figure(&format!("{machine}: accuracy against the optimum read step by step, %"), 100.0 * (1.0 - error));
+        }
+    }
     if points.iter().any(|point| point.fitted) {
         for figure in &stated.figure {
             let (row, all) = (figure.ours(points, false), figure.ours(points, true));
@@ -450,6 +471,7 @@ mod tests {
             published,
             most: 8,
             optimum: 5,
+            by_steps: 4,
             class,
             detected,
             settled: true,
@@ -483,6 +505,7 @@ mod tests {
         assert!((ours(Quantity::Accuracy, &[FERMI_31], &[]) - 80.0).abs() < 1e-9);
         assert!((ours(Quantity::Saved, &[], &[Class::Mem]) - 31.25).abs() < 1e-9);
         assert!((ours(Quantity::Gain, &[], &[]) - 5.0).abs() < 1e-9);
+        assert!((points[0].error_against(points[0].by_steps) - 0.0).abs() < 1e-9, "4 of 4 step by step, of 5 otherwise");
         let unfitted = figure(Quantity::Gain, &[], &[Class::Mem]);
         assert_eq!(unfitted.ours(&points, false).ours, Some(4.0));
         assert_eq!(figure(Quantity::Gain, &[KEPLER], &[Class::Weak]).ours(&points, true).verdict(), "not run");
@@ -493,6 +516,17 @@ mod tests {
         let stated = read();
         assert_eq!(stated.figure.iter().filter(|figure| figure.quantity == Quantity::Saved).count(), 8);
         assert!(stated.figure.iter().all(|figure| figure.machines.iter().all(|machine| [FERMI_31, KEPLER].contains(&machine.as_str()))));
+    }
+
+    #[test]
+    fn short_ctas_take_more_waves_behind_the_detection() {
+        let library = published();
+        let waves = |name: &str| {
+            let kernel = library.kernel.iter().find(|kernel| kernel.name == name).unwrap();
+            waves_behind(&Grid::of(kernel, FERMI_31, &[]).unwrap())
+        };
+        assert_eq!(waves("bt_k2"), WAVES);
+        assert!(waves("gaussian") > 4 * WAVES, "{}", waves("gaussian"));
     }
 
     #[test]

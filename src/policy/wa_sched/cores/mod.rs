@@ -2,11 +2,18 @@
 //!
 //! In: starts and ends of CTAs, word that paused SMs are quiet, instructions issued. Out: the power state of every SM.
 //!
-//! Both take samples of the IPC with different numbers of cores at work. A sample begins when nothing is in flight on any
-//! core, and lasts four CTA waves: the CTAs that the cores at work hold at once, four times. They are counted, not computed,
-//! so that whoever limits the CTAs of a core beside makes waves smaller. Between samples the cores that are not wanted are
-//! paused, which keeps their CTAs; when the number is found they finish these and are turned off.
+//! Both take samples of the IPC with different numbers of cores at work. A sample lasts four CTA waves: the CTAs that the cores
+//! at work hold at once, four times. They are counted, not computed, so that whoever limits the CTAs of a core beside makes
+//! waves smaller. Between samples the cores that are not wanted any more are paused, which keeps their CTAs, or some that
+//! were paused go on (4.4.2.5); the others work on all the time, since only a request to pause stops issuing. When the number is
+//! found, the cores that are paused finish their CTAs and are turned off.
 //! The two differ in which number is tried next (`estimate.rs`).
+//!
+//! "The requested cores wait for the instructions in-flight to complete" (4.4.2.4) is read of the instructions that are in flight
+//! when the sample is asked for, so that none of them was issued beside other cores than those of the sample. Where cores are
+//! paused, the sample begins when these are quiet: by then, what the others had in flight has ended, too. Where cores go
+//! on, it begins as much later as cores took to become quiet that were last paused. The first sample begins at once: all
+//! cores are at work already.
 //!
 //! A kernel whose last CTA was handed out before the number is found is left alone with all cores.
 
@@ -64,6 +71,8 @@ pub struct CoreGating {
     per_core: u64,
     /// When the search began.
     begun: Cycle,
+    /// Cycles that the cores took to become quiet that were last paused.
+    flight: u64,
 }
 
 /// Where the counters stand that are looked at.
@@ -77,7 +86,7 @@ struct Columns {
 impl Columns {
     fn of(sms: &Table<'_>) -> Self {
         let column = |name| sms.column(name).expect("an SM counts what it issues and its CTAs");
-        Self { issued: column("issued"), started: column("ctas_started"), ended: column("ctas_ended") }
+        Self { issued: column("warp_instructions"), started: column("ctas_started"), ended: column("ctas_ended") }
     }
 }
 
@@ -87,8 +96,10 @@ enum Stage {
     Idle,
     /// All cores work until so many CTAs have ended.
     Warming { left: u64 },
-    /// All cores are paused until nothing is in flight; then `cores` of them go on.
-    Quieting { estimator: Estimator, cores: u32, loud: Vec<bool> },
+    /// All but `cores` cores are paused; a sample begins when they have nothing in flight.
+    Pausing { estimator: Estimator, cores: u32, since: Cycle, loud: Vec<bool> },
+    /// Some of `cores` cores were paused before and go on; a sample begins when what the others had in flight has ended.
+    Resuming { estimator: Estimator, cores: u32, until: Cycle },
     /// `cores` work until their CTAs have ended some times over: `held` is the most that each had at once.
     Sampling { estimator: Estimator, cores: u32, since: Cycle, ended: u64, held: Vec<u64>, instructions: u64 },
     /// The number is found, or the search was given up.
@@ -116,8 +127,18 @@ impl CoreGating {
     /// The policy with its parameters: a threshold above 0 and at most 1, at least one wave.
     pub fn new(search: Search, parameters: Parameters) -> Result<Self, PolicyError> {
         let (kernel, begun) = (KernelIndex(0), Cycle(0));
-        let policy =
-            Self { search, parameters, stage: Stage::Idle, kernel, sms: 0, columns: None, resident: Vec::new(), per_core: 1, begun };
+        let policy = Self {
+            search,
+            parameters,
+            stage: Stage::Idle,
+            kernel,
+            sms: 0,
+            columns: None,
+            resident: Vec::new(),
+            per_core: 1,
+            begun,
+            flight: 0,
+        };
         let Parameters { threshold, waves, .. } = policy.parameters;
         if !(threshold > 0.0 && threshold <= 1.0) {
             return Err(PolicyError::parameters(policy.own_name(), format!("`threshold` = {threshold}: above 0 and at most 1 is a share")));
@@ -136,7 +157,7 @@ impl CoreGating {
     }
 
     fn is_searching(&self) -> bool {
-        matches!(self.stage, Stage::Warming { .. } | Stage::Quieting { .. } | Stage::Sampling { .. })
+        matches!(self.stage, Stage::Warming { .. } | Stage::Pausing { .. } | Stage::Resuming { .. } | Stage::Sampling { .. })
     }
 
     /// All cores work again.
@@ -144,19 +165,32 @@ impl CoreGating {
         out.decide_because(Decision::Power { sm: None, state: PowerState::Active }, why);
     }
 
-    /// Pauses all cores for a sample with `cores` of them; those that were at work have yet to become quiet.
-    fn quiet(&mut self, estimator: Estimator, cores: u32, working: u32, why: String, out: &mut DecisionSet) {
-        out.decide_because(Decision::Power { sm: None, state: PowerState::Paused }, why);
-        let loud = (0..self.sms).map(|sm| sm < working).collect();
-        self.stage = Stage::Quieting { estimator, cores, loud };
+    /// Goes over from `working` cores to `cores`, of which a sample is to be taken. Only a core whose part changes is told
+    /// anything; the others work on, while what they have in flight ends.
+    fn change(&mut self, estimator: Estimator, cores: u32, working: u32, why: &str, seen: &Observation<'_>, out: &mut DecisionSet) {
+        for sm in cores.min(working)..cores.max(working) {
+            let state = if sm < cores { PowerState::Active } else { PowerState::Paused };
+            out.decide_because(Decision::Power { sm: Some(SmId(sm as u16)), state }, why);
+        }
+        if cores < working {
+            let loud = (0..self.sms).map(|sm| (cores..working).contains(&sm)).collect();
+            self.stage = Stage::Pausing { estimator, cores, since: seen.cycle, loud };
+        } else if self.flight > 0 {
+            self.stage = Stage::Resuming { estimator, cores, until: seen.cycle.after(self.flight) };
+        } else {
+            self.sample(estimator, cores, seen, out);
+        }
     }
 
     fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        if !matches!(self.stage, Stage::Idle) {
+            Self::all_active(out, format!("{kernel} begins beside another"));
+        }
         self.kernel = kernel;
         if self.parameters.warm > 0 {
             self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.fit(seen)) };
         } else {
-            self.first_sample(kernel, seen, out);
+            self.first_sample(seen, out);
         }
     }
 
@@ -165,23 +199,15 @@ impl CoreGating {
         seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm)
     }
 
-    fn first_sample(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn first_sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.begun = seen.cycle;
         let estimator = Estimator::new(self.search, self.sms, self.parameters.threshold);
-        let why = format!("{kernel} begins: a sample with all {} cores", self.sms);
-        self.quiet(estimator, self.sms, self.sms, why, out);
+        self.sample(estimator, self.sms, seen, out);
     }
 
-    /// Everything is quiet: the sample begins.
+    /// A sample of `cores` cores, which are at work and the only ones, begins.
     fn sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
-        let why = format!("a sample with {cores} cores begins");
-        if cores == self.sms {
-            Self::all_active(out, why);
-        } else {
-            for sm in 0..cores {
-                out.decide_because(Decision::Power { sm: Some(SmId(sm as u16)), state: PowerState::Active }, why.clone());
-            }
-        }
+        out.signal(None, "sample_begins", f64::from(cores));
         let held = vec![0; cores as usize];
         self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
     }
@@ -193,7 +219,7 @@ impl CoreGating {
         match estimator.sampled(cores, ipc) {
             Next::Sample(next) => {
                 out.signal(None, "estimate_cores", f64::from(next));
-                self.quiet(estimator, next, cores, format!("IPC {ipc:.3} with {cores} cores: {next} are tried next"), out);
+                self.change(estimator, next, cores, &format!("IPC {ipc:.3} with {cores} cores: {next} are tried next"), seen, out);
             }
             Next::Found(found) => {
                 out.signal(None, "found_cores", f64::from(found));
@@ -229,20 +255,23 @@ impl CoreGating {
     fn step(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let columns = self.count(&seen.sms);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Quieting { estimator, cores, mut loud } => {
+            Stage::Pausing { estimator, cores, since, mut loud } => {
                 for event in seen.events {
                     if let EventKind::SmQuiet(sm) = event.kind {
                         loud[sm.index()] = false;
                     }
                 }
                 if loud.contains(&true) {
-                    self.stage = Stage::Quieting { estimator, cores, loud };
+                    self.stage = Stage::Pausing { estimator, cores, since, loud };
                 } else {
+                    self.flight = seen.cycle.0 - since.0;
                     self.sample(estimator, cores, seen, out);
                 }
             }
+            Stage::Resuming { estimator, cores, until } if seen.cycle >= until => self.sample(estimator, cores, seen, out),
+            stage @ Stage::Resuming { .. } => self.stage = stage,
             Stage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
-                0 => self.first_sample(self.kernel, seen, out),
+                0 => self.first_sample(seen, out),
                 left => self.stage = Stage::Warming { left },
             },
             Stage::Sampling { estimator, cores, since, ended, mut held, instructions } => {
@@ -283,12 +312,17 @@ impl Controller for CoreGating {
         match self.stage {
             Stage::Idle | Stage::Settled | Stage::Over => {}
             Stage::Ending { .. } => wanted.push(EventSelector::CtaEnded(None)),
-            Stage::Quieting { .. } => wanted.extend([EventSelector::SmQuiet, EventSelector::KernelDispatched(None)]),
+            Stage::Pausing { .. } => wanted.extend([EventSelector::SmQuiet, EventSelector::KernelDispatched(None)]),
+            Stage::Resuming { .. } => wanted.push(EventSelector::KernelDispatched(None)),
             Stage::Warming { .. } | Stage::Sampling { .. } => {
                 wanted.extend([EventSelector::CtaEnded(None), EventSelector::KernelDispatched(None)])
             }
         }
         wanted.into_iter().map(Trigger::On).collect()
+    }
+
+    fn alarm(&self) -> Option<Cycle> {
+        if let Stage::Resuming { until, .. } = self.stage { Some(until) } else { None }
     }
 
     fn is_over(&self) -> bool {
@@ -336,7 +370,7 @@ mod tests {
 
     /// Four SMs on which nothing has happened.
     fn scene() -> Scene {
-        let mut scene = Scene { sms: Numbers::named(&["issued", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
+        let mut scene = Scene { sms: Numbers::named(&["warp_instructions", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
         scene.sms.values = vec![0; 12];
         scene
     }
@@ -352,22 +386,24 @@ mod tests {
     const NOTHING: [u64; 3] = [0; 3];
 
     #[test]
-    fn a_sample_waits_for_quiet_and_lasts_four_waves_of_the_cores_at_work() {
+    fn only_cores_whose_part_changes_are_paused_or_go_on_between_samples_of_four_waves() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
-        let begins = scene.cut(&mut *policy, 100, &[STARTED]);
-        assert_eq!(begins, "power 1 on every SM: kernel 0 begins: a sample with all 4 cores");
-        assert_eq!(scene.cut(&mut *policy, 150, &quiet(0..3)), "");
-        assert_eq!(scene.cut(&mut *policy, 160, &quiet(3..4)), "power 2 on every SM: a sample with 4 cores begins");
+        assert_eq!(scene.cut(&mut *policy, 160, &[STARTED]), "", "all cores are at work: the first sample begins at once");
         // Two CTAs on each core, so four waves are 32 CTAs.
         assert_eq!(scene.did([[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[ended(1)]), "");
         let one = scene.did([[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[ended(3)]);
-        assert_eq!(one, "power 1 on every SM: IPC 0.200 with 4 cores: 1 are tried next");
-        assert_eq!(scene.did([NOTHING; 4]).cut(&mut *policy, 2200, &quiet(0..4)), "power 2 on sm0: a sample with 1 cores begins");
+        let why = "IPC 0.200 with 4 cores: 1 are tried next";
+        assert_eq!(one, format!("power 1 on sm1: {why}; power 1 on sm2: {why}; power 1 on sm3: {why}"));
+        // What the first core does before the others are quiet is no part of the sample.
+        assert_eq!(scene.did([[77, 5, 5], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 2180, &quiet(1..3)), "");
+        assert_eq!(scene.did([[33, 1, 1], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 2200, &quiet(3..4)), "");
         // One core reaches 0.1 of 0.196, so that 2 are estimated; 2 reach 0.2.
         let two = scene.did([[100, 8, 8], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 3200, &[ended(0)]);
-        assert_eq!(two, "power 1 on every SM: IPC 0.100 with 1 cores: 2 are tried next");
-        scene.did([NOTHING; 4]).cut(&mut *policy, 3300, &quiet(0..1));
-        let found = scene.did([[100, 8, 8], [100, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 4300, &[ended(0)]);
+        assert_eq!(two, "power 2 on sm1: IPC 0.100 with 1 cores: 2 are tried next");
+        assert_eq!(policy.alarm(), Some(Cycle(3240)), "what the first core has in flight ends as fast as that of the others did");
+        scene.did([[90, 1, 1], [90, 0, 0], NOTHING, NOTHING]).cut(&mut *policy, 3240, &[]);
+        assert_eq!(policy.alarm(), None);
+        let found = scene.did([[100, 8, 8], [100, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 4240, &[ended(0)]);
         let why = "IPC 0.200 with 2 cores: 2 are enough";
         assert_eq!(found, format!("power 2 on sm0: {why}; power 2 on sm1: {why}; power 0 on sm2: {why}; power 0 on sm3: {why}"));
         assert!(policy.triggers().iter().all(|trigger| !matches!(trigger, Trigger::On(EventSelector::CtaEnded(_)))));
@@ -378,10 +414,23 @@ mod tests {
     }
 
     #[test]
+    fn seq_det_pauses_one_core_more_for_each_sample_and_gives_the_last_one_back() {
+        let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, ""));
+        scene.cut(&mut *policy, 0, &[STARTED]);
+        let three = scene.did([[100, 10, 8]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        assert_eq!(three, "power 1 on sm3: IPC 0.400 with 4 cores: 3 are tried next");
+        scene.did([[5, 0, 0]; 4]).cut(&mut *policy, 1020, &quiet(3..4));
+        let two = scene.did([[134, 8, 8], [134, 8, 8], [134, 8, 8], NOTHING]).cut(&mut *policy, 2020, &[ended(0)]);
+        assert_eq!(two, "power 1 on sm2: IPC 0.402 with 3 cores: 2 are tried next");
+        scene.did([[5, 0, 0]; 4]).cut(&mut *policy, 2040, &quiet(2..3));
+        let found = scene.did([[150, 8, 8], [150, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 3040, &[ended(0)]);
+        assert!(found.contains("power 2 on sm2: IPC 0.300 with 2 cores: 3 are enough; power 0 on sm3"), "{found}");
+    }
+
+    #[test]
     fn a_limit_of_ctas_makes_waves_smaller() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
-        scene.cut(&mut *policy, 0, &[STARTED]);
-        scene.cut(&mut *policy, 10, &quiet(0..4));
+        scene.cut(&mut *policy, 10, &[STARTED]);
         // One CTA on each core, where two would fit.
         assert_eq!(scene.did([[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[ended(0)]), "");
         let over = scene.did([NOTHING, NOTHING, NOTHING, [9, 1, 1]]).cut(&mut *policy, 1000, &[ended(3)]);
@@ -393,17 +442,17 @@ mod tests {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, "warm = 1"));
         assert_eq!(scene.cut(&mut *policy, 0, &[STARTED]), "");
         assert_eq!(scene.did([[9, 3, 1]; 4]).cut(&mut *policy, 900, &[ended(0)]), "", "a wave is 8 CTAs");
-        let begins = scene.did([[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
-        assert_eq!(begins, "power 1 on every SM: kernel 0 begins: a sample with all 4 cores");
+        scene.did([[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        let over = scene.did([[100, 8, 8]; 4]).cut(&mut *policy, 2000, &[ended(0)]);
+        assert!(over.contains("IPC 0.400 with 4 cores: 1 are tried next"), "{over}");
     }
 
     #[test]
     fn a_run_can_end_some_waves_after_the_number_is_found() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, "stop_after = 2"));
-        scene.cut(&mut *policy, 0, &[STARTED]);
-        scene.cut(&mut *policy, 10, &quiet(0..4));
+        scene.cut(&mut *policy, 10, &[STARTED]);
         scene.did([[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[ended(0)]);
-        scene.did([NOTHING; 4]).cut(&mut *policy, 1020, &quiet(0..4));
+        scene.did([NOTHING; 4]).cut(&mut *policy, 1020, &quiet(3..4));
         let found = scene.did([[80, 8, 8], [80, 8, 8], [80, 8, 8], NOTHING]).cut(&mut *policy, 2020, &[ended(0)]);
         assert!(found.contains("IPC 0.240 with 3 cores: 4 are enough"), "{found}");
         scene.did([[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[ended(0)]);

@@ -17,8 +17,18 @@ use crate::policy::registry::PolicyError;
 
 use search::{Search, State};
 
-/// What the "stalled cycle count" adds up: scoreboard and pipeline stalls, of arithmetic and of memory instructions.
-const STALLED: [&str; 4] = ["stall_scoreboard_alu", "stall_scoreboard_memory", "stall_pipeline", "stall_memory_pipeline"];
+/// What the "stalled cycle count" adds up. A scoreboard stall is one "due to dependency from a previous instruction" (4.3.1.3), be it a
+/// register, a barrier, a fence or the memory accesses of warps that are otherwise done; a pipeline stall is one for want of a
+/// unit. What remains is a scheduler without warps, which is idle, and one whose warps are not fetched or held back by others.
+const STALLED: [&str; 7] = [
+    "stall_scoreboard_alu",
+    "stall_scoreboard_memory",
+    "stall_barrier",
+    "stall_fence",
+    "stall_draining",
+    "stall_pipeline",
+    "stall_memory_pipeline",
+];
 
 /// The parameters of [`PerfSat`].
 #[derive(Clone, Debug, Deserialize)]
@@ -244,13 +254,14 @@ mod tests {
 
     const KERNEL: KernelIndex = KernelIndex(0);
 
-    /// Two SMs on which 8 CTAs fit; the second column of stalls is that of waiting for memory.
+    /// Two SMs on which 8 CTAs fit.
     fn scene() -> Scene {
-        Scene { sms: Numbers::named(&["issued", STALLED[0], STALLED[1], STALLED[2], STALLED[3]]), ..Scene::with_kernel(1000, 8) }
+        let columns = [&["issued", "stall_no_warps"], &STALLED[..]].concat();
+        Scene { sms: Numbers::named(&columns), ..Scene::with_kernel(1000, 8) }
     }
 
     fn stalls(scene: &mut Scene, of: [u64; 2]) {
-        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1, stalled - 6, 2, 3]).collect();
+        scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1000, 0, stalled - 6, 1, 1, 1, 1, 2]).collect();
     }
 
     #[test]

@@ -3,9 +3,18 @@
 
 use super::runs::{Record, Run};
 
-/// CTA waves that are simulated behind the detection, and those of them in which the cores that are not needed drain, so that
-/// the rate is taken from the others.
-pub(super) const WAVES: (u32, u32) = (10, 2);
+/// CTA waves that are simulated behind the detection, at least.
+const WAVES: u32 = 10;
+/// Core cycles that are simulated behind it, about and at least: rates of some kernels go up and down with the rows of their
+/// grids, TP-K1's within 70 000 cycles.
+const BEHIND: f64 = 100_000.0;
+/// The first of so many parts of them is left out, in which the cores that are not needed drain.
+const PARTS: u64 = 5;
+
+/// CTA waves that are simulated behind the detection, when one takes so many core cycles.
+pub(super) fn waves_behind(wave: f64) -> u32 {
+    ((BEHIND / wave).ceil() as u32).max(WAVES)
+}
 
 /// What a search gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,8 +68,7 @@ impl Detection {
 
 /// From which cycle on a run whose number was recorded as found goes at its steady rate.
 fn steady_from(found: &Record, end: u64) -> u64 {
-    let (all, draining) = WAVES;
-    found.cycle + end.saturating_sub(found.cycle) * u64::from(draining) / u64::from(all)
+    found.cycle + end.saturating_sub(found.cycle) / PARTS
 }
 
 /// A whole grid: what was simulated, and the rest of its instructions at the rate and the power from a cycle on.
@@ -109,6 +117,11 @@ mod tests {
         assert_eq!((found.found, found.cycles, found.estimates.as_slice()), (Some(9), 900, &[9][..]));
         assert_eq!(found.samples, [(32, 9.0), (1, 1.0), (9, 9.0)]);
         assert!(found.extrapolated && (found.share() - 100.0 * 900.0 / 21_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn short_waves_are_more_of_them() {
+        assert_eq!([1250.0, 9999.0, 50_000.0].map(waves_behind), [80, 11, 10]);
     }
 
     #[test]

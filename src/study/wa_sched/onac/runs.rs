@@ -18,7 +18,7 @@ use crate::study::wa_sched::steady::{kept, warp_instructions};
 pub(super) const INTERVAL: u64 = 1000;
 
 /// What is run.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     /// A built-in machine.
     pub(super) machine: &'static str,
@@ -165,7 +165,7 @@ impl Row {
         };
         Self {
             cycles,
-            issued: get("sm", "issued"),
+            issued: get("sm", "warp_instructions"),
             loads: get("sm", "loads_answered"),
             load_cycles: get("sm", "load_cycles"),
             overlapped: get("sm", "load_overlapped_cycles"),
