@@ -214,7 +214,7 @@ impl Subnet {
             let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants[output * self.words + i / 64] >> (i % 64) & 1 != 0).collect();
             let since = inputs.iter().filter_map(|i| self.queues.front(*i, self.now)).map(|(at, _)| at).min();
             if let Some(since) = since {
-                let reason = if !self.outputs.has_credit(output) { "the receiver's queue is full" } else { "nothing stops it" };
+                let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
                 let packets: u32 = inputs.iter().map(|i| self.queues.len(*i)).sum();
                 lines.push(format!(
                     "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
@@ -342,6 +342,7 @@ impl Subnet {
     }
 
     /// The first input at or after `from`, wrapping, that wants `output`; somebody does.
+    // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
     fn choose(&self, output: usize, from: usize) -> usize {
         let wants = &self.wants[output * self.words..][..self.words];

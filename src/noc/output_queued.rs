@@ -136,7 +136,7 @@ impl OutputQueued {
     pub fn waiting(&self) -> Vec<String> {
         let line = |output: usize| {
             let (since, _) = self.queues.front(self.inputs + output, self.now)?;
-            let reason = if !self.outputs.has_credit(output) { "the receiver's queue is full" } else { "nothing stops them" };
+            let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
             let packets = self.queues.len(self.inputs + output);
             Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.name()))
         };

@@ -73,8 +73,10 @@ struct Tail {
     at: usize,
     len: usize,
     form: AddressForm,
-    /// Their place among [`BlockParser::tails`], plus one.
-    kept: u32,
+    /// Their place among [`BlockParser::tails`], plus one; it stays theirs when other differences come.
+    place: u32,
+    /// Whether that place holds them.
+    kept: bool,
 }
 
 /// Decodes blocks of one text.
@@ -236,13 +238,16 @@ impl<'a> BlockParser<'a> {
     /// behind its line. Otherwise nothing was done.
     #[inline]
     fn same_differences(&mut self, at: usize, index: u32, seen: &Seen) -> Option<usize> {
-        let Tail { at: tail, len, form, kept } = seen.tail;
-        let words = self.tails.get((kept as usize).wrapping_sub(1))?;
+        let Tail { at: tail, len, form, place, kept } = seen.tail;
+        if !kept || seen.mask != LaneMask::FULL {
+            return None;
+        }
+        let words = self.tails.get(place as usize - 1)?;
         let at = behind_mode(self.text, at)?;
         let (base, after) = hex(self.text, at)?;
         let at = skip_blanks(self.text, after);
         if !self.text[at..].starts_with(&self.text[tail..tail + len]) {
-            self.seen[index as usize].tail.kept = 0;
+            self.seen[index as usize].tail.kept = false;
             return None;
         }
         self.builder.prepared(index, form, base, if form == AddressForm::Affine { &words[..1] } else { words });
@@ -261,11 +266,15 @@ impl<'a> BlockParser<'a> {
         let before = &text[seen.tail.at..seen.tail.at + seen.tail.len];
         let again = !before.is_empty() && text.get(at..end) == Some(before) && before.ends_with(b"\n");
         let tail = &mut self.seen[index as usize].tail;
-        (tail.at, tail.len, tail.kept) = (at, end.saturating_sub(at), 0);
+        (tail.at, tail.len, tail.kept) = (at, end.saturating_sub(at), false);
         if again && let Some((form, words)) = self.builder.last_tail() {
-            tail.form = form;
-            self.tails.push(words);
-            tail.kept = self.tails.len() as u32;
+            if tail.place == 0 {
+                self.tails.push(words);
+                tail.place = self.tails.len() as u32;
+            } else {
+                self.tails[tail.place as usize - 1] = words;
+            }
+            (tail.form, tail.kept) = (form, true);
         }
     }
 

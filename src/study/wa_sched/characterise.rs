@@ -2,8 +2,9 @@
 //!
 //! CTAs per core follow from what a CTA needs; phases from the instructions, with the latencies that the thesis's compiler sums
 //! up. The optimum of CTAs per core is found by running with every limit: it is "the count after which increasing the number
-//! of blocks resulted in less than 2 % performance improvement" (4.3.3.2), read of any increase and not of one CTA more. A kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the
-//! optimum is the most, else C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
+//! of blocks resulted in less than 2 % performance improvement" (4.3.3.2), read of any increase and not of one CTA more. A
+//! kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the optimum is the most, else
+//! C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
 
 use std::path::PathBuf;
 
@@ -332,8 +333,8 @@ pub(super) fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32,
 
 /// The count after which no increase gives 2 %, be it of one CTA or of several; `rates` begins with one CTA.
 ///
-/// A curve may lie flat between two counts and rise again, as Gaussian's does between three and four of sixteen CTAs: a third of
-/// its performance would be behind an optimum that is taken from the step alone.
+/// A curve may lie flat between two counts and rise again: what it gains behind that would be lost to an optimum that is taken from
+/// the step alone.
 pub(in crate::study) fn optimum(rates: &[f64]) -> u32 {
     let enough = |(i, rate): (usize, &f64)| rates[i..].iter().all(|more| *more < rate * (1.0 + STEP));
     1 + rates.iter().enumerate().position(enough).unwrap_or(0) as u32

@@ -4,7 +4,7 @@
 use super::runs::{Record, Run};
 
 /// CTA waves that are simulated behind the detection, at least.
-const WAVES: u32 = 10;
+pub(super) const WAVES: u32 = 10;
 /// Core cycles that are simulated behind it, about and at least: rates of some kernels go up and down with the rows of their
 /// grids, TP-K1's within 70 000 cycles.
 const BEHIND: f64 = 100_000.0;

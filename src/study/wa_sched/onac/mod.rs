@@ -23,7 +23,7 @@ use super::characterise::{Options, workload};
 use super::kernels::Grid;
 use super::published::{CoreType, Kernel, published as library};
 
-use detect::{Detection, Whole, waves_behind, whole};
+use detect::{Detection, WAVES, Whole, waves_behind, whole};
 use oracle::{CORES, Curve};
 use published::{Entry, Scheme};
 use runs::{Row, Run, Task};
@@ -146,7 +146,7 @@ pub fn run(options: &Options, full: bool, progress: &(dyn Fn(&str) + Sync)) -> R
         })
         .collect::<Result<_, String>>()
         .map_err(StudyError::Input)?;
-    let how = if full { "whole grids".to_owned() } else { "detection and some CTA waves, the rest extrapolated".to_owned() };
+    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} CTA waves or more, the rest extrapolated") };
     let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {MACHINE} beside {}: {how}", stated.source));
     show::all(&mut output, &points, &stated);
     Ok(output)
