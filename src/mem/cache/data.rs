@@ -1,6 +1,6 @@
 //! The access path of a data cache: tags, MSHRs, miss queue and data ports under the configured write policies.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Allocate, Cache, WriteMiss, WritePolicy};
 
 use super::{AccessKind, Evicted, Lookup, Mshr, Probe, Room, TagArray};
@@ -341,13 +341,19 @@ impl DataCache {
             self.tags.write(line, sectors, u32::MAX);
         }
         self.mshr.mark_ready(at);
-        self.fill_port_free = now.after(self.port_cycles(if self.spec.sectored { 1 } else { SECTORS_PER_LINE }));
+        self.fill_port_free = now.after(self.port_cycles(if self.spec.sectored { 1 } else { self.spec.whole_line().count() }));
     }
 
     /// The key of the MSHRs: sector number, or line number of a line cache.
     #[inline]
     fn key(&self, addr: Addr) -> u64 {
-        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { addr.line().0 / SECTOR_BYTES }
+        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { self.line(addr).0 / SECTOR_BYTES }
+    }
+
+    /// The address of the line that holds `addr`.
+    #[inline]
+    fn line(&self, addr: Addr) -> Addr {
+        Addr(addr.0 & !(u64::from(self.spec.line_bytes) - 1))
     }
 
     #[inline]
@@ -475,7 +481,7 @@ impl DataCache {
             self.mshr.merge(at, probe.line, token, atomic);
         } else {
             let entry = self.mshr.insert(key, probe.line, token, atomic);
-            let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (addr.line(), SectorMask::ALL) };
+            let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (self.line(addr), self.spec.whole_line()) };
             self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
         }
         Ok(self.send_evicted(evicted, token))
