@@ -15,6 +15,7 @@ use crate::engine::occupancies;
 use crate::frontend::model::builtin_model;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 
+use super::kernels::of_table_4_2;
 use super::published::{Class, CoreType, CtaCells, Kernel, PhaseCells, published};
 use super::steady::Job;
 use crate::report::bars::{Bars, Group};
@@ -230,9 +231,9 @@ pub(super) fn workload(kernel: &Kernel) -> String {
 }
 
 /// The most CTAs on an SM, and whether the grid has so few waves of them that it is run to its end.
-pub(super) fn occupancy(kernel: &Kernel, machine: &str) -> Result<(u32, bool), String> {
+pub(super) fn occupancy(kernel: &Kernel, machine: &str, parameters: &[(String, String)]) -> Result<(u32, bool), String> {
     let machine = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?.machine;
-    let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
+    let model = builtin_model(&workload(kernel), 1, parameters).map_err(|error| error.to_string())?;
     let most = occupancies(&machine, &model.workload())?[0];
     Ok((most, model.kernels[0].kernel.info.ctas() <= WAVES * most * machine.gpu.sms))
 }
@@ -253,7 +254,7 @@ fn phases(kernel: &Kernel, published: &PhaseCells, cells: &mut Vec<Cell>) -> Res
         let name = kernel.name.clone();
         cells.push(Cell { kernel: name, machine: FERMI, what, ours: ours.to_string(), published: theirs.to_string(), verdict });
     };
-    add("CTAs per core", "ctas", occupancy(kernel, FERMI)?.0, published.ctas, 0.0);
+    add("CTAs per core", "ctas", occupancy(kernel, FERMI, &[])?.0, published.ctas, 0.0);
     add("phases", "total", found.list().len() as u32, published.total, PHASE_TOLERANCE);
     add("longest phase", "longest", found.longest().into(), published.longest, PHASE_TOLERANCE);
     add("shortest phase", "shortest", found.shortest().into(), published.shortest, PHASE_TOLERANCE);
@@ -261,10 +262,12 @@ fn phases(kernel: &Kernel, published: &PhaseCells, cells: &mut Vec<Cell>) -> Res
 }
 
 fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &Options, cells: &mut Vec<Cell>) -> Result<Curve, String> {
-    let (most, whole) = occupancy(kernel, machine)?;
+    let parameters = of_table_4_2(kernel);
+    let (most, whole) = occupancy(kernel, machine, &parameters)?;
+    let run = |limit| Job { parameters: parameters.clone(), ..job(kernel, machine, "gpu.sm.max_ctas", limit, options, whole) };
     let rates = (1..=most)
         .into_par_iter()
-        .map(|limit| job(kernel, machine, "gpu.sm.max_ctas", limit, options, whole).rate(options.cache.as_deref()))
+        .map(|limit| run(limit).rate(options.cache.as_deref()))
         .collect::<Result<Vec<f64>, String>>()?;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
     let column = if machine == FERMI_31 { "M2090" } else { "K20X" };
