@@ -265,10 +265,7 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
     let parameters = of_table_4_2(kernel);
     let (most, whole) = occupancy(kernel, machine, &parameters)?;
     let run = |limit| Job { parameters: parameters.clone(), ..job(kernel, machine, "gpu.sm.max_ctas", limit, options, whole) };
-    let rates = (1..=most)
-        .into_par_iter()
-        .map(|limit| run(limit).rate(options.cache.as_deref()))
-        .collect::<Result<Vec<f64>, String>>()?;
+    let rates = (1..=most).into_par_iter().map(|limit| run(limit).rate(options.cache.as_deref())).collect::<Result<Vec<f64>, String>>()?;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
     let column = if machine == FERMI_31 { "M2090" } else { "K20X" };
     let fitted = |word: &str| {
@@ -296,8 +293,11 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
 }
 
 fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell, String> {
-    // Table 4.4's grids are long, so a stretch of the run is compared even where the model's is shorter.
-    let [all, less] = [32, 31].map(|sms| job(kernel, MANY, "gpu.sms", sms, options, false).rate(options.cache.as_deref()));
+    // Table 4.4's grids are long, so a stretch of the run is compared even where the model's is shorter; a longer one than for CTAs, since
+    // one core of 32 is 3 %, and rates of some kernels go up and down by as much with the rows of their grids.
+    let cycles = Some(options.cycles * 5 / 2);
+    let [all, less] =
+        [32, 31].map(|sms| Job { cycles, ..job(kernel, MANY, "gpu.sms", sms, options, false) }.rate(options.cache.as_deref()));
     let share = less? / all?.max(f64::MIN_POSITIVE);
     let found = if share >= 1.0 - STEP { CoreType::A } else { CoreType::B };
     let verdict = if found == published { Verdict::Holds } else { Verdict::Misses };
