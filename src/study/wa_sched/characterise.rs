@@ -288,10 +288,7 @@ fn ctas(kernel: &Kernel, machine: &'static str, published: &CtaCells, options: &
     let parameters = of_table_4_2(kernel);
     let (most, whole) = occupancy(kernel, machine, &parameters)?;
     let run = |limit| Job { parameters: parameters.clone(), ..job(kernel, machine, "gpu.sm.max_ctas", limit, options, whole) };
-    let rates = (1..=most)
-        .into_par_iter()
-        .map(|limit| run(limit).rate(options.cache.as_deref()))
-        .collect::<Result<Vec<f64>, String>>()?;
+    let rates = (1..=most).into_par_iter().map(|limit| run(limit).rate(options.cache.as_deref())).collect::<Result<Vec<f64>, String>>()?;
     let model = builtin_model(&workload(kernel), 1, &[]).map_err(|error| error.to_string())?;
     let column = if machine == FERMI_31 { "M2090" } else { "K20X" };
     let fitted = |word: &str| {
