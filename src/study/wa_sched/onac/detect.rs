@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn short_waves_are_more_of_them() {
-        assert_eq!([1250.0, 9999.0, 50_000.0].map(waves_behind), [80, 11, 10]);
+        assert_eq!([1250.0, 9999.0, 50_000.0].map(waves_behind), [160, 21, 10]);
     }
 
     #[test]
