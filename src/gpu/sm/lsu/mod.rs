@@ -223,18 +223,20 @@ impl Sm {
         }
     }
 
-    /// One cycle of the load/store unit.
+    /// One cycle of the load/store unit; returns whether it took an instruction.
     #[inline]
-    pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.load_store_at() <= self.now {
-            self.count_blocked(self.now);
-            self.load_store_cycle(out);
-            self.lsu.uncounted = self.now.after(1);
-            self.lsu.next = self.load_store_event(self.lsu.uncounted);
+    pub(super) fn load_store(&mut self, out: &mut Outbox) -> bool {
+        if self.load_store_at() > self.now {
+            return false;
         }
+        self.count_blocked(self.now);
+        let entered = self.load_store_cycle(out);
+        self.lsu.uncounted = self.now.after(1);
+        self.lsu.next = self.load_store_event(self.lsu.uncounted);
+        entered
     }
 
-    fn load_store_cycle(&mut self, out: &mut Outbox) {
+    fn load_store_cycle(&mut self, out: &mut Outbox) -> bool {
         self.write_answer();
         if self.lsu.answer.is_none() {
             self.choose_answer();
@@ -255,7 +257,9 @@ impl Sm {
             let flight = *self.flights.get(slot);
             self.flights.free(slot);
             self.enter_lsu(&flight);
+            return true;
         }
+        false
     }
 
     /// Sends a packet; there is a credit.
