@@ -351,10 +351,9 @@ impl Subnet {
         if above != 0 {
             return first * 64 + above.trailing_zeros() as usize;
         }
-        for step in 1..=self.words {
-            let word = (first + step) % self.words;
-            if wants[word] != 0 {
-                return word * 64 + wants[word].trailing_zeros() as usize;
+        for (word, inputs) in wants.iter().enumerate().skip(first + 1).chain(wants.iter().enumerate().take(first + 1)) {
+            if *inputs != 0 {
+                return word * 64 + inputs.trailing_zeros() as usize;
             }
         }
         panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);

@@ -53,6 +53,36 @@ pub struct AddressMap {
     pub hash: PartitionHash,
 }
 
+/// An address map for one who asks for neighbours one after the other: the last answer is kept.
+#[derive(Clone, Debug)]
+pub struct NearSlices {
+    map: AddressMap,
+    /// Addresses that are equal from this bit on have the same slice.
+    shift: u32,
+    chunk: u64,
+    slice: SliceId,
+}
+
+impl NearSlices {
+    /// Answers as `map` does.
+    pub fn new(map: AddressMap) -> Self {
+        // The bits of the bank that tell slices apart may lie below those of the partition.
+        let shift = if map.slices_per_partition > 1 { map.interleave_bit.min(map.bank_mask.trailing_zeros()) } else { map.interleave_bit };
+        let slice = map.slice_of(Addr(0));
+        Self { map, shift, chunk: 0, slice }
+    }
+
+    /// The slice that owns `addr`.
+    #[inline]
+    pub fn slice_of(&mut self, addr: Addr) -> SliceId {
+        let chunk = addr.0 >> self.shift;
+        if chunk != self.chunk {
+            (self.chunk, self.slice) = (chunk, self.map.slice_of(addr));
+        }
+        self.slice
+    }
+}
+
 /// An address cut in two: the partition number as written, and everything else.
 struct Split {
     partition: u64,
@@ -288,6 +318,18 @@ mod tests {
             for index in 0..1 << bits {
                 assert_eq!(ipoly(0, index, bits), index);
                 assert_eq!(ipoly(0x1_2345, index, bits), ipoly(0x1_2345, 0, bits) ^ index);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kept_slice_is_the_one_that_the_map_tells() {
+        let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
+        let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
+        for map in [qv100(), six_by_two(PartitionHash::Ipoly), six_by_two(PartitionHash::Xor), low_banks, one_slice] {
+            let mut near = NearSlices::new(map.clone());
+            for addr in (0..4096).map(|i| Addr(i * 32 ^ (i % 5) << 20)) {
+                assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
             }
         }
     }

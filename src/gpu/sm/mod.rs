@@ -34,7 +34,7 @@ use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
+use crate::protocol::{NearSlices, Outbox, Payload, PowerState};
 
 pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
@@ -92,7 +92,7 @@ pub struct Sm {
     now: Cycle,
     spec: Spec,
     sms: u32,
-    map: AddressMap,
+    slices: NearSlices,
     workload: Arc<Workload>,
     ports: SmPorts,
     routes: [ClassRoute; OpClass::COUNT],
@@ -154,7 +154,7 @@ impl Sm {
             id,
             now: Cycle(0),
             sms: machine.gpu.sms,
-            map: machine.mem.map.of_gpu(),
+            slices: NearSlices::new(machine.mem.map.of_gpu()),
             ports,
             routes,
             supervised,

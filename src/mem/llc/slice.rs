@@ -108,12 +108,12 @@ impl Slice {
         &self.cache
     }
 
-    /// Takes a request that is seen at `at`. Returns whether it is the only one.
+    /// Takes a request that is seen at `at`. Returns how many are in front of it.
     #[inline]
-    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
+    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> usize {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         self.arrivals.append(Arrived { packet, at });
-        self.arrivals.len() == 1
+        self.arrivals.len() - 1
     }
 
     /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
@@ -141,13 +141,13 @@ impl Slice {
             let Some(arrived) = self.arrivals.get(place) else { break };
             self.cache.expect_address(arrived.packet.addr);
         }
-        self.expect_look_up(0, map);
+        self.expect_look_up(map);
     }
 
-    /// The request behind the first `place` will be looked up soon.
+    /// The oldest request will be looked up soon.
     #[inline]
-    fn expect_look_up(&self, place: usize, map: &LocalMap) {
-        if let Some(Arrived { packet, .. }) = self.arrivals.get(place) {
+    fn expect_look_up(&self, map: &LocalMap) {
+        if let Some(Arrived { packet, .. }) = self.arrivals.front() {
             self.cache.expect_miss(packet.addr, map.within_slice(packet.addr));
         }
     }
@@ -375,7 +375,7 @@ impl Slice {
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop();
-            self.expect_look_up(0, map);
+            self.expect_look_up(map);
             return true;
         }
         if let Some(arrived) = self.arrivals.front_mut() {
