@@ -107,6 +107,8 @@ struct Side {
     due: Cycle,
     /// Up to which cycle the slice's waiting is counted.
     counted: Cycle,
+    /// Whether an answer waits for credits.
+    stands: bool,
     /// Since which cycle a packet waits in the network's ejection, behind the partition's own queue; never where none does.
     blocked: Cycle,
 }
@@ -193,7 +195,7 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), blocked: Cycle::NEVER };
+        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
@@ -247,8 +249,8 @@ impl Partition {
     #[inline]
     fn watch_stalls(&mut self) {
         let (mut net, mut mc) = (Cycle::NEVER, Cycle::NEVER);
-        for (i, side) in self.sides.iter().enumerate() {
-            if side.credits == 0 && self.slices[i].has_out() {
+        for side in &self.sides {
+            if side.stands {
                 net = self.watched;
             }
             // A request that becomes visible within the span begins to wait there.
@@ -508,6 +510,7 @@ impl Partition {
             side.credits -= 1;
             out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
         }
+        side.stands = side.credits == 0 && slice.has_out();
         let next = self.now.after(1);
         side.counted = next;
         side.due = side.due_from(slice, next);

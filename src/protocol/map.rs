@@ -53,7 +53,8 @@ pub struct AddressMap {
     pub hash: PartitionHash,
 }
 
-/// An address map for one who asks for neighbours one after the other: the last answer is kept.
+/// An address map for one who asks for slices alone, and often for those of neighbours: the last answer is kept, and the
+/// commonest kind of map is prepared as shifts and masks.
 #[derive(Clone, Debug)]
 pub struct NearSlices {
     map: AddressMap,
@@ -61,6 +62,47 @@ pub struct NearSlices {
     shift: u32,
     chunk: u64,
     slice: SliceId,
+    hashed: Option<Hashed>,
+}
+
+/// Powers of two of partitions, with one or two slices each, mixed by a polynomial.
+#[derive(Clone, Copy, Debug)]
+struct Hashed {
+    /// Where the partition stands, and its mask.
+    partition: (u32, u64),
+    /// Where the number of the slice in its partition stands, and its mask.
+    slice: (u32, u64),
+    slice_bits: u32,
+    /// Where the bits begin that are mixed in.
+    above: u32,
+    /// Bits of the slice's number.
+    bits: u32,
+    /// The number of the first slice.
+    first: u64,
+}
+
+impl Hashed {
+    fn new(map: &AddressMap) -> Option<Self> {
+        let suits = map.hash == PartitionHash::Ipoly && map.partitions.is_power_of_two() && map.slices_per_partition <= 2;
+        let slice_bits = map.slices_per_partition.trailing_zeros();
+        let partition_bits = map.partitions.trailing_zeros();
+        let bank = map.bank_mask.trailing_zeros();
+        suits.then(|| Self {
+            partition: (map.interleave_bit, u64::from(map.partitions) - 1),
+            slice: (if bank < map.interleave_bit { bank } else { bank + partition_bits } & 63, u64::from(map.slices_per_partition) - 1),
+            slice_bits,
+            above: map.interleave_bit + partition_bits + slice_bits,
+            bits: partition_bits + slice_bits,
+            first: u64::from(map.reserved * map.slices_per_partition),
+        })
+    }
+
+    #[inline]
+    fn slice_of(&self, addr: Addr) -> SliceId {
+        let part = |(shift, mask): (u32, u64)| addr.0 >> shift & mask;
+        let plain = part(self.partition) << self.slice_bits | part(self.slice);
+        SliceId((ipoly(addr.0 >> self.above, plain, self.bits) + self.first) as u16)
+    }
 }
 
 impl NearSlices {
@@ -69,7 +111,7 @@ impl NearSlices {
         // The bits of the bank that tell slices apart may lie below those of the partition.
         let shift = if map.slices_per_partition > 1 { map.interleave_bit.min(map.bank_mask.trailing_zeros()) } else { map.interleave_bit };
         let slice = map.slice_of(Addr(0));
-        Self { map, shift, chunk: 0, slice }
+        Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), map }
     }
 
     /// The slice that owns `addr`.
@@ -77,7 +119,11 @@ impl NearSlices {
     pub fn slice_of(&mut self, addr: Addr) -> SliceId {
         let chunk = addr.0 >> self.shift;
         if chunk != self.chunk {
-            (self.chunk, self.slice) = (chunk, self.map.slice_of(addr));
+            self.chunk = chunk;
+            self.slice = match &self.hashed {
+                Some(hashed) => hashed.slice_of(addr),
+                None => self.map.slice_of(addr),
+            };
         }
         self.slice
     }
@@ -326,9 +372,11 @@ mod tests {
     fn the_kept_slice_is_the_one_that_the_map_tells() {
         let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
         let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
-        for map in [qv100(), six_by_two(PartitionHash::Ipoly), six_by_two(PartitionHash::Xor), low_banks, one_slice] {
+        let reserved = AddressMap { reserved: 4, ..qv100() };
+        let others = [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two);
+        for map in others.into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
             let mut near = NearSlices::new(map.clone());
-            for addr in (0..4096).map(|i| Addr(i * 32 ^ (i % 5) << 20)) {
+            for addr in (0..4096).map(|i| Addr(i * 32 ^ (i % 5) << 20 ^ (i % 7) << 33)) {
                 assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, FailReason, Probe, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
@@ -229,9 +229,11 @@ impl L1 {
     fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
         let line = access.addr.line();
         let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
-        if !access.write && self.cache.refuses_read(access.addr, access.sectors) {
+        if !access.write
+            && let Some(reason) = self.cache.refuses_read(access.addr, access.sectors)
+        {
             // It may lack more than that, which will be found when there is room.
-            self.refused.add(bank, FailReason::QueueFull, false, line, sectors);
+            self.refused.add(bank, reason, false, line, sectors);
             return None;
         }
         let lookup = Lookup {

@@ -292,10 +292,16 @@ impl DataCache {
         Outcome { status, answer }
     }
 
-    /// Whether a read would fail for want of room in the miss queue, whatever else it would find.
+    /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
     #[inline]
-    pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> bool {
-        self.queue.free() < ROOM_FOR_FETCH && !self.tags.has(addr, sectors)
+    pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> Option<FailReason> {
+        let reason = match (self.queue.free() < ROOM_FOR_FETCH, self.mshr.is_full()) {
+            (true, _) => FailReason::QueueFull,
+            (false, true) => FailReason::NoMshr,
+            (false, false) => return None,
+        };
+        let needs = !self.tags.has(addr, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
+        needs.then_some(reason)
     }
 
     /// Asks the host for the oldest request to the next level and the place of the next.

@@ -58,7 +58,8 @@ pub struct Slice {
     pending: Pending,
     to_dram: Ring<ToDram>,
     from_dram: Ring<Fetched>,
-    out: Ring<MemPacket>,
+    /// Answers for the network, as numbers of `pending`.
+    out: Ring<u32>,
     /// Why the oldest request failed, while nothing changed since.
     stuck: Option<FailReason>,
     counters: LlcCounters,
@@ -205,7 +206,7 @@ impl Slice {
     /// Takes the oldest answer for the network.
     #[inline]
     pub fn pop_out(&mut self) -> Option<MemPacket> {
-        self.out.pop()
+        self.out.pop().map(|number| self.pending.take(number))
     }
 
     /// Whether an answer waits for the network.
@@ -223,8 +224,7 @@ impl Slice {
             && let Some(token) = self.cache.next_ready()
         {
             if token != NOBODY {
-                let packet = self.pending.take(token);
-                self.out.push(packet);
+                self.out.push(token);
             }
             self.stuck = None;
         }
@@ -310,10 +310,11 @@ impl Slice {
                 packet.port
             ));
         }
-        if self.pending.len() > 0 {
-            lines.push(format!("{}: {} requests wait for data from DRAM", self.id, self.pending.len()));
+        let for_data = self.pending.len() - self.out.len();
+        if for_data > 0 {
+            lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
         }
-        if let Some(packet) = self.out.front() {
+        if let Some(packet) = self.out.front().map(|number| self.pending.get(*number)) {
             lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
         }
     }
@@ -326,8 +327,7 @@ impl Slice {
             if self.out.is_full() {
                 return false;
             }
-            let packet = self.pending.take(token);
-            self.out.push(packet);
+            self.out.push(token);
         } else {
             if !self.cache.fill_port_free(now) {
                 return false;
@@ -369,9 +369,10 @@ impl Slice {
                 }
                 return false;
             }
-            Answer::Now => self.out.push(part),
-            Answer::AtFill | Answer::FromBelow => self.pending.keep(part),
+            Answer::Now => self.out.push(access.token),
+            Answer::AtFill | Answer::FromBelow => {}
         }
+        self.pending.keep(part);
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop();
