@@ -327,7 +327,7 @@ impl Partition {
                     self.id,
                     packet.addr
                 );
-                let before = self.slices[slice].arrive(at, packet);
+                let before = self.slices[slice].arrive(at, packet, &self.local);
                 let side = &mut self.sides[slice];
                 if before == 0 {
                     side.due = side.due.min(at.after(1));
@@ -359,7 +359,7 @@ impl Partition {
         self.channel.touch_arrays();
         for (slice, side) in self.slices.iter().zip(&self.sides) {
             if side.due < until {
-                slice.touch(&self.local);
+                slice.touch();
             }
         }
         self.expect_data();

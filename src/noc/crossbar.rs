@@ -346,15 +346,15 @@ impl Subnet {
     #[inline(always)]
     fn choose(&self, output: usize, from: usize) -> usize {
         let wants = &self.wants[output * self.words..][..self.words];
-        let (first, bit) = (from / 64, from % 64);
-        let above = wants[first] & u64::MAX << bit;
-        if above != 0 {
-            return first * 64 + above.trailing_zeros() as usize;
-        }
-        for (word, inputs) in wants.iter().enumerate().skip(first + 1).chain(wants.iter().enumerate().take(first + 1)) {
-            if *inputs != 0 {
+        let (mut word, mut mask) = (from / 64, u64::MAX << (from % 64));
+        // The first word is looked at twice: above `from` first, below it last.
+        for _ in 0..=wants.len() {
+            let inputs = wants[word] & mask;
+            if inputs != 0 {
                 return word * 64 + inputs.trailing_zeros() as usize;
             }
+            mask = u64::MAX;
+            word = if word + 1 == wants.len() { 0 } else { word + 1 };
         }
         panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
     }

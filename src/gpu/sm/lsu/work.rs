@@ -71,7 +71,11 @@ impl Sm {
 
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry) {
-        let Some(l1) = &mut self.lsu.l1 else { return };
+        let (Some(l1), Some(first)) = (&mut self.lsu.l1, self.lsu.accesses.last()) else { return };
+        if l1.is_full(first) {
+            self.counters.sm.l1_bank_conflicts += 1;
+            return;
+        }
         let (name, write) = match entry.work {
             Work::Load(slot) => (token::LOAD | u32::from(slot), false),
             _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
