@@ -174,6 +174,9 @@ pub struct Partition {
     stalls: StallCounts,
     /// Up to which LLC cycle they are known.
     watched: Cycle,
+    /// How many slices' answers wait for credits, and the least of what [`Side::blocked`] says.
+    standing_sides: u32,
+    blocked: Cycle,
     /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
     standing: [Cycle; 2],
 }
@@ -228,6 +231,8 @@ impl Partition {
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
             watched: Cycle(0),
+            standing_sides: 0,
+            blocked: Cycle::NEVER,
             standing: [Cycle::NEVER; 2],
         }
     }
@@ -248,15 +253,9 @@ impl Partition {
     /// `in_queue`.
     #[inline]
     fn watch_stalls(&mut self) {
-        let (mut net, mut mc) = (Cycle::NEVER, Cycle::NEVER);
-        for side in &self.sides {
-            if side.stands {
-                net = self.watched;
-            }
-            // A request that becomes visible within the span begins to wait there.
-            mc = mc.min(side.blocked);
-        }
-        mc = mc.max(self.watched);
+        let net = if self.standing_sides > 0 { self.watched } else { Cycle::NEVER };
+        // A request that becomes visible within the span begins to wait there.
+        let mc = self.blocked.max(self.watched);
         let changes = |standing: Cycle, from: Cycle| if standing == Cycle::NEVER { from < self.now } else { from > self.watched };
         if changes(self.standing[NET], net) || changes(self.standing[MC], mc) {
             self.note_stalls([net, mc]);
@@ -334,6 +333,7 @@ impl Partition {
                 }
                 if before == self.in_queue {
                     side.blocked = at;
+                    self.blocked = self.blocked.min(at);
                 }
             }
             Payload::Credit(credit) => {
@@ -510,10 +510,17 @@ impl Partition {
             side.credits -= 1;
             out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
         }
-        side.stands = side.credits == 0 && slice.has_out();
+        let stands = side.credits == 0 && slice.has_out();
+        if stands != side.stands {
+            side.stands = stands;
+            self.standing_sides = if stands { self.standing_sides + 1 } else { self.standing_sides - 1 };
+        }
         let next = self.now.after(1);
         side.counted = next;
         side.due = side.due_from(slice, next);
+        if freed {
+            self.blocked = self.sides.iter().fold(Cycle::NEVER, |least, side| least.min(side.blocked));
+        }
         dram
     }
 
