@@ -284,7 +284,8 @@ impl Subnet {
     }
 
     /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
-    #[inline]
+    // Called for each packet once when it was granted and once when it is seen.
+    #[inline(always)]
     fn reveal(&mut self, input: usize) {
         let Some((at, packet)) = self.queues.front(input, self.now) else { return };
         if at > self.now {
@@ -359,7 +360,8 @@ impl Subnet {
         panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
     }
 
-    #[inline]
+    // As `choose`.
+    #[inline(always)]
     fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
         let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
             panic!("{}: input {input} is empty at {}", self.name(), self.now)

@@ -278,9 +278,19 @@ const fn nibbles() -> [[[u16; 16]; 8]; 11] {
 pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
     let tables = &NIBBLES[bits as usize];
     let part = |i: usize| tables[i][(above >> (4 * i)) as usize & 15];
-    let mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3)) ^ (part(4) ^ part(5)) ^ (part(6) ^ part(7));
+    let mut mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3));
+    // The nibbles above contribute nothing to small degrees.
+    if bits > 5 {
+        mixed ^= part(4) ^ part(5);
+    }
+    if bits > 7 {
+        mixed ^= part(6) ^ part(7);
+    }
     index ^ u64::from(mixed)
 }
+
+/// Nibbles that take part in mixing, at least, up to a degree.
+const _: () = assert!(POLYNOMIALS[5].1 <= 16 && POLYNOMIALS[7].1 <= 24);
 
 /// The bits of `value` under `mask`, moved together. Costs one step per run of ones in the mask.
 #[inline]

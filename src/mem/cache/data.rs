@@ -501,7 +501,8 @@ impl DataCache {
 
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
     /// reference does, whether one is needed or not. Returns the sectors that were written back.
-    #[inline]
+    // Otherwise reads and writes call it, and every miss is a read first of all.
+    #[inline(always)]
     fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         let Access { addr, sectors, bytes, token, kind, .. } = *access;
         self.room(ROOM_FOR_FETCH)?;
