@@ -493,6 +493,7 @@ impl Partition {
             side.coming.pop();
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
+        let blocked = side.blocked;
         if freed {
             side.blocked = slice.blocked_from(self.in_queue);
             // Whether it waits is asked for when one more has left.
@@ -518,7 +519,7 @@ impl Partition {
         let next = self.now.after(1);
         side.counted = next;
         side.due = side.due_from(slice, next);
-        if freed {
+        if blocked == self.blocked && blocked != Cycle::NEVER {
             self.blocked = self.sides.iter().fold(Cycle::NEVER, |least, side| least.min(side.blocked));
         }
         dram

@@ -312,10 +312,10 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let input = self.choose(output, usize::from(self.pointer[output]));
+            let (input, wanted) = self.choose(output, usize::from(self.pointer[output]));
             let next = input + 1;
             self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
-            self.grant(input, output, out);
+            self.grant(input, output, wanted, out);
             self.reveal(input);
         }
     }
@@ -333,8 +333,8 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let input = self.choose(output, first);
-            self.grant(input, output, out);
+            let (input, wanted) = self.choose(output, first);
+            self.grant(input, output, wanted, out);
             self.popped.push(input as u16);
         }
         while let Some(input) = self.popped.pop() {
@@ -342,17 +342,18 @@ impl Subnet {
         }
     }
 
-    /// The first input at or after `from`, wrapping, that wants `output`; somebody does.
+    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does. Says whether others want it too.
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
-    fn choose(&self, output: usize, from: usize) -> usize {
-        let wants = &self.wants[output * self.words..][..self.words];
+    fn choose(&mut self, output: usize, from: usize) -> (usize, bool) {
+        let wants = &mut self.wants[output * self.words..][..self.words];
         let (mut word, mut mask) = (from / 64, u64::MAX << (from % 64));
         // The first word is looked at twice: above `from` first, below it last.
         for _ in 0..=wants.len() {
             let inputs = wants[word] & mask;
             if inputs != 0 {
-                return word * 64 + inputs.trailing_zeros() as usize;
+                wants[word] &= !(inputs & inputs.wrapping_neg());
+                return (word * 64 + inputs.trailing_zeros() as usize, wants.iter().any(|inputs| *inputs != 0));
             }
             mask = u64::MAX;
             word = if word + 1 == wants.len() { 0 } else { word + 1 };
@@ -362,7 +363,7 @@ impl Subnet {
 
     // As `choose`.
     #[inline(always)]
-    fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
+    fn grant(&mut self, input: usize, output: usize, wanted: bool, out: &mut Outbox) {
         let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
             panic!("{}: input {input} is empty at {}", self.name(), self.now)
         };
@@ -371,9 +372,7 @@ impl Subnet {
         self.counters.queue_cycles += self.now.0 - arrival.0;
         out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
 
-        let wants = &mut self.wants[output * self.words..][..self.words];
-        wants[input / 64] &= !(1 << (input % 64));
-        self.outputs.pass(output, wants.iter().any(|inputs| *inputs != 0));
+        self.outputs.pass(output, wanted);
         self.heads -= 1;
         self.freed[input] += 1;
         if self.freed[input] == self.batch {

@@ -378,9 +378,12 @@ impl Sm {
             } else if let Some(l1) = &self.lsu.l1
                 && l1.fronts[bank] <= self.now
             {
-                self.look_up(bank);
-                // That may have changed who is refused of the banks behind.
-                still = self.lsu.l1.as_ref().map_or(0, L1::still_refused);
+                // An access that was taken may have changed who is refused of the banks behind.
+                if self.look_up(bank)
+                    && let Some(l1) = &self.lsu.l1
+                {
+                    still = l1.still_refused();
+                }
             }
         }
         if let Some(l1) = &mut self.lsu.l1 {
@@ -388,15 +391,15 @@ impl Sm {
         }
     }
 
-    /// Looks up the access at the end of a bank's pipe.
+    /// Looks up the access at the end of a bank's pipe; returns whether it was taken.
     #[inline]
-    fn look_up(&mut self, bank: usize) {
-        let Some(l1) = &mut self.lsu.l1 else { return };
-        let Some(access) = l1.pipes[bank].front().copied() else { return };
+    fn look_up(&mut self, bank: usize) -> bool {
+        let Some(l1) = &mut self.lsu.l1 else { return false };
+        let Some(access) = l1.pipes[bank].front().copied() else { return false };
         let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;
-            return;
+            return false;
         };
         if let Some(before) = before {
             self.note_access(before, access.addr, access.name, access.write, status);
@@ -420,6 +423,7 @@ impl Sm {
                 self.answer_load(access.name as u16, 1);
             }
         }
+        true
     }
 
     /// The kernel that a load or store belongs to.
