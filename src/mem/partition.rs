@@ -198,7 +198,15 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER };
+        let side = Side {
+            credits: machine.noc.input_queue,
+            coming: Ring::new(4),
+            freed: 0,
+            due: Cycle::NEVER,
+            counted: Cycle(0),
+            stands: false,
+            blocked: Cycle::NEVER,
+        };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));

@@ -154,9 +154,7 @@ impl Subnet {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                let first = self.queues.len(input) == 0;
-                self.queues.push(input, at, packet);
-                if first {
+                if self.queues.push(input, at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }

@@ -41,9 +41,12 @@ impl Queues {
         self.0.iter().map(|queue| queue.hot_bytes() / size_of::<Waiting>()).max().unwrap_or(0)
     }
 
+    /// Adds a packet; returns whether it is the only one.
     #[inline]
-    pub(super) fn push(&mut self, queue: usize, at: Cycle, packet: MemPacket) {
-        self.0[queue].append(Waiting { packet, at: at.0 as u32 });
+    pub(super) fn push(&mut self, queue: usize, at: Cycle, packet: MemPacket) -> bool {
+        let queue = &mut self.0[queue];
+        queue.append(Waiting { packet, at: at.0 as u32 });
+        queue.len() == 1
     }
 
     /// The oldest packet and its arrival, given a cycle less than 2^31 cycles from it.

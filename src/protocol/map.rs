@@ -65,20 +65,20 @@ pub struct NearSlices {
     hashed: Option<Hashed>,
 }
 
-/// Powers of two of partitions, with one or two slices each, mixed by a polynomial.
+/// Powers of two of partitions, with one or two slices each, mixed by a polynomial. Kept small: every SM has one.
 #[derive(Clone, Copy, Debug)]
 struct Hashed {
-    /// Where the partition stands, and its mask.
-    partition: (u32, u64),
-    /// Where the number of the slice in its partition stands, and its mask.
-    slice: (u32, u64),
-    slice_bits: u32,
+    /// The bit at which the number of the partition begins, and its mask.
+    partition: (u8, u16),
+    /// The bit that tells the slices of a partition apart, and its mask, 0 for one slice.
+    slice: (u8, u8),
+    slice_bits: u8,
     /// Where the bits begin that are mixed in.
-    above: u32,
+    above: u8,
     /// Bits of the slice's number.
-    bits: u32,
+    bits: u8,
     /// The number of the first slice.
-    first: u64,
+    first: u16,
 }
 
 impl Hashed {
@@ -88,20 +88,21 @@ impl Hashed {
         let partition_bits = map.partitions.trailing_zeros();
         let bank = map.bank_mask.trailing_zeros();
         suits.then(|| Self {
-            partition: (map.interleave_bit, u64::from(map.partitions) - 1),
-            slice: (if bank < map.interleave_bit { bank } else { bank + partition_bits } & 63, u64::from(map.slices_per_partition) - 1),
-            slice_bits,
-            above: map.interleave_bit + partition_bits + slice_bits,
-            bits: partition_bits + slice_bits,
-            first: u64::from(map.reserved * map.slices_per_partition),
+            partition: (map.interleave_bit as u8, (map.partitions - 1) as u16),
+            slice: (if bank < map.interleave_bit { bank } else { bank + partition_bits } as u8 & 63, map.slices_per_partition as u8 - 1),
+            slice_bits: slice_bits as u8,
+            above: (map.interleave_bit + partition_bits + slice_bits) as u8,
+            bits: (partition_bits + slice_bits) as u8,
+            first: (map.reserved * map.slices_per_partition) as u16,
         })
     }
 
     #[inline]
     fn slice_of(&self, addr: Addr) -> SliceId {
-        let part = |(shift, mask): (u32, u64)| addr.0 >> shift & mask;
-        let plain = part(self.partition) << self.slice_bits | part(self.slice);
-        SliceId((ipoly(addr.0 >> self.above, plain, self.bits) + self.first) as u16)
+        let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
+        let slice = addr.0 >> self.slice.0 & u64::from(self.slice.1);
+        let mixed = ipoly(addr.0 >> self.above, partition << self.slice_bits | slice, u32::from(self.bits));
+        SliceId(mixed as u16 + self.first)
     }
 }
 
@@ -386,7 +387,7 @@ mod tests {
         let others = [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two);
         for map in others.into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
             let mut near = NearSlices::new(map.clone());
-            for addr in (0..4096).map(|i| Addr(i * 32 ^ (i % 5) << 20 ^ (i % 7) << 33)) {
+            for addr in (0..4096).map(|i| Addr((i * 32) ^ ((i % 5) << 20) ^ ((i % 7) << 33))) {
                 assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
             }
         }

@@ -171,7 +171,7 @@ impl Net {
 
     /// Replies that wait, and credits left, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let at_output = self.replies.len() as u32 - self.responses - self.ejected;
+        let at_output = self.replies.len() - (self.responses + self.ejected) as usize;
         format!(
             "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
             self.credits, self.ejected, self.responses
