@@ -125,6 +125,17 @@ fn write_allocate_is_the_llc_s_and_the_nearest_policy_in_an_l1_with_a_warning() 
 }
 
 #[test]
+fn lines_of_256_bytes_are_the_llc_s_without_sectors() {
+    let imported = small("-gpgpu_cache:dl2 N:64:256:8,L:B:m:L:L,A:32:4,4\n").unwrap();
+    let llc = machine(&imported).mem.llc;
+    assert_eq!((llc.line_bytes, llc.sets, llc.ways, llc.port_bytes), (256, 64, 8, 128));
+    for option in ["-gpgpu_cache:dl2 S:64:256:8,L:B:m:L:L,A:32:4,4", "-gpgpu_cache:dl1 N:4:256:64,L:T:m:L:L,A:512:8,16:0,32"] {
+        let error = small(&format!("{option}\n")).unwrap_err();
+        assert!(error.contains("lines of 256 bytes are not modelled"), "{option}: {error}");
+    }
+}
+
+#[test]
 fn a_missing_option_without_default_is_named() {
     let error = import(&Source::file("a.config", "-gpgpu_n_mem 8\n"), &Source::file("t.config", ""), "x").unwrap_err().to_string();
     for option in ["-gpgpu_clock_domains", "-gpgpu_mem_addr_mapping", "-gpgpu_dram_timing_opt"] {

@@ -41,12 +41,12 @@ impl fmt::Display for Addr {
     }
 }
 
-/// A set of sectors of one line, bit i for sector i.
+/// A set of sectors of one line, bit i for sector i; a line of 256 bytes, which an LLC may have, has eight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SectorMask(pub u8);
 
 impl SectorMask {
-    /// All four sectors.
+    /// All four sectors of a line of 128 bytes.
     pub const ALL: Self = Self(0xf);
 
     /// The one sector that holds `addr`.

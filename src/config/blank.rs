@@ -5,7 +5,7 @@ use super::machine::{
     Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
     WritePolicy,
 };
-use crate::base::Frequency;
+use crate::base::{Frequency, LINE_BYTES};
 use crate::protocol::{AddressMap, PartitionHash};
 
 /// The machine of zeros.
@@ -73,6 +73,7 @@ fn mem() -> Mem {
         llc: Cache {
             sets: 0,
             ways: 0,
+            line_bytes: LINE_BYTES as u16,
             sectored: false,
             write: WritePolicy::Back,
             write_miss: WriteMiss::NoAllocate,

@@ -43,6 +43,7 @@ impl CpuSpec {
         let cache = Cache {
             sets: 0,
             ways: 0,
+            line_bytes: LINE_BYTES as u16,
             sectored: false,
             write: WritePolicy::Back,
             write_miss: WriteMiss::FetchOnWrite,

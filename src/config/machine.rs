@@ -1,6 +1,6 @@
 //! The resolved machine: every value given, in the units that the models use. Spans are in cycles of the clock named beside.
 
-use crate::base::Frequency;
+use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
 use crate::protocol::AddressMap;
 
 use super::cpu::CpuSpec;
@@ -309,6 +309,8 @@ pub struct Cache {
     pub sets: u32,
     /// Ways.
     pub ways: u32,
+    /// Bytes of a line, 128 or 256.
+    pub line_bytes: u16,
     /// Whether lines are filled sector by sector.
     pub sectored: bool,
     /// When data reaches the next level.
@@ -327,6 +329,13 @@ pub struct Cache {
     pub miss_queue: u32,
     /// Bytes that the data port moves in a cycle.
     pub port_bytes: u32,
+}
+
+impl Cache {
+    /// The sectors of a whole line, of which one of 256 bytes has eight.
+    pub fn whole_line(&self) -> SectorMask {
+        SectorMask((1u16 << (u64::from(self.line_bytes) / SECTOR_BYTES)).wrapping_sub(1) as u8)
+    }
 }
 
 /// When written data reaches the next level.

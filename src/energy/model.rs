@@ -36,7 +36,7 @@ impl Shape {
         let mem = &machine.mem;
         let slices = f64::from(mem.map.partitions * mem.map.slices_per_partition);
         let cores = machine.gpu.sms + machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
-        let Cache { sets, ways, sectored, .. } = mem.llc;
+        let Cache { sets, ways, line_bytes, sectored, .. } = mem.llc;
         let flit_bytes = match &machine.noc.mesh {
             Some(mesh) => f64::from(mesh.channel_bytes),
             None if machine.noc.vc.channel_bytes > 0 => f64::from(machine.noc.vc.channel_bytes),
@@ -48,8 +48,8 @@ impl Shape {
             flit_bytes,
             meshed: machine.noc.mesh.is_some(),
             ports: f64::from(cores) + slices,
-            llc_bytes: if sectored { SECTOR_BYTES } else { LINE_BYTES },
-            llc_mib: slices * f64::from(sets) * f64::from(ways) * LINE_BYTES / f64::from(1 << 20),
+            llc_bytes: if sectored { SECTOR_BYTES } else { f64::from(line_bytes) },
+            llc_mib: slices * f64::from(sets) * f64::from(ways) * f64::from(line_bytes) / f64::from(1 << 20),
             channels: f64::from(mem.map.partitions),
             burst_bytes: mem.dram.burst().0 as f64,
         }

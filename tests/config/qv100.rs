@@ -57,10 +57,10 @@ impl Options {
     fn cache(&self, name: &str) -> Cache {
         let parts: Vec<Vec<&str>> = self.text(name).split(',').map(|part| part.split(':').collect()).collect();
         let number = |part: usize, field: usize| parts[part][field].trim().parse::<u32>().unwrap();
-        assert_eq!(number(0, 2), 128, "{name}: bytes of a line");
         Cache {
             sets: number(0, 1),
             ways: number(0, 3),
+            line_bytes: number(0, 2) as u16,
             sectored: parts[0][0] == "S",
             write: match parts[1][1] {
                 "B" => WritePolicy::Back,

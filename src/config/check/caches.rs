@@ -1,7 +1,8 @@
 //! Checks of the L1 and the LLC.
 
-use super::super::machine::{Allocate, Cache, Machine, SetIndex, Sm, WriteMiss};
+use super::super::machine::{Allocate, Cache, Machine, Mem, SetIndex, Sm, WriteMiss};
 use super::super::quantity::Bytes;
+use super::super::value::Value;
 use super::Checker;
 use crate::base::{LINE_BYTES, SECTOR_BYTES};
 
@@ -33,6 +34,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         );
     }
     geometry("mem.llc", &machine.mem.llc, checker);
+    line(&machine.mem, checker);
     checker.power_of_two("gpu.sm.l1.banks", machine.gpu.sm.l1.banks.into(), "an address picks its bank by its sector bits");
     unified(&machine.gpu.sm, checker);
 }
@@ -69,12 +71,37 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
     );
     let port = format!("{table}.port_bytes");
     checker.power_of_two(&port, cache.port_bytes.into(), "a sector takes a whole number of transfers, or one transfer moves whole sectors");
-    let at_most = if cache.sectored { "a sectored cache" } else { "a line" };
+    let (at_most, line) = (if cache.sectored { "a sectored cache" } else { "a line" }, u32::from(cache.line_bytes));
     checker.require(
-        u64::from(cache.port_bytes) <= LINE_BYTES,
+        cache.port_bytes <= line,
         &[&port],
-        || format!("`{port}` is {}, expected at most {LINE_BYTES} B", Bytes(cache.port_bytes.into())),
-        || format!("{at_most} never moves more than {LINE_BYTES} B at once; a sector is {SECTOR_BYTES} B"),
+        || format!("`{port}` is {}, expected at most {line} B", Bytes(cache.port_bytes.into())),
+        || format!("{at_most} never moves more than {line} B at once; a sector is {SECTOR_BYTES} B"),
+    );
+}
+
+/// The LLC's lines, which may be wider than those of the caches above.
+fn line(mem: &Mem, checker: &mut Checker<'_>) {
+    let key = "mem.llc.line_bytes";
+    let &Value::Number(bytes) = checker.value(key) else { return };
+    let is = || format!("`{key}` is {}", Bytes(bytes));
+    checker.require(
+        bytes == LINE_BYTES || bytes == 2 * LINE_BYTES,
+        &[key],
+        || format!("{}, expected {LINE_BYTES} B or {} B", is(), 2 * LINE_BYTES),
+        || "what SMs ask for lies within 128 B".to_owned(),
+    );
+    checker.require(
+        bytes == LINE_BYTES || !mem.llc.sectored,
+        &[key, "mem.llc.sectored"],
+        || format!("{} of sectors, expected {LINE_BYTES} B", is()),
+        || "wider lines are read whole; set `mem.llc.sectored = false`".to_owned(),
+    );
+    checker.require(
+        bytes <= 1 << mem.map.interleave_bit,
+        &[key, "mem.map.interleave"],
+        || format!("{}, expected at most `mem.map.interleave`", is()),
+        || "a line lies in one partition".to_owned(),
     );
 }
 

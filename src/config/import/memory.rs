@@ -89,7 +89,14 @@ fn queues(sheet: &mut Sheet) {
 pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, table: &str) {
     let cache = match CacheText::parse(text) {
         Ok(cache) if cache.line == 128 => cache,
-        Ok(cache) => return sheet.refuse(option, &format!("lines of {} bytes are not modelled", cache.line), "lines of 128 bytes"),
+        Ok(cache) if cache.line == 256 && !cache.sectored && table == "mem.llc" => {
+            sheet.set_text("mem.llc.line_bytes", "256 B", comment);
+            cache
+        }
+        Ok(cache) => {
+            let expected = "lines of 128 bytes, or of 256 in an L2 without sectors";
+            return sheet.refuse(option, &format!("lines of {} bytes are not modelled", cache.line), expected);
+        }
         Err(why) => return sheet.refuse(option, &why, CACHE_EXPECTED),
     };
     if cache.write == "read-only" {
@@ -113,7 +120,7 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
     sheet.set(key("mshrs"), cache.mshrs, comment);
     sheet.set(key("mshr_merge"), cache.merge, comment);
     sheet.set(key("miss_queue"), cache.miss_queue, comment);
-    let port = if cache.port == 0 { cache.line } else { cache.port };
+    let port = if cache.port == 0 { cache.line.min(128) } else { cache.port };
     sheet.set_text(key("port_bytes"), &format!("{port} B"), comment);
 }
 

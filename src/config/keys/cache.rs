@@ -1,11 +1,14 @@
 //! Keys that every cache has.
 
+use crate::base::LINE_BYTES;
+
 use super::super::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
 
 /// A cache none of whose keys has been read yet.
 pub(super) const NO_CACHE: Cache = Cache {
     sets: 0,
     ways: 0,
+    line_bytes: LINE_BYTES as u16,
     sectored: false,
     write: WritePolicy::Back,
     write_miss: WriteMiss::NoAllocate,

@@ -58,6 +58,14 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_dram_partition_queues, 3rd"),
     key!("mem.queues.out_queue", Kind::Count(1, 65535), "Packets between slice and network.", |m| m.mem.queues.out_queue)
         .option("-gpgpu_dram_partition_queues, 4th"),
+    key!(
+        "mem.llc.line_bytes",
+        Kind::Bytes(1),
+        "Bytes of a line, 128 or, where lines are not filled sector by sector, 256: a miss reads the whole line, whatever was asked for.",
+        |m| m.mem.llc.line_bytes
+    )
+    .default("\"128 B\"")
+    .option("-gpgpu_cache:dl2, bsize"),
 ];
 
 cache_keys!(LLC_KEYS, "mem.llc.", "-gpgpu_cache:dl2, ", |m| m.mem.llc);

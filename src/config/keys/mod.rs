@@ -130,6 +130,13 @@ impl Field for u32 {
     }
 }
 
+/// For kinds that let only few values through, which a check then compares with what was given.
+impl Field for u16 {
+    fn of(value: &Value) -> Self {
+        u64::of(value).try_into().unwrap_or(Self::MAX)
+    }
+}
+
 impl Field for u64 {
     fn of(value: &Value) -> Self {
         match value {

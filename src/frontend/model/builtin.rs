@@ -54,7 +54,7 @@ const BUILTINS: &[Builtin] = embedded! {
     "wa_sched/dct_k2": "Discrete cosine transform (CUDA SDK), kernel 2: rows and columns of 8 pixels per thread",
     "wa_sched/dwt": "Discrete wavelet transform (CUDA SDK), Haar: ten levels in shared memory, half the threads each",
     "wa_sched/dxtc": "DXT compression (CUDA SDK): least-squares fits over permutations in registers, colours in shared memory",
-    "wa_sched/fwt": "Fast Walsh transform (CUDA SDK): radix-4 stages over 2048 values in shared memory",
+    "wa_sched/fwt": "Fast Walsh transform (CUDA SDK), a radix-4 stage in global memory: four streams, updated in place",
     "wa_sched/gaussian": "Gaussian elimination (Rodinia), Fan2: tiny CTAs that touch a line per row",
     "wa_sched/heart": "Heart Wall (Rodinia): a long chain of small matrix stages per tracked point, with barriers",
     "wa_sched/hist": "Histogram of bytes (CUDA SDK): a histogram per warp in shared memory, random bins, then a sum",

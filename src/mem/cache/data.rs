@@ -1,6 +1,6 @@
 //! The access path of a data cache: tags, MSHRs, miss queue and data ports under the configured write policies.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Allocate, Cache, WriteMiss, WritePolicy};
 
 use super::{AccessKind, Evicted, Lookup, Mshr, Probe, Room, TagArray};
@@ -142,7 +142,7 @@ impl DataCache {
             queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
-            fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { SECTORS_PER_LINE }) as u32,
+            fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
         }
     }
 
@@ -385,7 +385,13 @@ impl DataCache {
     /// The key of the MSHRs: sector number, or line number of a line cache.
     #[inline]
     fn key(&self, addr: Addr) -> u64 {
-        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { addr.line().0 / SECTOR_BYTES }
+        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { self.line(addr).0 / SECTOR_BYTES }
+    }
+
+    /// The address of the line that holds `addr`.
+    #[inline]
+    fn line(&self, addr: Addr) -> Addr {
+        Addr(addr.0 & !(u64::from(self.spec.line_bytes) - 1))
     }
 
     #[inline]
@@ -514,7 +520,7 @@ impl DataCache {
             Room::Merge(at) => self.mshr.merge(at, probe.line, token, atomic),
             Room::New(bucket) => {
                 let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
-                let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (addr.line(), SectorMask::ALL) };
+                let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (self.line(addr), self.spec.whole_line()) };
                 self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
             }
             Room::NoEntry | Room::MergeFull => unreachable!("the MSHRs have room for {addr}"),

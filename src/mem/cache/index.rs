@@ -1,19 +1,16 @@
 //! Set index functions, and where to look a key up.
 
-use crate::base::LINE_BYTES;
 use crate::config::machine::SetIndex;
 use crate::protocol::ipoly;
 
-const LINE_BITS: u32 = LINE_BYTES.trailing_zeros();
-
-/// The set of an address among `sets` (a power of two).
+/// The set of an address among `sets` (a power of two) of lines of 2 to `line_bits` bytes.
 ///
 /// `addr` is the byte address, or what [`AddressMap::within_slice`](crate::protocol::AddressMap::within_slice) leaves of it
-/// where the cache is one slice of many. The Fermi hash is defined for 32 and 64 sets; other sizes use their low bits.
+/// where the cache is one slice of many. The Fermi hash is defined for 32 and 64 sets of 128 bytes; other sizes use their low bits.
 #[inline]
-pub fn set_index(addr: u64, sets: u32, function: SetIndex) -> u32 {
+pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u32 {
     let bits = sets.trailing_zeros();
-    let line = addr >> LINE_BITS;
+    let line = addr >> line_bits;
     let low = line & (u64::from(sets) - 1);
     let set = match function {
         SetIndex::Linear => low,
@@ -42,13 +39,21 @@ pub(super) fn bucket(number: u64, buckets: usize) -> usize {
 mod tests {
     use super::*;
 
+    const LINE_BITS: u32 = 7;
+
+    #[test]
+    fn both_halves_of_a_wide_line_are_in_one_set() {
+        let set = |addr: u64| set_index(addr, 8, 64, SetIndex::Linear);
+        assert_eq!([set(0), set(0x80), set(0x100), set(0x1ff), set(0x4000)], [0, 0, 1, 1, 0]);
+    }
+
     #[test]
     fn consecutive_lines_fill_all_sets_evenly_under_every_function() {
         for function in [SetIndex::Linear, SetIndex::Ipoly, SetIndex::Fermi] {
             for sets in [32, 64] {
                 let mut count = vec![0; sets as usize];
                 for line in 0..u64::from(sets) * 4 {
-                    count[set_index(line * 128 + 5, sets, function) as usize] += 1;
+                    count[set_index(line * 128 + 5, LINE_BITS, sets, function) as usize] += 1;
                 }
                 assert!(count.iter().all(|n| *n == 4), "{function:?} over {sets} sets: {count:?}");
             }
@@ -68,17 +73,17 @@ mod tests {
 
     #[test]
     fn the_fermi_hash_mixes_the_bits_that_were_measured() {
-        assert_eq!(set_index(1 << 13, 32, SetIndex::Fermi), 1);
-        assert_eq!(set_index(1 << 15, 32, SetIndex::Fermi), 4);
-        assert_eq!(set_index(1 << 16, 32, SetIndex::Fermi), 0);
-        assert_eq!(set_index(1 << 17, 32, SetIndex::Fermi), 8);
-        assert_eq!(set_index(1 << 19, 64, SetIndex::Fermi), 16);
-        assert_eq!(set_index(1 << 12, 64, SetIndex::Fermi), 32);
+        assert_eq!(set_index(1 << 13, LINE_BITS, 32, SetIndex::Fermi), 1);
+        assert_eq!(set_index(1 << 15, LINE_BITS, 32, SetIndex::Fermi), 4);
+        assert_eq!(set_index(1 << 16, LINE_BITS, 32, SetIndex::Fermi), 0);
+        assert_eq!(set_index(1 << 17, LINE_BITS, 32, SetIndex::Fermi), 8);
+        assert_eq!(set_index(1 << 19, LINE_BITS, 64, SetIndex::Fermi), 16);
+        assert_eq!(set_index(1 << 12, LINE_BITS, 64, SetIndex::Fermi), 32);
     }
 
     #[test]
     fn a_power_of_two_stride_stays_off_one_set_with_the_polynomial() {
-        let sets: std::collections::HashSet<_> = (0..32).map(|i| set_index(i << 12, 32, SetIndex::Ipoly)).collect();
+        let sets: std::collections::HashSet<_> = (0..32).map(|i| set_index(i << 12, LINE_BITS, 32, SetIndex::Ipoly)).collect();
         assert_eq!(sets.len(), 32);
     }
 }

@@ -40,7 +40,7 @@ impl Sectors {
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// Line number (address / 128) while any sector is not invalid.
+    /// Line number (address / bytes of a line) while any sector is not invalid.
     tag: u64,
     /// Low half of the cycle of the last access; tells equal times apart from others, no more.
     time: u32,
@@ -123,9 +123,10 @@ impl TagArray {
     /// (`-gpgpu_l1_cache_write_ratio`; 0 for no such rule).
     ///
     /// # Panics
-    /// When the sets are no power of two, or the lines cannot be numbered with 16 bits.
+    /// When sets or bytes of a line are no power of two, lines of more than 128 bytes have sectors, or lines cannot be numbered with 16 bits.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        assert!(spec.sets.is_power_of_two(), "a cache of {} sets", spec.sets);
+        assert!(spec.sets.is_power_of_two() && spec.line_bytes.is_power_of_two(), "a cache of {} sets of {} B", spec.sets, spec.line_bytes);
+        assert!(spec.line_bytes == LINE_BYTES as u16 || !spec.sectored, "{} B in sectors", spec.line_bytes);
         assert!(spec.ways >= 1 && spec.ways <= max_ways, "{} of at most {max_ways} ways", spec.ways);
         let count = spec.sets * max_ways;
         assert!(count < u32::from(NONE), "a cache of {count} lines");
@@ -199,10 +200,10 @@ impl TagArray {
     /// a sectored cache, and does not matter for a line cache.
     #[inline]
     pub fn probe(&self, addr: Addr, set_addr: u64, sectors: SectorMask, write: bool) -> Probe {
-        if let Some(line) = self.find(addr.0 / LINE_BYTES) {
+        if let Some(line) = self.find(self.number(addr)) {
             return Probe { lookup: self.look_at(line, sectors, write), line };
         }
-        match self.victim(set_index(set_addr, self.spec.sets, self.spec.index)) {
+        match self.victim(self.set_index(set_addr)) {
             Some(line) => Probe { lookup: Lookup::Miss, line },
             None => Probe { lookup: Lookup::NoLine, line: NONE },
         }
@@ -211,7 +212,7 @@ impl TagArray {
     /// Whether a read of a sector (of a line cache: of a line) would hit.
     #[inline]
     pub fn has(&self, addr: Addr, sectors: SectorMask) -> bool {
-        self.find(addr.0 / LINE_BYTES).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
+        self.find(self.number(addr)).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
     }
 
     /// Asks the host for what misses look at besides, whatever their address.
@@ -224,13 +225,13 @@ impl TagArray {
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
     pub fn touch_bucket(&self, addr: Addr) {
-        touch(&self.buckets[bucket(addr.0 / LINE_BYTES, self.buckets.len())]);
+        touch(&self.buckets[bucket(self.number(addr), self.buckets.len())]);
     }
 
     /// Asks the host for the line that a look-up of `addr` comes to first.
     #[inline]
     pub fn touch_first(&self, addr: Addr) {
-        if let Some(line) = self.lines.get(usize::from(self.buckets[bucket(addr.0 / LINE_BYTES, self.buckets.len())])) {
+        if let Some(line) = self.lines.get(usize::from(self.buckets[bucket(self.number(addr), self.buckets.len())])) {
             touch(&line.time);
         }
     }
@@ -238,7 +239,7 @@ impl TagArray {
     /// Asks the host for the line that would have to make room for one of `set_addr`, unless that is known to be cheap.
     #[inline]
     pub fn touch_oldest(&self, set_addr: u64) {
-        let set = set_index(set_addr, self.spec.sets, self.spec.index);
+        let set = self.set_index(set_addr);
         if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
             touch(&line.time);
         }
@@ -323,7 +324,7 @@ impl TagArray {
     #[inline]
     pub fn holds(&self, line: u16, addr: Addr) -> bool {
         let line = &self.lines[usize::from(line)];
-        line.tag == addr.0 / LINE_BYTES && line.sectors.any() != 0
+        line.tag == self.number(addr) && line.sectors.any() != 0
     }
 
     /// Marks bytes of a sector of `line` as written: `bytes` of the one sector meant, all ones for whole sectors.
@@ -404,6 +405,22 @@ impl TagArray {
     }
 
     #[inline]
+    fn line_bits(&self) -> u32 {
+        self.spec.line_bytes.trailing_zeros()
+    }
+
+    /// The number of the line that holds `addr`.
+    #[inline]
+    fn number(&self, addr: Addr) -> u64 {
+        addr.0 >> self.line_bits()
+    }
+
+    #[inline]
+    fn set_index(&self, set_addr: u64) -> u32 {
+        set_index(set_addr, self.line_bits(), self.spec.sets, self.spec.index)
+    }
+
+    #[inline]
     fn set_of(&self, line: u16) -> usize {
         ((u64::from(line) * self.per_way) >> 32) as usize
     }
@@ -466,7 +483,7 @@ impl TagArray {
         } else {
             self.set_empty(at, false);
         }
-        let tag = addr.0 / LINE_BYTES;
+        let tag = self.number(addr);
         let bucket = bucket(tag, self.buckets.len());
         let reserved = self.mask(sectors);
         let line = &mut self.lines[usize::from(at)];
@@ -524,7 +541,8 @@ impl TagArray {
                 *bytes = if line.sectors.partial >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
             }
         }
-        Evicted { addr: Addr(line.tag * LINE_BYTES), sectors: SectorMask(line.sectors.modified), bytes }
+        let sectors = if self.spec.sectored { SectorMask(line.sectors.modified) } else { self.spec.whole_line() };
+        Evicted { addr: Addr(line.tag << self.line_bits()), sectors, bytes }
     }
 
     /// Makes a line the newest of its set.

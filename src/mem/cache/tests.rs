@@ -12,6 +12,7 @@ fn llc() -> Cache {
     Cache {
         sets: 32,
         ways: 24,
+        line_bytes: 128,
         sectored: true,
         write: WritePolicy::Back,
         write_miss: WriteMiss::LazyFetchOnRead,
@@ -436,4 +437,35 @@ proptest! {
             prop_assert_eq!(tags.dirty() as usize, model.ways.iter().filter(|w| w.modified()).count());
         }
     }
+}
+
+#[test]
+fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
+    let spec =
+        Cache { line_bytes: 256, sectored: false, write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, ..llc() };
+    let mut cache = DataCache::new(&tiny(spec), 2, 0);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 1), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is on its way, too");
+    let down = cache.pop_down().unwrap();
+    assert_eq!((down.addr, down.sectors, down.kind), (Addr(0x1000), SectorMask(0xff), DownKind::Fetch));
+    assert!(cache.pop_down().is_none());
+    cache.fill_entry(down.entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
+    assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
+    assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1080), Some(0x1000), None]);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1100, 19), Status::Miss, "the next line");
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x1000, 20), Status::Hit);
+    assert_eq!(cache.queued(), 2, "the write goes on behind the fetch");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 21), Status::Miss, "a write to one half takes the other with it");
+}
+
+#[test]
+fn a_modified_line_of_256_bytes_is_written_back_whole() {
+    let spec = Cache { line_bytes: 256, sectored: false, write_miss: WriteMiss::FetchOnWrite, ..llc() };
+    let mut cache = DataCache::new(&tiny(spec), 2, 0);
+    for (addr, now) in [(0x0, 1), (0x180, 2), (0x280, 3)] {
+        assert_eq!(status(&mut cache, AccessKind::Write, addr, now), Status::Miss);
+    }
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors.count(), down.kind)).collect();
+    assert_eq!(sent, [(0, 8, DownKind::WriteBack)]);
 }

@@ -19,6 +19,9 @@ use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, I
 use super::mapping::{Mapping, Place};
 use super::{Request, RequestKind};
 
+/// Bytes of the widest line that an LLC may have.
+const WIDEST_LINE: u64 = 2 * LINE_BYTES;
+
 /// A channel with a command-level controller.
 #[derive(Clone, Debug)]
 pub struct DrivenChannel {
@@ -142,7 +145,7 @@ impl DrivenChannel {
         let burst = self.burst_bytes.min(LINE_BYTES);
         let width = (burst / SECTOR_BYTES).max(1);
         let touched = (1u8 << width) - 1;
-        for begin in (0..LINE_BYTES).step_by(burst as usize) {
+        for begin in (0..WIDEST_LINE).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
                 let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
                 self.entering.push_back(Access { bank, row, column, write: request.kind != RequestKind::Read, token });

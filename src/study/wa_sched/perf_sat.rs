@@ -23,7 +23,7 @@ use crate::stats::Outcome;
 use crate::study::{StudyError, StudyOutput};
 
 use super::characterise::{FERMI_31, KEPLER, Options, class, optimum, optimum_by_steps, workload};
-use super::kernels::Grid;
+use super::kernels::{Grid, of_table_4_2};
 use super::published::{Class, CtaCells, Kernel, published};
 use super::stated::{self, Kind, Stated, mean, percent_over};
 use super::steady::{Measured, issued, kept, warp_instructions};
@@ -261,7 +261,7 @@ pub fn run(options: &Options, full: bool) -> Result<StudyOutput, StudyError> {
 }
 
 fn point(kernel: &Kernel, machine: &'static str, published: CtaCells, options: &Options, full: bool) -> Result<Point, String> {
-    let grid = Grid::of(kernel, machine, &[])?;
+    let grid = Grid::of(kernel, machine, &of_table_4_2(kernel))?;
     let detected = detect(kernel, machine, 1..=grid.most, options, full)?;
     let rates: Vec<f64> = detected.limited.iter().map(Measured::mean_rate).collect();
     let best = optimum(&rates);
@@ -296,7 +296,7 @@ struct InFull {
 
 impl InFull {
     fn of(kernel: &Kernel, machine: &'static str, options: &Options) -> Result<Self, String> {
-        let grid = Grid::of(kernel, machine, &[])?;
+        let grid = Grid::of(kernel, machine, &of_table_4_2(kernel))?;
         let detected = detect(kernel, machine, grid.most..=grid.most, options, true)?;
         Ok(Self { kernel: kernel.name.clone(), machine, detected: detected.count(), gain: detected.gain(grid.instructions()) })
     }
@@ -314,14 +314,14 @@ fn waves_behind(grid: &Grid) -> u32 {
 /// A run under Perf-Sat, and one for each of the limits that is as long; to the end of the grid when `full`.
 fn detect(kernel: &Kernel, machine: &str, limits_of: RangeInclusive<u32>, options: &Options, full: bool) -> Result<Detected, String> {
     let loaded = Machine::load(machine, &[]).map_err(|errors| errors.to_string())?;
-    let name = workload(kernel);
-    let (waves, longest) = if full { (0, None) } else { (waves_behind(&Grid::of(kernel, machine, &[])?), Some(LONGEST)) };
-    let of = ("perf-sat", loaded.provenance.to_toml(), &name, builtin_text(&name), &limits_of, waves, longest);
+    let (name, parameters) = (workload(kernel), of_table_4_2(kernel));
+    let (waves, longest) = if full { (0, None) } else { (waves_behind(&Grid::of(kernel, machine, &parameters)?), Some(LONGEST)) };
+    let of = ("perf-sat", loaded.provenance.to_toml(), &name, &parameters, builtin_text(&name), &limits_of, waves, longest);
     kept(options.cache.as_deref(), "detected", of, || {
         let machine = &loaded.machine;
         let launch = machine.gpu.dispatch.launch_latency;
         let run = |machine: &Machine, controllers, max_cycles| {
-            let model = builtin_model(&name, 1, &[]).map_err(|error| error.to_string())?;
+            let model = builtin_model(&name, 1, &parameters).map_err(|error| error.to_string())?;
             let options = RunOptions { max_cycles, interval: Some(INTERVAL), controllers, ..RunOptions::default() };
             simulate(machine, &Arc::new(model.workload()), options).map(|result| result.outcome).map_err(|error| error.to_string())
         };

@@ -63,6 +63,8 @@ pub(super) enum Quantity {
     Ahead,
     /// What ONAC's detection takes less than Seq-Det's, in percent.
     Faster,
+    /// How much smaller a part of the run ONAC's detections are on average than Seq-Det's on average, in percent.
+    Shares,
     /// Kernels whose detected number is the oracle's, in percent.
     Exact,
     /// The detection's part of the run, in percent.
@@ -111,6 +113,7 @@ impl Figure {
             Quantity::Saved => format!("{of}: energy saved by {scheme}, % of all cores"),
             Quantity::Ahead => format!("{of}: energy saved by ONAC beyond Seq-Det, % of all cores"),
             Quantity::Faster => format!("{of}: ONAC's detection shorter than Seq-Det's, %"),
+            Quantity::Shares => format!("{of}: mean share of detection in the run, ONAC's below Seq-Det's, %"),
             Quantity::Exact => format!("{of}: {scheme} finds the oracle's number, % of kernels"),
             Quantity::Detection => format!("{of}: detection of {scheme}, % of the run"),
         }

@@ -99,10 +99,16 @@ impl Figure {
             Quantity::Ahead => point.saved(Scheme::Onac) - point.saved(Scheme::SeqDet),
             Quantity::Faster => point.faster(),
             Quantity::Exact => 100.0 * f64::from(u8::from(point.ends_with(scheme) == point.curve.enough)),
-            Quantity::Detection => point.by(scheme).share(),
+            Quantity::Detection | Quantity::Shares => point.by(scheme).share(),
         };
         let values = of.iter().map(value);
-        let ours = if self.quantity == Quantity::Types { (!of.is_empty()).then(|| values.sum()) } else { mean(values) };
+        let ours = match self.quantity {
+            Quantity::Types => (!of.is_empty()).then(|| values.sum()),
+            Quantity::Shares => mean(values)
+                .zip(mean(of.iter().map(|point| point.by(Scheme::SeqDet).share())))
+                .map(|(onac, seq)| 100.0 * (1.0 - onac / seq)),
+            _ => mean(values),
+        };
         Stated {
             figure: self.name(),
             ours,
