@@ -149,22 +149,22 @@ impl<U: Unit> Worker<U> {
     pub(super) fn receive<D>(&mut self, shared: &Shared<U, D>) {
         self.take_back(shared);
         let Self { tray, agenda, receiver: place_of, receivers, log, late, .. } = self;
+        let (place_of, classes, presents) = (&place_of[..], &shared.classes[..], &shared.presents[..]);
         for receiver in receivers {
-            receiver.receive(shared.epoch, |sent: Sent<U::Payload>| {
+            receiver.receive(shared.epoch, |sent: &Sent<U::Payload>| {
                 let place = place_of[sent.link.index()] as usize;
                 let slot = tray.get_mut(place);
-                let class = shared.classes[usize::from(slot.class)];
-                let present = shared.presents[usize::from(slot.class)];
+                let present = presents[usize::from(slot.class)];
                 let mut at = sent.arrival(present);
                 if at < present {
-                    at = arrive_late(shared, &sent, at, present, class, late);
+                    at = arrive_late(shared, sent, at, present, classes[usize::from(slot.class)], late);
                 }
                 if let Some(log) = log {
                     log.delivered.push(Logged { link: sent.link, at: at.0, payload: sent.payload });
                 }
                 if at < slot.next {
                     slot.next = at;
-                    agenda.lower(place, class.global(at));
+                    agenda.lower(place, classes[usize::from(slot.class)].global(at));
                 }
                 slot.unit.deliver(sent.link, at, sent.payload);
             });

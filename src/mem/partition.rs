@@ -107,6 +107,10 @@ struct Side {
     due: Cycle,
     /// Up to which cycle the slice's waiting is counted.
     counted: Cycle,
+    /// Whether an answer waits for credits.
+    stands: bool,
+    /// Since which cycle a packet waits in the network's ejection, behind the partition's own queue; never where none does.
+    blocked: Cycle,
 }
 
 impl Side {
@@ -170,6 +174,9 @@ pub struct Partition {
     stalls: StallCounts,
     /// Up to which LLC cycle they are known.
     watched: Cycle,
+    /// How many slices' answers wait for credits, and the least of what [`Side::blocked`] says.
+    standing_sides: u32,
+    blocked: Cycle,
     /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
     standing: [Cycle; 2],
 }
@@ -191,7 +198,15 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side { credits: machine.noc.input_queue, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0) };
+        let side = Side {
+            credits: machine.noc.input_queue,
+            coming: Ring::new(4),
+            freed: 0,
+            due: Cycle::NEVER,
+            counted: Cycle(0),
+            stands: false,
+            blocked: Cycle::NEVER,
+        };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
@@ -224,6 +239,8 @@ impl Partition {
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
             watched: Cycle(0),
+            standing_sides: 0,
+            blocked: Cycle::NEVER,
             standing: [Cycle::NEVER; 2],
         }
     }
@@ -244,24 +261,18 @@ impl Partition {
     /// `in_queue`.
     #[inline]
     fn watch_stalls(&mut self) {
-        let (mut net, mut mc) = (Cycle::NEVER, Cycle::NEVER);
-        for i in 0..self.slices.len() {
-            let slice = &self.slices[i];
-            if self.sides[i].credits == 0 && slice.has_out() {
-                net = self.watched;
-            }
-            // A request that becomes visible within the span begins to wait there.
-            mc = mc.min(slice.blocked_from(self.in_queue));
-        }
-        mc = mc.max(self.watched);
-        let none = self.standing[NET] == Cycle::NEVER && self.standing[MC] == Cycle::NEVER;
-        if !none || net.min(mc) < self.now {
+        let net = if self.standing_sides > 0 { self.watched } else { Cycle::NEVER };
+        // A request that becomes visible within the span begins to wait there.
+        let mc = self.blocked.max(self.watched);
+        let changes = |standing: Cycle, from: Cycle| if standing == Cycle::NEVER { from < self.now } else { from > self.watched };
+        if changes(self.standing[NET], net) || changes(self.standing[MC], mc) {
             self.note_stalls([net, mc]);
         }
         self.watched = self.now;
     }
 
     /// Packets stand still from these cycles on, for each reason, if they do before the present.
+    #[cold]
     fn note_stalls(&mut self, from: [Cycle; 2]) {
         for (reason, from) in from.into_iter().enumerate() {
             if self.standing[reason] != Cycle::NEVER && from > self.watched {
@@ -323,8 +334,14 @@ impl Partition {
                     self.id,
                     packet.addr
                 );
-                if self.slices[slice].arrive(at, packet) {
-                    self.sides[slice].due = self.sides[slice].due.min(at.after(1));
+                let before = self.slices[slice].arrive(at, packet, &self.local);
+                let side = &mut self.sides[slice];
+                if before == 0 {
+                    side.due = side.due.min(at.after(1));
+                }
+                if before == self.in_queue {
+                    side.blocked = at;
+                    self.blocked = self.blocked.min(at);
                 }
             }
             Payload::Credit(credit) => {
@@ -350,7 +367,7 @@ impl Partition {
         self.channel.touch_arrays();
         for (slice, side) in self.slices.iter().zip(&self.sides) {
             if side.due < until {
-                slice.touch(&self.local);
+                slice.touch();
             }
         }
         self.expect_data();
@@ -484,7 +501,9 @@ impl Partition {
             side.coming.pop();
         }
         let Acted { freed, dram } = slice.cycle(self.now, &self.local);
+        let blocked = side.blocked;
         if freed {
+            side.blocked = slice.blocked_from(self.in_queue);
             // Whether it waits is asked for when one more has left.
             slice.touch_behind(self.in_queue + 1);
             side.freed += 1;
@@ -500,9 +519,17 @@ impl Partition {
             side.credits -= 1;
             out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
         }
+        let stands = side.credits == 0 && slice.has_out();
+        if stands != side.stands {
+            side.stands = stands;
+            self.standing_sides = if stands { self.standing_sides + 1 } else { self.standing_sides - 1 };
+        }
         let next = self.now.after(1);
         side.counted = next;
         side.due = side.due_from(slice, next);
+        if blocked == self.blocked && blocked != Cycle::NEVER {
+            self.blocked = self.sides.iter().fold(Cycle::NEVER, |least, side| least.min(side.blocked));
+        }
         dram
     }
 
@@ -584,7 +611,16 @@ impl Partition {
     /// One slice sends its oldest request; the one behind the last sender is asked first.
     fn send_to_dram(&mut self, edge: Cycle) {
         let count = self.slices.len();
-        let Some(i) = (self.last_sender + 1..count).chain(0..=self.last_sender).find(|i| self.can_send(*i)) else { return };
+        let mut i = self.last_sender;
+        loop {
+            i = if i + 1 == count { 0 } else { i + 1 };
+            if self.can_send(i) {
+                break;
+            }
+            if i == self.last_sender {
+                return;
+            }
+        }
         let (slice, side) = (&mut self.slices[i], &mut self.sides[i]);
         if slice.to_dram_full() {
             side.catch_up(slice, self.now);
@@ -610,7 +646,8 @@ impl Partition {
         self.places.take(i);
         self.last_sender = i;
         // The delay is counted in LLC cycles from the first one that is not before this edge.
-        let ready = self.dram_to_llc.first_at_or_after(edge).after(self.dram_latency);
+        debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), self.now, "{}: {edge} is worked through late", self.id);
+        let ready = self.now.after(self.dram_latency);
         let enters = match ready.0.checked_sub(1) {
             Some(before) => self.llc_to_dram.last_at_or_before(Cycle(before)).after(1),
             None => Cycle(0),

@@ -154,9 +154,7 @@ impl Subnet {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                let first = self.queues.len(input) == 0;
-                self.queues.push(input, at, packet);
-                if first {
+                if self.queues.push(input, at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -284,7 +282,8 @@ impl Subnet {
     }
 
     /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
-    #[inline]
+    // Called for each packet once when it was granted and once when it is seen.
+    #[inline(always)]
     fn reveal(&mut self, input: usize) {
         let Some((at, packet)) = self.queues.front(input, self.now) else { return };
         if at > self.now {
@@ -311,10 +310,10 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let input = self.choose(output, usize::from(self.pointer[output]));
+            let (input, wanted) = self.choose(output, usize::from(self.pointer[output]));
             let next = input + 1;
             self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
-            self.grant(input, output, out);
+            self.grant(input, output, wanted, out);
             self.reveal(input);
         }
     }
@@ -332,8 +331,8 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let input = self.choose(output, first);
-            self.grant(input, output, out);
+            let (input, wanted) = self.choose(output, first);
+            self.grant(input, output, wanted, out);
             self.popped.push(input as u16);
         }
         while let Some(input) = self.popped.pop() {
@@ -341,27 +340,28 @@ impl Subnet {
         }
     }
 
-    /// The first input at or after `from`, wrapping, that wants `output`; somebody does.
+    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does. Says whether others want it too.
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
-    fn choose(&self, output: usize, from: usize) -> usize {
-        let wants = &self.wants[output * self.words..][..self.words];
-        let (first, bit) = (from / 64, from % 64);
-        let above = wants[first] & u64::MAX << bit;
-        if above != 0 {
-            return first * 64 + above.trailing_zeros() as usize;
-        }
-        for step in 1..=self.words {
-            let word = (first + step) % self.words;
-            if wants[word] != 0 {
-                return word * 64 + wants[word].trailing_zeros() as usize;
+    fn choose(&mut self, output: usize, from: usize) -> (usize, bool) {
+        let wants = &mut self.wants[output * self.words..][..self.words];
+        let (mut word, mut mask) = (from / 64, u64::MAX << (from % 64));
+        // The first word is looked at twice: above `from` first, below it last.
+        for _ in 0..=wants.len() {
+            let inputs = wants[word] & mask;
+            if inputs != 0 {
+                wants[word] &= !(inputs & inputs.wrapping_neg());
+                return (word * 64 + inputs.trailing_zeros() as usize, wants.iter().any(|inputs| *inputs != 0));
             }
+            mask = u64::MAX;
+            word = if word + 1 == wants.len() { 0 } else { word + 1 };
         }
         panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
     }
 
-    #[inline]
-    fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
+    // As `choose`.
+    #[inline(always)]
+    fn grant(&mut self, input: usize, output: usize, wanted: bool, out: &mut Outbox) {
         let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
             panic!("{}: input {input} is empty at {}", self.name(), self.now)
         };
@@ -370,9 +370,7 @@ impl Subnet {
         self.counters.queue_cycles += self.now.0 - arrival.0;
         out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
 
-        let wants = &mut self.wants[output * self.words..][..self.words];
-        wants[input / 64] &= !(1 << (input % 64));
-        self.outputs.pass(output, wants.iter().any(|inputs| *inputs != 0));
+        self.outputs.pass(output, wanted);
         self.heads -= 1;
         self.freed[input] += 1;
         if self.freed[input] == self.batch {

@@ -75,8 +75,7 @@ impl OutputQueued {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                self.queues.push(input, at, packet);
-                if self.queues.len(input) == 1 {
+                if self.queues.push(input, at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }

@@ -8,16 +8,19 @@ use crate::base::Addr;
 use super::AddressMap;
 
 /// One run of bits that goes to another place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
     /// Bits to the right, before the mask.
     shift: u32,
     mask: u64,
 }
 
-/// A field of an address: runs that do not overlap. Most fields have one to three.
+/// A field of an address: runs that do not overlap. Most fields have one to three, which are taken without a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Field(Box<[Run]>);
+struct Field {
+    first: [Run; 3],
+    others: Box<[Run]>,
+}
 
 impl Field {
     /// The bits of `sources` (bit i of the result comes from bit `sources[i]`), as few runs as possible.
@@ -31,12 +34,17 @@ impl Field {
                 _ => runs.push(Run { shift, mask: bit }),
             }
         }
-        Self(runs.into())
+        let others = runs.split_off(runs.len().min(3)).into();
+        runs.resize(3, Run::default());
+        Self { first: [runs[0], runs[1], runs[2]], others }
     }
 
     #[inline]
     fn of(&self, value: u64) -> u64 {
-        self.0.iter().fold(0, |all, run| all | value >> run.shift & run.mask)
+        let part = |run: Run| value >> (run.shift & 63) & run.mask;
+        let [a, b, c] = self.first;
+        let first = part(a) | part(b) | part(c);
+        if self.others.is_empty() { first } else { self.others.iter().fold(first, |all, run| all | part(*run)) }
     }
 }
 

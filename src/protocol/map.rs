@@ -53,6 +53,83 @@ pub struct AddressMap {
     pub hash: PartitionHash,
 }
 
+/// An address map for one who asks for slices alone, and often for those of neighbours: the last answer is kept, and the
+/// commonest kind of map is prepared as shifts and masks.
+#[derive(Clone, Debug)]
+pub struct NearSlices {
+    map: AddressMap,
+    /// Addresses that are equal from this bit on have the same slice.
+    shift: u32,
+    chunk: u64,
+    slice: SliceId,
+    hashed: Option<Hashed>,
+}
+
+/// Powers of two of partitions, with one or two slices each, mixed by a polynomial. Kept small: every SM has one.
+#[derive(Clone, Copy, Debug)]
+struct Hashed {
+    /// The bit at which the number of the partition begins, and its mask.
+    partition: (u8, u16),
+    /// The bit that tells the slices of a partition apart, and its mask, 0 for one slice.
+    slice: (u8, u8),
+    slice_bits: u8,
+    /// Where the bits begin that are mixed in.
+    above: u8,
+    /// Bits of the slice's number.
+    bits: u8,
+    /// The number of the first slice.
+    first: u16,
+}
+
+impl Hashed {
+    fn new(map: &AddressMap) -> Option<Self> {
+        let suits = map.hash == PartitionHash::Ipoly && map.partitions.is_power_of_two() && map.slices_per_partition <= 2;
+        let slice_bits = map.slices_per_partition.trailing_zeros();
+        let partition_bits = map.partitions.trailing_zeros();
+        let bank = map.bank_mask.trailing_zeros();
+        suits.then(|| Self {
+            partition: (map.interleave_bit as u8, (map.partitions - 1) as u16),
+            slice: (if bank < map.interleave_bit { bank } else { bank + partition_bits } as u8 & 63, map.slices_per_partition as u8 - 1),
+            slice_bits: slice_bits as u8,
+            above: (map.interleave_bit + partition_bits + slice_bits) as u8,
+            bits: (partition_bits + slice_bits) as u8,
+            first: (map.reserved * map.slices_per_partition) as u16,
+        })
+    }
+
+    #[inline]
+    fn slice_of(&self, addr: Addr) -> SliceId {
+        let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
+        let slice = addr.0 >> self.slice.0 & u64::from(self.slice.1);
+        let mixed = ipoly(addr.0 >> self.above, partition << self.slice_bits | slice, u32::from(self.bits));
+        SliceId(mixed as u16 + self.first)
+    }
+}
+
+impl NearSlices {
+    /// Answers as `map` does.
+    pub fn new(map: AddressMap) -> Self {
+        // The bits of the bank that tell slices apart may lie below those of the partition.
+        let shift = if map.slices_per_partition > 1 { map.interleave_bit.min(map.bank_mask.trailing_zeros()) } else { map.interleave_bit };
+        let slice = map.slice_of(Addr(0));
+        Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), map }
+    }
+
+    /// The slice that owns `addr`.
+    #[inline]
+    pub fn slice_of(&mut self, addr: Addr) -> SliceId {
+        let chunk = addr.0 >> self.shift;
+        if chunk != self.chunk {
+            self.chunk = chunk;
+            self.slice = match &self.hashed {
+                Some(hashed) => hashed.slice_of(addr),
+                None => self.map.slice_of(addr),
+            };
+        }
+        self.slice
+    }
+}
+
 /// An address cut in two: the partition number as written, and everything else.
 struct Split {
     partition: u64,
@@ -202,9 +279,19 @@ const fn nibbles() -> [[[u16; 16]; 8]; 11] {
 pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
     let tables = &NIBBLES[bits as usize];
     let part = |i: usize| tables[i][(above >> (4 * i)) as usize & 15];
-    let mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3)) ^ (part(4) ^ part(5)) ^ (part(6) ^ part(7));
+    let mut mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3));
+    // The nibbles above contribute nothing to small degrees.
+    if bits > 5 {
+        mixed ^= part(4) ^ part(5);
+    }
+    if bits > 7 {
+        mixed ^= part(6) ^ part(7);
+    }
     index ^ u64::from(mixed)
 }
+
+/// Nibbles that take part in mixing, at least, up to a degree.
+const _: () = assert!(POLYNOMIALS[5].1 <= 16 && POLYNOMIALS[7].1 <= 24);
 
 /// The bits of `value` under `mask`, moved together. Costs one step per run of ones in the mask.
 #[inline]
@@ -288,6 +375,20 @@ mod tests {
             for index in 0..1 << bits {
                 assert_eq!(ipoly(0, index, bits), index);
                 assert_eq!(ipoly(0x1_2345, index, bits), ipoly(0x1_2345, 0, bits) ^ index);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kept_slice_is_the_one_that_the_map_tells() {
+        let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
+        let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
+        let reserved = AddressMap { reserved: 4, ..qv100() };
+        let others = [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two);
+        for map in others.into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
+            let mut near = NearSlices::new(map.clone());
+            for addr in (0..4096).map(|i| Addr((i * 32) ^ ((i % 5) << 20) ^ ((i % 7) << 33))) {
+                assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
             }
         }
     }

@@ -8,7 +8,7 @@ mod map;
 mod outbox;
 
 pub use local::LocalMap;
-pub use map::{AddressMap, Location, PartitionHash, ipoly};
+pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
 pub use outbox::{Event, Outbox, Route, Sent};
 
 use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};

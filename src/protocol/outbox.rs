@@ -107,7 +107,8 @@ impl<P: Copy> Outbox<P> {
     }
 
     /// Sends `payload` on `link` at the sender's cycle `now`.
-    #[inline]
+    // Called for every message from few places; otherwise the payload is written twice.
+    #[inline(always)]
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };

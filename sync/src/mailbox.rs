@@ -93,7 +93,7 @@ impl<T: Send> Receiver<T> {
     /// # Panics
     /// When the slot holds a batch of an earlier epoch, which the receiver should have taken then (epoch overtaken).
     #[inline]
-    pub fn receive(&mut self, epoch: u64, mut take: impl FnMut(T)) {
+    pub fn receive(&mut self, epoch: u64, take: impl FnMut(&T)) {
         if !self.pending(epoch) {
             return;
         }
@@ -105,7 +105,7 @@ impl<T: Send> Receiver<T> {
             if mutant::MAILBOX_REVERSED {
                 held.reverse();
             }
-            held.drain(..).for_each(&mut take);
+            held.drain(..).as_slice().iter().for_each(take);
         });
         if !mutant::MAILBOX_NOT_EMPTIED {
             slot.stamp.store(EMPTY, mutant::order(mutant::MAILBOX_RELAXED_EMPTY, Ordering::Release));

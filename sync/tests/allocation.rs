@@ -51,7 +51,7 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
                             warm = ALLOCATIONS.get();
                         }
                         let (sender, receiver) = party.local();
-                        receiver.receive(epoch, |number: u64| received += number);
+                        receiver.receive(epoch, |number: &u64| received += number);
                         batch.extend(0..50);
                         sender.send(epoch, &mut batch);
                         progress.publish([epoch, received]);

@@ -14,7 +14,7 @@ use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
 /// What `receiver` gets in `epoch`.
 fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
     let mut all = Vec::new();
-    receiver.receive(epoch, |message| all.push(message));
+    receiver.receive(epoch, |message| all.push(*message));
     all
 }
 

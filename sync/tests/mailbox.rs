@@ -5,9 +5,9 @@ use std::thread;
 
 use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
 
-fn received<T: Send>(receiver: &mut Receiver<T>, epoch: u64) -> Vec<T> {
+fn received<T: Send + Clone>(receiver: &mut Receiver<T>, epoch: u64) -> Vec<T> {
     let mut all = Vec::new();
-    receiver.receive(epoch, |message| all.push(message));
+    receiver.receive(epoch, |message| all.push(message.clone()));
     all
 }
 

@@ -75,7 +75,7 @@ fn two_mailboxes_alone_keep_two_threads_in_step() {
             thread::yield_now();
         }
         let mut all = Vec::new();
-        receiver.receive(epoch, |message| all.push(message));
+        receiver.receive(epoch, |message| all.push(message.clone()));
         all
     };
     thread::scope(|scope| {

@@ -39,10 +39,6 @@ pub(super) struct L1 {
     fronts: Box<[Cycle]>,
     /// Banks whose pipe holds an access.
     occupied: u64,
-    /// Banks that took an access in the cycle `entered_at`.
-    entered: u64,
-    entered_at: Cycle,
-    in_pipes: u32,
     /// The first cycle in which an access that was not refused may be at the end of its pipe.
     first: Cycle,
     refused: Refused,
@@ -63,9 +59,6 @@ impl L1 {
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             fronts: vec![Cycle::NEVER; banks].into(),
             occupied: 0,
-            entered: 0,
-            entered_at: Cycle::NEVER,
-            in_pipes: 0,
             first: Cycle::NEVER,
             refused: Refused::new(banks),
             miss_queue: cache.miss_queue as usize,
@@ -124,30 +117,35 @@ impl L1 {
         self.pipes[self.bank(access)].is_full()
     }
 
-    /// Puts an access into its bank's pipe; `false` when the bank took one this cycle or is full.
+    /// Puts accesses into the pipes of their banks, from the end of `accesses` on, until one finds that its bank took one in this
+    /// cycle or is full. Returns how many it took.
     #[inline]
-    pub(super) fn enter(&mut self, access: &Access, write: bool, local: bool, name: u32, now: Cycle) -> bool {
-        let bank = self.bank(access);
-        if self.entered_at != now {
-            (self.entered, self.entered_at) = (0, now);
-        }
-        let pipe = &mut self.pipes[bank];
-        if self.entered >> bank & 1 != 0 || pipe.is_full() {
-            return false;
-        }
-        self.entered |= 1 << bank;
-        self.occupied |= 1 << bank;
-        let Access { addr, bytes, sectors, .. } = *access;
-        let addr = if sectors.count() > 1 { addr.line() } else { addr };
+    pub(super) fn enter(&mut self, accesses: &[Access], write: bool, local: bool, name: u32, now: Cycle) -> usize {
         let at = now.after(self.latency);
-        if pipe.is_empty() {
-            self.fronts[bank] = at;
-            self.first = self.first.min(at);
+        let (mut entered, mut count, mut hinted) = (0u64, 0, None);
+        for access in accesses.iter().rev() {
+            let bank = self.bank(access);
+            let pipe = &mut self.pipes[bank];
+            if entered >> bank & 1 != 0 || pipe.is_full() {
+                break;
+            }
+            entered |= 1 << bank;
+            count += 1;
+            let Access { addr, bytes, sectors, .. } = *access;
+            let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
+            if pipe.is_empty() {
+                self.fronts[bank] = at;
+                self.first = self.first.min(at);
+            }
+            pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
+            // Sectors of a line are looked up at the same place.
+            if hinted != Some(addr.line()) {
+                hinted = Some(addr.line());
+                self.cache.expect_address(addr);
+            }
         }
-        self.cache.expect_address(addr);
-        pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
-        self.in_pipes += 1;
-        true
+        self.occupied |= entered;
+        count
     }
 
     /// The next request whose data came.
@@ -214,20 +212,6 @@ impl L1 {
         }
     }
 
-    /// The next of `banks` that may have something to look up, and counts those before it that are refused again.
-    ///
-    /// A look-up changes who is refused, so that the banks behind are asked about one after the other.
-    #[inline]
-    fn next_bank(&self, banks: u64, retries: &mut u64) -> Option<usize> {
-        let still = self.still_refused() & banks;
-        let others = banks & !still;
-        let before = if others == 0 { u64::MAX } else { (others & others.wrapping_neg()) - 1 };
-        if still & before != 0 {
-            *retries += u64::from((still & before).count_ones());
-        }
-        (others != 0).then(|| others.trailing_zeros() as usize)
-    }
-
     /// Finds the first access that is not refused, after some were looked up.
     #[inline]
     fn find_first(&mut self) {
@@ -241,7 +225,17 @@ impl L1 {
     }
 
     /// Looks up the first access of a bank at cycle `now`.
+    #[inline]
     fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
+        let line = access.addr.line();
+        let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
+        if !access.write
+            && let Some(reason) = self.cache.refuses_read(access.addr, access.sectors)
+        {
+            // It may lack more than that, which will be found when there is room.
+            self.refused.add(bank, reason, false, line, sectors);
+            return None;
+        }
         let lookup = Lookup {
             addr: access.addr,
             set_addr: access.addr.0,
@@ -253,8 +247,7 @@ impl L1 {
         };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
-            let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
-            self.refused.add(bank, reason, access.write, access.addr.line(), sectors);
+            self.refused.add(bank, reason, access.write, line, sectors);
             return None;
         }
         self.refused.remove(1 << bank);
@@ -267,8 +260,7 @@ impl L1 {
             }
             None => self.occupied &= !(1 << bank),
         }
-        self.in_pipes -= 1;
-        self.tags_changed(access.addr.line(), access.sectors, now);
+        self.tags_changed(line, access.sectors, now);
         Some((outcome.status, outcome.answer))
     }
 
@@ -334,7 +326,8 @@ impl L1 {
 
     /// What waits, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let (piped, queued, misses) = (self.in_pipes, self.cache.queued(), self.cache.mshr().used());
+        let piped = self.pipes.iter().map(Ring::len).sum::<usize>();
+        let (queued, misses) = (self.cache.queued(), self.cache.mshr().used());
         format!("L1 with {piped} accesses in its pipes, {misses} misses under way, {queued} requests to send")
     }
 }
@@ -371,34 +364,42 @@ impl Sm {
             }
         }
         let Some(l1) = &self.lsu.l1 else { return };
-        if l1.look_up_at() > self.now {
+        let mut still = l1.still_refused();
+        if still == l1.refused.banks() && l1.first > self.now {
             self.counters.sm.l1_retries += l1.retries();
             return;
         }
-        let (mut left, mut retries) = (l1.occupied, 0);
-        while let Some(l1) = &self.lsu.l1
-            && let Some(bank) = l1.next_bank(left, &mut retries)
-        {
-            left &= u64::MAX << bank << 1;
-            if l1.fronts[bank] <= self.now {
-                self.look_up(bank);
+        let mut left = l1.occupied;
+        while left != 0 {
+            let bank = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if still >> bank & 1 != 0 {
+                self.counters.sm.l1_retries += 1;
+            } else if let Some(l1) = &self.lsu.l1
+                && l1.fronts[bank] <= self.now
+            {
+                // An access that was taken may have changed who is refused of the banks behind.
+                if self.look_up(bank)
+                    && let Some(l1) = &self.lsu.l1
+                {
+                    still = l1.still_refused();
+                }
             }
         }
-        self.counters.sm.l1_retries += retries;
         if let Some(l1) = &mut self.lsu.l1 {
             l1.find_first();
         }
     }
 
-    /// Looks up the access at the end of a bank's pipe.
+    /// Looks up the access at the end of a bank's pipe; returns whether it was taken.
     #[inline]
-    fn look_up(&mut self, bank: usize) {
-        let Some(l1) = &mut self.lsu.l1 else { return };
-        let Some(access) = l1.pipes[bank].front().copied() else { return };
+    fn look_up(&mut self, bank: usize) -> bool {
+        let Some(l1) = &mut self.lsu.l1 else { return false };
+        let Some(access) = l1.pipes[bank].front().copied() else { return false };
         let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
         let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
             self.counters.sm.l1_retries += 1;
-            return;
+            return false;
         };
         if let Some(before) = before {
             self.note_access(before, access.addr, access.name, access.write, status);
@@ -422,6 +423,7 @@ impl Sm {
                 self.answer_load(access.name as u16, 1);
             }
         }
+        true
     }
 
     /// The kernel that a load or store belongs to.

@@ -34,7 +34,7 @@ use crate::base::{Cycle, LinkId, SmId, touch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{AddressMap, Outbox, Payload, PowerState};
+use crate::protocol::{NearSlices, Outbox, Payload, PowerState};
 
 pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
@@ -92,7 +92,7 @@ pub struct Sm {
     now: Cycle,
     spec: Spec,
     sms: u32,
-    map: AddressMap,
+    slices: NearSlices,
     workload: Arc<Workload>,
     ports: SmPorts,
     routes: [ClassRoute; OpClass::COUNT],
@@ -154,7 +154,7 @@ impl Sm {
             id,
             now: Cycle(0),
             sms: machine.gpu.sms,
-            map: machine.mem.map.of_gpu(),
+            slices: NearSlices::new(machine.mem.map.of_gpu()),
             ports,
             routes,
             supervised,
@@ -235,9 +235,9 @@ impl Sm {
         let issued = self.issued_count;
         while self.now < until {
             if skip {
-                let next = self.next_event().min(until);
-                if next > self.now {
-                    self.pass(next);
+                let others = self.pipeline_event().min(until);
+                if others > self.now {
+                    self.run_memory(others, out);
                     continue;
                 }
             } else {
@@ -276,6 +276,39 @@ impl Sm {
         }
     }
 
+    /// Simulates cycles before `until`, in which only memory has something to do: until then, or until it has set one of the
+    /// other stages going.
+    ///
+    /// Most cycles of an SM that waits for memory are of this kind: replies move on by a queue, accesses by a stage.
+    fn run_memory(&mut self, until: Cycle, out: &mut Outbox) {
+        while self.now < until {
+            let next = self.memory_event().min(until);
+            self.pass(next);
+            if next == until {
+                return;
+            }
+            self.receive(out);
+            let entered = self.load_store(out);
+            let woken = entered || self.is_woken();
+            if woken {
+                self.later_stages(out);
+            } else {
+                self.operands.pass();
+            }
+            self.now = self.now.after(1);
+            if woken {
+                return;
+            }
+        }
+    }
+
+    /// Whether a stage behind the load/store unit has something to do because of what that did.
+    #[inline]
+    fn is_woken(&self) -> bool {
+        let warps = &self.warps;
+        warps.touched | warps.releasable | self.fence_over != 0 || self.operands.is_active() || self.ccws.is_some()
+    }
+
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
@@ -286,6 +319,12 @@ impl Sm {
         }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         self.load_store(out);
+        self.later_stages(out);
+    }
+
+    /// The rest of a cycle, behind the load/store unit.
+    #[inline]
+    fn later_stages(&mut self, out: &mut Outbox) {
         self.operands.cycle(&self.flights);
         self.issue();
         self.fetch(out);
@@ -309,16 +348,27 @@ impl Sm {
 
     /// The first cycle in which something happens, if nothing more is delivered.
     pub fn next_event(&self) -> Cycle {
+        let pipeline = self.pipeline_event();
+        if pipeline == self.now { pipeline } else { pipeline.min(self.memory_event()) }
+    }
+
+    /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
+    fn pipeline_event(&self) -> Cycle {
         let now = self.now;
-        let load_store = self.load_store_at();
-        let busy = load_store <= now || self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
+        let busy = self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
         if busy || self.power.is_asked() {
             return now;
         }
-        let pipeline = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
-        let memory = load_store.min(self.net.next_event(now));
-        let memory = self.ccws.as_ref().map_or(memory, |ccws| memory.min(ccws.refresh_at().max(now)));
-        memory.min(pipeline).min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
+        let next = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));
+        let next = self.ccws.as_ref().map_or(next, |ccws| next.min(ccws.refresh_at().max(now)));
+        next.min(self.ctas.next_event(now)).min(self.fetch.next_event().max(now))
+    }
+
+    /// The first cycle in which the load/store unit or the network's ends have something to do, if nothing else does.
+    #[inline]
+    fn memory_event(&self) -> Cycle {
+        let load_store = self.load_store_at();
+        if load_store <= self.now { self.now } else { load_store.min(self.net.next_event(self.now)) }
     }
 
     /// Brings all counters up to cycle `at`.

@@ -1,7 +1,8 @@
 //! The SM's ends of its links: credits towards the request subnet, replies from the reply subnet, credits returned for them.
 //!
 //! A reply waits at the network's output (whose places the reply subnet's credits stand for), moves to the ejection queue
-//! and from there to the response queue of the load/store unit, one packet per cycle each.
+//! and from there to the response queue of the load/store unit, one packet per cycle each. As none overtakes another, the
+//! three are one queue in which two bounds move.
 
 use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
@@ -37,8 +38,8 @@ pub(super) struct Reply {
 /// What came in a cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Received {
-    /// Replies that left the network.
-    pub(super) replies: u64,
+    /// The name of the reply that left the network.
+    pub(super) reply: Option<u32>,
     /// The load/store unit got a reply, or a credit while it had none.
     pub(super) concerns_unit: bool,
 }
@@ -50,8 +51,14 @@ pub(super) struct Net {
     queue: u16,
     credits: u32,
     credits_coming: Ring<(Cycle, u16)>,
-    at_output: Ring<(Cycle, Reply)>,
-    ejection: Ring<Reply>,
+    /// The response queue, behind it the ejection queue, behind that what waits at the network's output.
+    replies: Ring<(Cycle, Reply)>,
+    /// Replies in the response queue, and in the ejection queue.
+    responses: u32,
+    ejected: u32,
+    /// How many these take.
+    response_queue: u32,
+    ejection_queue: u32,
     freed: u16,
     batch: u16,
 }
@@ -63,8 +70,11 @@ impl Net {
             queue,
             credits: machine.noc.input_queue,
             credits_coming: Ring::new(8),
-            at_output: Ring::new(16),
-            ejection: Ring::new((machine.gpu.sm.lsu.ejection_queue as usize).max(1)),
+            replies: Ring::new(16),
+            responses: 0,
+            ejected: 0,
+            response_queue: machine.gpu.sm.lsu.response_queue.max(1),
+            ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
             freed: 0,
             batch: (machine.noc.output_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
         }
@@ -76,14 +86,13 @@ impl Net {
 
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
         let MemPacket { addr, token, sectors, .. } = *packet;
-        self.at_output.append((at, Reply { addr, token, sectors }));
+        self.replies.append((at, Reply { addr, token, sectors }));
     }
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
     pub(super) fn touch(&self) {
-        self.at_output.touch_first(8);
-        self.ejection.touch();
+        self.replies.touch_first(8);
     }
 
     /// Whether a request can be sent.
@@ -100,61 +109,72 @@ impl Net {
         out.send(self.ports.to_request_net, now, Payload::Mem(packet));
     }
 
-    /// Takes the credits that came, and moves one reply to `responses` and one into the ejection queue.
+    /// The reply that the load/store unit takes next.
     #[inline]
-    pub(super) fn cycle(&mut self, now: Cycle, responses: &mut Ring<Reply>, out: &mut Outbox) -> Received {
+    pub(super) fn response(&self) -> Option<&Reply> {
+        if self.responses == 0 { None } else { self.replies.front().map(|(_, reply)| reply) }
+    }
+
+    /// The load/store unit took a reply.
+    #[inline]
+    pub(super) fn pop_response(&mut self) {
+        debug_assert!(self.responses > 0, "a reply is taken that is not there");
+        self.responses -= 1;
+        self.replies.pop();
+    }
+
+    /// The first reply at the network's output, and when it gets there.
+    #[inline]
+    fn at_output(&self) -> Option<&(Cycle, Reply)> {
+        self.replies.get((self.responses + self.ejected) as usize)
+    }
+
+    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue.
+    #[inline]
+    pub(super) fn cycle(&mut self, now: Cycle, out: &mut Outbox) -> Received {
         let mut received = Received::default();
         while let Some(&(_, count)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
             self.credits_coming.pop();
             received.concerns_unit |= self.credits == 0;
             self.credits += u32::from(count);
         }
-        if !responses.is_full()
-            && let Some(reply) = self.ejection.pop()
-        {
-            responses.push(reply);
+        if self.ejected > 0 && self.responses < self.response_queue {
+            self.ejected -= 1;
+            self.responses += 1;
             received.concerns_unit = true;
         }
-        if self.ejection.is_full() {
+        if self.ejected == self.ejection_queue {
             return received;
         }
-        let Some(&(_, reply)) = self.at_output.front().filter(|(at, _)| *at <= now) else { return received };
-        self.at_output.pop();
-        self.ejection.push(reply);
+        let Some(&(_, reply)) = self.at_output().filter(|(at, _)| *at <= now) else { return received };
+        self.ejected += 1;
         self.freed += 1;
         if self.freed == self.batch {
             let credit = Credit { queue: self.queue, count: self.freed };
             out.send(self.ports.reply_credit, now, Payload::Credit(credit));
             self.freed = 0;
         }
-        received.replies = 1;
+        received.reply = Some(reply.token);
         received
-    }
-
-    /// The name of the reply that came into the ejection queue last, if it is still there.
-    #[inline]
-    fn newest(&self) -> Option<u32> {
-        self.ejection.back().map(|reply| reply.token)
     }
 
     /// The first cycle at or after `now` in which [`Net::cycle`] has something to do.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if !self.ejection.is_empty() {
+        if self.ejected > 0 {
             return now;
         }
-        let reply = self.at_output.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let reply = self.at_output().map_or(Cycle::NEVER, |(at, _)| *at);
         let credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
         reply.min(credit).max(now)
     }
 
     /// Replies that wait, and credits left, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
+        let at_output = self.replies.len() - (self.responses + self.ejected) as usize;
         format!(
-            "{} credits for requests, {} replies at the network's output, {} in the ejection queue",
-            self.credits,
-            self.at_output.len(),
-            self.ejection.len()
+            "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
+            self.credits, self.ejected, self.responses
         )
     }
 }
@@ -163,11 +183,9 @@ impl Sm {
     /// Takes in what the networks brought.
     #[inline]
     pub(super) fn receive(&mut self, out: &mut Outbox) {
-        let received = self.net.cycle(self.now, &mut self.lsu.responses, out);
-        self.counters.sm.packets_received += received.replies;
-        if received.replies > 0
-            && let Some(token) = self.net.newest()
-        {
+        let received = self.net.cycle(self.now, out);
+        if let Some(token) = received.reply {
+            self.counters.sm.packets_received += 1;
             self.lsu.expect_data(token);
         }
         if received.concerns_unit {

@@ -225,11 +225,17 @@ impl Operands {
         self.ready.wake();
     }
 
+    /// One core cycle of the register file in which it moves nothing.
+    #[inline]
+    pub(super) fn pass(&mut self) {
+        self.written = 0;
+    }
+
     /// One core cycle of the register file.
     #[inline]
     pub(super) fn cycle(&mut self, flights: &Flights) {
         if !self.is_active() {
-            self.written = 0;
+            self.pass();
             return;
         }
         for _ in 0..self.steps {

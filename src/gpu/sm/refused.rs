@@ -4,7 +4,7 @@
 //! reason depends on. So a trial that must fail is counted without looking the access up.
 //! Invariant: while a bank is in [`Refused::still`], looking up its first access fails.
 
-use crate::base::{Addr, SectorMask};
+use crate::base::{Addr, LINE_BYTES, SectorMask};
 use crate::mem::cache::FailReason;
 
 /// The banks whose first access was refused.
@@ -23,6 +23,8 @@ pub(super) struct Refused {
     for_two: u64,
     /// The line and the sectors of each bank's refused access. It may become a hit whatever it waits for.
     wanted: Box<[(Addr, SectorMask)]>,
+    /// A bit for each of these lines by its number, and for some of former ones: whatever else changes concerns nobody.
+    lines: u64,
 }
 
 impl Refused {
@@ -40,6 +42,7 @@ impl Refused {
             for_one: 0,
             for_two: 0,
             wanted: vec![(Addr(0), SectorMask(0)); banks].into(),
+            lines: 0,
         }
     }
 
@@ -51,7 +54,7 @@ impl Refused {
     /// How many banks try again in every cycle.
     #[inline]
     pub(super) fn count(&self) -> u64 {
-        u64::from(self.banks.count_ones())
+        if self.banks == 0 { 0 } else { u64::from(self.banks.count_ones()) }
     }
 
     /// The banks noted as refused, those included for which the miss queue or the MSHRs may have got room since.
@@ -77,6 +80,7 @@ impl Refused {
         self.remove(1 << bank);
         self.banks |= 1 << bank;
         self.wanted[bank] = (line, sectors);
+        self.lines |= bit_of(line);
         let kind = match reason {
             FailReason::NoLine => &mut self.for_line,
             FailReason::MergeFull => &mut self.for_answer,
@@ -90,6 +94,9 @@ impl Refused {
     /// These banks are to be looked up again.
     #[inline]
     pub(super) fn remove(&mut self, banks: u64) {
+        if self.banks & banks == 0 {
+            return;
+        }
         self.banks &= !banks;
         self.for_line &= !banks;
         self.for_answer &= !banks;
@@ -111,19 +118,29 @@ impl Refused {
     /// The tags of `sectors` of `line` changed; returns whether a bank is to be looked up again.
     #[inline]
     pub(super) fn tags_changed(&mut self, line: Addr, sectors: SectorMask) -> bool {
+        self.banks != 0 && (self.for_line != 0 || self.lines & bit_of(line) != 0) && self.admit(line, sectors)
+    }
+
+    fn admit(&mut self, line: Addr, sectors: SectorMask) -> bool {
         let mut freed = self.for_line;
         let mut left = self.banks & !freed;
+        self.lines = 0;
         while left != 0 {
             let bank = left.trailing_zeros();
             left &= left - 1;
             let (wanted, of_it) = self.wanted[bank as usize];
+            self.lines |= bit_of(wanted);
             freed |= u64::from(wanted == line && of_it.0 & sectors.0 != 0) << bank;
         }
-        if freed != 0 {
-            self.remove(freed);
-        }
+        self.remove(freed);
         freed != 0
     }
+}
+
+/// The bit of a line among 64.
+#[inline]
+fn bit_of(line: Addr) -> u64 {
+    1 << (line.0 / LINE_BYTES % 64)
 }
 
 #[cfg(test)]

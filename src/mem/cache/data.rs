@@ -106,6 +106,9 @@ pub struct Down {
     pub kind: DownKind,
 }
 
+/// Places in the miss queue that a fetch asks for: itself, and a write-back.
+const ROOM_FOR_FETCH: usize = 2;
+
 /// A cache with its outstanding misses and its queue to the next level.
 #[derive(Clone, Debug)]
 pub struct DataCache {
@@ -115,6 +118,8 @@ pub struct DataCache {
     queue: Ring<Down>,
     data_port_free: Cycle,
     fill_port_free: Cycle,
+    /// Cycles that a fill occupies its port.
+    fill_cycles: u32,
 }
 
 impl DataCache {
@@ -137,6 +142,7 @@ impl DataCache {
             queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
+            fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
         }
     }
 
@@ -237,20 +243,40 @@ impl DataCache {
     }
 
     /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
+    #[inline]
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
+        if access.kind == AccessKind::Write {
+            return self.write_access(access, now);
+        }
         let probe = self.probe(access);
-        let made = match (access.kind, probe.lookup) {
-            (AccessKind::Write, Lookup::Hit) => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
-            (AccessKind::Write, _) => self.write_miss(probe, access, now),
-            (_, Lookup::Hit) => {
+        let status = match probe.lookup {
+            Lookup::Hit => {
                 self.tags.access(probe, access.addr, access.sectors, now.0);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
                 }
-                Ok((Answer::Now, 0))
+                self.use_data_port(access.sectors.count(), now);
+                return Outcome { status: Status::Hit, answer: Answer::Now };
             }
-            (_, Lookup::NoLine) => Err(FailReason::NoLine),
-            _ => self.fetch(probe, access, now).map(|evicted| (Answer::AtFill, evicted)),
+            Lookup::NoLine => return Outcome { status: Status::Fail(FailReason::NoLine), answer: Answer::None },
+            Lookup::HitReserved => Status::HitReserved,
+            Lookup::SectorMiss => Status::SectorMiss,
+            Lookup::Miss => Status::Miss,
+        };
+        match self.fetch(probe, access, now) {
+            Ok(evicted) => {
+                self.use_data_port(evicted, now);
+                Outcome { status, answer: Answer::AtFill }
+            }
+            Err(reason) => Outcome { status: Status::Fail(reason), answer: Answer::None },
+        }
+    }
+
+    fn write_access(&mut self, access: &Access, now: Cycle) -> Outcome {
+        let probe = self.probe(access);
+        let made = match probe.lookup {
+            Lookup::Hit => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
+            _ => self.write_miss(probe, access, now),
         };
         let (answer, evicted) = match made {
             Ok(made) => made,
@@ -264,6 +290,18 @@ impl DataCache {
         };
         self.use_data_port(moved, now);
         Outcome { status, answer }
+    }
+
+    /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
+    #[inline]
+    pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> Option<FailReason> {
+        let reason = match (self.queue.free() < ROOM_FOR_FETCH, self.mshr.is_full()) {
+            (true, _) => FailReason::QueueFull,
+            (false, true) => FailReason::NoMshr,
+            (false, false) => return None,
+        };
+        let needs = !self.tags.has(addr, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
+        needs.then_some(reason)
     }
 
     /// Asks the host for the oldest request to the next level and the place of the next.
@@ -341,7 +379,7 @@ impl DataCache {
             self.tags.write(line, sectors, u32::MAX);
         }
         self.mshr.mark_ready(at);
-        self.fill_port_free = now.after(self.port_cycles(if self.spec.sectored { 1 } else { self.spec.whole_line().count() }));
+        self.fill_port_free = now.after(u64::from(self.fill_cycles));
     }
 
     /// The key of the MSHRs: sector number, or line number of a line cache.
@@ -357,14 +395,9 @@ impl DataCache {
     }
 
     #[inline]
-    fn port_cycles(&self, sectors: u32) -> u64 {
-        (u64::from(sectors) * SECTOR_BYTES).div_ceil(u64::from(self.spec.port_bytes))
-    }
-
-    #[inline]
     fn use_data_port(&mut self, sectors: u32, now: Cycle) {
         if sectors > 0 {
-            self.data_port_free = self.data_port_free.max(now).after(self.port_cycles(sectors));
+            self.data_port_free = self.data_port_free.max(now).after(port_cycles(&self.spec, sectors));
         }
     }
 
@@ -430,7 +463,7 @@ impl DataCache {
             return self.write_allocate(probe, access, now).map(|evicted| (Answer::FromBelow, evicted));
         }
         if self.spec.write_miss == WriteMiss::FetchOnWrite && bytes != u32::MAX {
-            let evicted = self.fetch(probe, access, now)?;
+            let evicted = self.fetch_for_write(probe, access, now)?;
             self.tags.modify_on_fill(probe.line, sectors, bytes);
             return Ok((Answer::AtFill, evicted));
         }
@@ -455,7 +488,7 @@ impl DataCache {
         self.mshr_room(self.key(access.addr))?;
         let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
         self.send_write(&Access { sectors, ..*access });
-        self.fetch(probe, &Access { token: NOBODY, ..*access }, now)
+        self.fetch_for_write(probe, &Access { token: NOBODY, ..*access }, now)
     }
 
     /// Whether the MSHRs take a request for `key`.
@@ -468,24 +501,38 @@ impl DataCache {
         }
     }
 
+    fn fetch_for_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
+        self.fetch(probe, access, now)
+    }
+
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
     /// reference does, whether one is needed or not. Returns the sectors that were written back.
+    // Otherwise reads and writes call it, and every miss is a read first of all.
+    #[inline(always)]
     fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         let Access { addr, sectors, bytes, token, kind, .. } = *access;
-        self.room(2)?;
+        self.room(ROOM_FOR_FETCH)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
         let room = self.mshr_room(key)?;
         let evicted = self.tags.access(probe, addr, sectors, now.0);
-        if let Room::Merge(at) = room {
-            self.mshr.merge(at, probe.line, token, atomic);
-        } else {
-            let entry = self.mshr.insert(key, probe.line, token, atomic);
-            let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (self.line(addr), self.spec.whole_line()) };
-            self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
+        match room {
+            Room::Merge(at) => self.mshr.merge(at, probe.line, token, atomic),
+            Room::New(bucket) => {
+                let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
+                let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (self.line(addr), self.spec.whole_line()) };
+                self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
+            }
+            Room::NoEntry | Room::MergeFull => unreachable!("the MSHRs have room for {addr}"),
         }
         Ok(self.send_evicted(evicted, token))
     }
+}
+
+/// Cycles that sectors occupy a data port.
+#[inline]
+fn port_cycles(spec: &Cache, sectors: u32) -> u64 {
+    (u64::from(sectors) * SECTOR_BYTES).div_ceil(u64::from(spec.port_bytes))
 }
 
 /// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.

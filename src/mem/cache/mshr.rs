@@ -42,8 +42,8 @@ struct Node {
 pub enum Room {
     /// A fetch of this address is outstanding and takes one more request.
     Merge(u16),
-    /// Nothing is outstanding for this address, and an entry is free.
-    New,
+    /// Nothing is outstanding for this address, and an entry is free; the bucket that it goes to.
+    New(u32),
     /// Nothing is outstanding for this address, and all entries are taken.
     NoEntry,
     /// A fetch of this address is outstanding and takes no more requests.
@@ -107,7 +107,12 @@ impl Mshr {
     /// The outstanding fetch of `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u16> {
-        let mut at = self.buckets[bucket(key, self.buckets.len())];
+        self.find_in(bucket(key, self.buckets.len()), key)
+    }
+
+    #[inline]
+    fn find_in(&self, bucket: usize, key: u64) -> Option<u16> {
+        let mut at = self.buckets[bucket];
         while at != NONE {
             let entry = &self.entries[usize::from(at)];
             if entry.key == key {
@@ -123,13 +128,14 @@ impl Mshr {
     /// An entry whose data came takes no more requests: its answers are under way, and nothing would fill again.
     #[inline]
     pub fn room(&self, key: u64) -> Room {
-        match self.find(key) {
+        let bucket = bucket(key, self.buckets.len());
+        match self.find_in(bucket, key) {
             Some(at) => {
                 let entry = &self.entries[usize::from(at)];
                 if entry.waiting < self.max_merge && !entry.ready && self.has_node() { Room::Merge(at) } else { Room::MergeFull }
             }
             None if self.is_full() => Room::NoEntry,
-            None => Room::New,
+            None => Room::New(bucket as u32),
         }
     }
 
@@ -139,12 +145,12 @@ impl Mshr {
         self.used as usize == self.entries.len() || !self.has_node()
     }
 
-    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`]; returns its entry.
-    pub fn insert(&mut self, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
+    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`] with this bucket; returns its entry.
+    #[inline]
+    pub fn insert(&mut self, bucket: u32, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
         let at = self.free;
-        let bucket = bucket(key, self.buckets.len());
-        let chain = std::mem::replace(&mut self.buckets[bucket], at);
+        let chain = std::mem::replace(&mut self.buckets[bucket as usize], at);
         let entry = &mut self.entries[usize::from(at)];
         self.free = entry.chain;
         *entry = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
@@ -287,15 +293,19 @@ mod tests {
 
     use super::*;
 
+    fn insert(mshr: &mut Mshr, key: u64, token: u32) {
+        let Room::New(bucket) = mshr.room(key) else { panic!("there is room for {key}") };
+        mshr.insert(bucket, key, 0, token, false);
+    }
+
     #[test]
     fn limits_hold_for_entries_and_for_merges() {
         let mut mshr = Mshr::new(2, 2);
-        assert_eq!(mshr.room(7), Room::New);
-        mshr.insert(7, 0, 70, false);
+        insert(&mut mshr, 7, 70);
         let Room::Merge(at) = mshr.room(7) else { panic!("the second request merges") };
         mshr.merge(at, 0, 71, true);
         assert_eq!(mshr.room(7), Room::MergeFull);
-        mshr.insert(8, 1, 80, false);
+        insert(&mut mshr, 8, 80);
         assert_eq!(mshr.room(9), Room::NoEntry);
         assert_eq!(mshr.reserved(at), (0, true));
     }
@@ -303,8 +313,8 @@ mod tests {
     #[test]
     fn requests_are_answered_in_the_order_of_data_then_of_misses() {
         let mut mshr = Mshr::new(4, 4);
-        mshr.insert(1, 0, 10, false);
-        mshr.insert(2, 0, 20, false);
+        insert(&mut mshr, 1, 10);
+        insert(&mut mshr, 2, 20);
         let one = mshr.find(1).unwrap();
         mshr.merge(one, 0, 11, false);
         mshr.mark_ready(mshr.find(2).unwrap());
@@ -313,7 +323,7 @@ mod tests {
         let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
         assert_eq!(answered, [20, 10, 11]);
         assert_eq!(mshr.used(), 0);
-        assert_eq!(mshr.room(1), Room::New);
+        assert!(matches!(mshr.room(1), Room::New(_)));
     }
 
     proptest! {
@@ -327,9 +337,9 @@ mod tests {
                 let known = model.iter().position(|(k, ..)| *k == key);
                 match action {
                     0 => match (mshr.room(key), known) {
-                        (Room::New, None) => {
+                        (Room::New(bucket), None) => {
                             prop_assert!(model.len() < 4);
-                            mshr.insert(key, 0, token, false);
+                            mshr.insert(bucket, key, 0, token, false);
                             model.push((key, vec![token], false));
                         }
                         (Room::NoEntry, None) => prop_assert_eq!(model.len(), 4),

@@ -31,6 +31,11 @@ impl Sectors {
     fn any(self) -> u8 {
         self.reserved | self.valid | self.modified
     }
+
+    /// Whether nothing was written here, nor will be when data comes.
+    fn is_clean(self) -> bool {
+        self.modified | self.unreadable | self.on_fill == 0
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +207,12 @@ impl TagArray {
             Some(line) => Probe { lookup: Lookup::Miss, line },
             None => Probe { lookup: Lookup::NoLine, line: NONE },
         }
+    }
+
+    /// Whether a read of a sector (of a line cache: of a line) would hit.
+    #[inline]
+    pub fn has(&self, addr: Addr, sectors: SectorMask) -> bool {
+        self.find(self.number(addr)).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
     }
 
     /// Asks the host for what misses look at besides, whatever their address.
@@ -487,6 +498,12 @@ impl TagArray {
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
         let state = &mut self.lines[usize::from(at)].sectors;
+        if state.is_clean() {
+            state.valid &= !mask;
+            state.reserved |= mask;
+            self.renew(at, now);
+            return;
+        }
         let was_dirty = state.modified != 0;
         // A partly written sector stays so when the rest of it comes.
         state.on_fill = state.on_fill & !(mask | mask << SECTORS_PER_LINE) | state.modified & mask;
@@ -501,6 +518,11 @@ impl TagArray {
     fn complete(&mut self, at: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
         let state = &mut self.lines[usize::from(at)].sectors;
+        if state.is_clean() {
+            state.reserved &= !mask;
+            state.valid |= mask;
+            return;
+        }
         let was_dirty = state.modified != 0;
         let modified = state.on_fill & mask;
         state.reserved &= !mask;

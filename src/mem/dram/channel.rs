@@ -85,6 +85,9 @@ pub struct Channel {
     stopped: u64,
     last_place: u64,
     returned: Ring<Request>,
+    /// In the last cycle, data was given a place on the bus; a request came into the return queue.
+    moved: bool,
+    finished: bool,
     counters: DramCounters,
     read_latency: Latencies,
 }
@@ -115,6 +118,8 @@ impl Channel {
             stopped: 0,
             last_place: 0,
             returned: Ring::new(8),
+            moved: false,
+            finished: false,
             counters: DramCounters::default(),
             read_latency: Latencies::default(),
         }
@@ -183,15 +188,21 @@ impl Channel {
         self.moving.get(place).map(|(_, request)| request)
     }
 
-    /// The read whose data was given a place on the data bus last.
+    /// The read whose data was given a place on the data bus in the last cycle.
     #[inline]
     pub fn newest_moving(&self) -> Option<&Request> {
+        if !self.moved {
+            return None;
+        }
         self.moving.back().map(|(_, request)| request).filter(|request| request.kind == RequestKind::Read)
     }
 
-    /// The read that was finished last, if it is still here.
+    /// The read that was finished in the last cycle.
     #[inline]
     pub fn newest_returned(&self) -> Option<&Request> {
+        if !self.finished {
+            return None;
+        }
         self.returned.back().filter(|request| request.kind == RequestKind::Read)
     }
 
@@ -209,6 +220,7 @@ impl Channel {
 
     /// One command clock: data, scheduler, commands. Returns a write-back that finished.
     pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
+        (self.moved, self.finished) = (false, false);
         let finished = self.move_data(now);
         if let Some(request) = self.entering.take() {
             self.scheduler.add(request);
@@ -267,6 +279,7 @@ impl Channel {
             RequestKind::Write => {}
         }
         self.returned.append(request);
+        self.finished = true;
         None
     }
 
@@ -307,6 +320,7 @@ impl Channel {
         request.bursts -= 1;
         if request.bursts == 0 {
             self.moving.append((self.last_place, *request));
+            self.moved = true;
             self.busy &= !(1 << bank);
             self.due.forget(bank);
         }

@@ -184,7 +184,7 @@ impl Channel {
         }
     }
 
-    /// The read whose data was last given a place on the data bus, where that is known before it is finished.
+    /// The read whose data was given a place on the data bus in the last cycle, where that is known before it is finished.
     #[inline]
     pub fn newest_moving(&self) -> Option<&Request> {
         match self {
@@ -193,7 +193,7 @@ impl Channel {
         }
     }
 
-    /// The read that was finished last, if it is still here.
+    /// The read that was finished in the last cycle, where that is known.
     #[inline]
     pub fn newest_returned(&self) -> Option<&Request> {
         match self {

@@ -8,6 +8,9 @@ use crate::base::{Cycle, touch};
 
 use super::bank::{Banks, Command};
 
+/// Cycles ahead of the present that have a place of their own for the banks that wake in them.
+const SPAN: u64 = 64;
+
 /// The banks that serve requests, by what they need next.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
@@ -18,13 +21,25 @@ pub(super) struct Due {
     awake: u64,
     /// From when on the constraints of each bank that is not awake allow it.
     from: Box<[Cycle]>,
-    /// The least of these.
+    /// Banks by the cycle in which they are looked at, the last of the span for those that sleep longer, and the cycles, both
+    /// modulo the span.
+    wakes: Box<[u64; SPAN as usize]>,
+    filled: u64,
+    /// The first of these cycles.
     wake: Cycle,
 }
 
 impl Due {
     pub(super) fn new(banks: u32) -> Self {
-        Self { needs: [0; 4], command: [Command::Read; 64], awake: 0, from: vec![Cycle(0); banks as usize].into(), wake: Cycle::NEVER }
+        Self {
+            needs: [0; 4],
+            command: [Command::Read; 64],
+            awake: 0,
+            from: vec![Cycle(0); banks as usize].into(),
+            wakes: Box::new([0; SPAN as usize]),
+            filled: 0,
+            wake: Cycle::NEVER,
+        }
     }
 
     /// Asks the host for the times.
@@ -43,8 +58,19 @@ impl Due {
             self.awake |= 1 << bank;
         } else {
             self.from[bank] = from;
-            self.wake = self.wake.min(from);
+            self.sleep(bank, now);
         }
+    }
+
+    /// Has `bank`, which is not awake at `now`, looked at when its time has come.
+    #[inline]
+    fn sleep(&mut self, bank: usize, now: Cycle) {
+        // Cycles before the present are past, so that no two of the span share a place.
+        let at = self.from[bank].min(now.after(SPAN - 1));
+        let place = at.0 % SPAN;
+        self.wakes[place as usize] |= 1 << bank;
+        self.filled |= 1 << place;
+        self.wake = self.wake.min(at);
     }
 
     /// Says that `bank` needs nothing.
@@ -58,18 +84,20 @@ impl Due {
     /// The present becomes `now`: banks whose time has come are awake.
     #[inline]
     pub(super) fn advance(&mut self, now: Cycle) {
-        if self.wake > now {
-            return;
-        }
-        self.wake = Cycle::NEVER;
-        let mut asleep = self.needs.iter().fold(0, |all, banks| all | banks) & !self.awake;
-        while asleep != 0 {
-            let bank = asleep.trailing_zeros() as usize;
-            asleep &= asleep - 1;
-            if self.from[bank] <= now {
-                self.awake |= 1 << bank;
-            } else {
-                self.wake = self.wake.min(self.from[bank]);
+        while self.wake <= now {
+            let place = self.wake.0 % SPAN;
+            let mut banks = std::mem::take(&mut self.wakes[place as usize]);
+            self.filled &= !(1 << place);
+            // What remains begins behind that place.
+            let behind = self.wake.after(1);
+            self.wake = match self.filled.rotate_right((behind.0 % SPAN) as u32) {
+                0 => Cycle::NEVER,
+                ahead => behind.after(u64::from(ahead.trailing_zeros())),
+            };
+            while banks != 0 {
+                let bank = banks.trailing_zeros() as usize;
+                banks &= banks - 1;
+                if self.from[bank] <= now { self.awake |= 1 << bank } else { self.sleep(bank, now) }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that wait for data, by number.
+//! Requests that wait for data, or with it for the network, by number.
 
 use crate::base::touch;
 use crate::protocol::MemPacket;
@@ -31,6 +31,11 @@ impl Pending {
     pub(super) fn take(&mut self, number: u32) -> MemPacket {
         self.free.push(number);
         self.packets[number as usize]
+    }
+
+    /// A request.
+    pub(super) fn get(&self, number: u32) -> &MemPacket {
+        &self.packets[number as usize]
     }
 
     /// Asks the host for a request.

@@ -5,7 +5,7 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
+use crate::base::{Addr, Cycle, LINE_BYTES, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -38,6 +38,9 @@ pub struct Acted {
     pub dram: bool,
 }
 
+/// What lies below the number of a line.
+const LINE_BITS: u32 = LINE_BYTES.trailing_zeros();
+
 /// Requests that may be looked up in a span between two calls of [`Slice::touch`], more or less.
 const EXPECTED: usize = 12;
 
@@ -55,10 +58,13 @@ pub struct Slice {
     sectored: bool,
     cache: DataCache,
     arrivals: Ring<Arrived>,
+    /// The line of the oldest of them as the slice sees it, and any address in it.
+    within: u64,
     pending: Pending,
     to_dram: Ring<ToDram>,
     from_dram: Ring<Fetched>,
-    out: Ring<MemPacket>,
+    /// Answers for the network, as numbers of `pending`.
+    out: Ring<u32>,
     /// Why the oldest request failed, while nothing changed since.
     stuck: Option<FailReason>,
     counters: LlcCounters,
@@ -73,6 +79,7 @@ impl Slice {
             sectored: spec.sectored,
             cache: DataCache::new(spec, spec.ways, 0),
             arrivals: Ring::new(16),
+            within: 0,
             pending: Pending::default(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
@@ -108,12 +115,15 @@ impl Slice {
         &self.cache
     }
 
-    /// Takes a request that is seen at `at`. Returns whether it is the only one.
+    /// Takes a request that is seen at `at`. Returns how many are in front of it.
     #[inline]
-    pub fn arrive(&mut self, at: Cycle, packet: MemPacket) -> bool {
+    pub fn arrive(&mut self, at: Cycle, packet: MemPacket, map: &LocalMap) -> usize {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         self.arrivals.append(Arrived { packet, at });
-        self.arrivals.len() == 1
+        if self.arrivals.len() == 1 {
+            self.within = map.within_slice(packet.addr);
+        }
+        self.arrivals.len() - 1
     }
 
     /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
@@ -129,7 +139,7 @@ impl Slice {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub fn touch(&self, map: &LocalMap) {
+    pub fn touch(&self) {
         self.arrivals.touch();
         self.from_dram.touch();
         self.to_dram.touch();
@@ -141,14 +151,14 @@ impl Slice {
             let Some(arrived) = self.arrivals.get(place) else { break };
             self.cache.expect_address(arrived.packet.addr);
         }
-        self.expect_look_up(0, map);
+        self.expect_look_up();
     }
 
-    /// The request behind the first `place` will be looked up soon.
+    /// The oldest request will be looked up soon.
     #[inline]
-    fn expect_look_up(&self, place: usize, map: &LocalMap) {
-        if let Some(Arrived { packet, .. }) = self.arrivals.get(place) {
-            self.cache.expect_miss(packet.addr, map.within_slice(packet.addr));
+    fn expect_look_up(&self) {
+        if let Some(Arrived { packet, .. }) = self.arrivals.front() {
+            self.cache.expect_miss(packet.addr, self.within);
         }
     }
 
@@ -205,7 +215,7 @@ impl Slice {
     /// Takes the oldest answer for the network.
     #[inline]
     pub fn pop_out(&mut self) -> Option<MemPacket> {
-        self.out.pop()
+        self.out.pop().map(|number| self.pending.take(number))
     }
 
     /// Whether an answer waits for the network.
@@ -223,8 +233,7 @@ impl Slice {
             && let Some(token) = self.cache.next_ready()
         {
             if token != NOBODY {
-                let packet = self.pending.take(token);
-                self.out.push(packet);
+                self.out.push(token);
             }
             self.stuck = None;
         }
@@ -310,10 +319,11 @@ impl Slice {
                 packet.port
             ));
         }
-        if self.pending.len() > 0 {
-            lines.push(format!("{}: {} requests wait for data from DRAM", self.id, self.pending.len()));
+        let for_data = self.pending.len() - self.out.len();
+        if for_data > 0 {
+            lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
         }
-        if let Some(packet) = self.out.front() {
+        if let Some(packet) = self.out.front().map(|number| self.pending.get(*number)) {
             lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
         }
     }
@@ -326,8 +336,7 @@ impl Slice {
             if self.out.is_full() {
                 return false;
             }
-            let packet = self.pending.take(token);
-            self.out.push(packet);
+            self.out.push(token);
         } else {
             if !self.cache.fill_port_free(now) {
                 return false;
@@ -357,7 +366,8 @@ impl Slice {
             MemOp::Write => AccessKind::Write,
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
-        let set_addr = map.within_slice(part.addr);
+        debug_assert!(self.within >> LINE_BITS == map.within_slice(part.addr) >> LINE_BITS, "{}: {} is another's", self.id, part.addr);
+        let set_addr = self.within;
         let access =
             Access { addr: part.addr, set_addr, sectors: part.sectors, bytes: part.bytes, kind, local: false, token: self.pending.next() };
         let Outcome { status, answer } = self.cache.access(&access, now);
@@ -369,13 +379,17 @@ impl Slice {
                 }
                 return false;
             }
-            Answer::Now => self.out.push(part),
-            Answer::AtFill | Answer::FromBelow => self.pending.keep(part),
+            Answer::Now => self.out.push(access.token),
+            Answer::AtFill | Answer::FromBelow => {}
         }
+        self.pending.keep(part);
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop();
-            self.expect_look_up(0, map);
+            if let Some(next) = self.arrivals.front() {
+                self.within = map.within_slice(next.packet.addr);
+                self.expect_look_up();
+            }
             return true;
         }
         if let Some(arrived) = self.arrivals.front_mut() {

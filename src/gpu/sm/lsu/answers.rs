@@ -7,6 +7,7 @@ use crate::frontend::NO_REGISTER;
 
 use super::super::Sm;
 use super::super::l1::L1;
+use super::super::net::Reply;
 use super::{Answer, Load, token};
 
 /// The sources of answers by their place in the turn. The reference has five; 1 and 2, its texture and constant caches, are not
@@ -53,6 +54,13 @@ impl Sm {
     #[inline]
     pub(super) fn choose_answer(&mut self) {
         let lsu = &self.lsu;
+        if lsu.shared_pipe.is_empty() && lsu.bypassed.is_none() {
+            if lsu.l1.as_ref().is_some_and(L1::has_ready) {
+                self.lsu.turn = 0;
+                self.answer_from_l1();
+            }
+            return;
+        }
         let shared = lsu.shared_pipe.front().is_some_and(|(at, _)| *at <= self.now);
         let l1 = lsu.l1.as_ref().is_some_and(L1::has_ready);
         let waiting = u32::from(shared) << SHARED | u32::from(lsu.bypassed.is_some()) << BYPASS | u32::from(l1) << FROM_L1;
@@ -122,19 +130,18 @@ impl Sm {
     }
 
     /// Takes the first reply, if what it goes to is free.
-    pub(super) fn take_reply(&mut self) {
-        let Some(reply) = self.lsu.responses.front().copied() else { return };
+    pub(super) fn take_reply(&mut self, reply: &Reply) {
         match reply.token & token::KIND {
             token::STORE => self.acknowledge(usize::from(reply.token as u8), reply.sectors.count()),
             token::WRITE_BACK => {}
             token::BYPASS if self.lsu.bypassed.is_some() => return,
-            token::BYPASS => self.lsu.bypassed = Some(reply),
+            token::BYPASS => self.lsu.bypassed = Some(*reply),
             _ => {
-                if !self.fill_l1(&reply) {
+                if !self.fill_l1(reply) {
                     return;
                 }
             }
         }
-        self.lsu.responses.pop();
+        self.net.pop_response();
     }
 }

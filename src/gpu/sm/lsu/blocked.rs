@@ -55,7 +55,7 @@ impl Sm {
                 Some(_) => Cycle::NEVER,
             },
         };
-        let reply = lsu.responses.front().map_or(Cycle::NEVER, |reply| match &lsu.l1 {
+        let reply = self.net.response().map_or(Cycle::NEVER, |reply| match &lsu.l1 {
             Some(l1) if reply.token & token::KIND == token::LOAD => l1.fill_port_free_at(),
             _ => now,
         });

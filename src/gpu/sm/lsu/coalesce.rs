@@ -56,6 +56,11 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
     let bytes = byte_mask(at & (SECTOR_BYTES - 1), count);
     let sectors = SectorMask::of(Addr(at));
     let start = at & !(segment - 1);
+    // Mostly the addresses ascend.
+    if out.last().is_none_or(|last| last.addr.0 & !(segment - 1) < start) {
+        out.push(Access { addr: Addr(at).sector(), bytes, sectors, lanes });
+        return;
+    }
     let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
     if let Some(place) = place
         && let access = &mut out[place]

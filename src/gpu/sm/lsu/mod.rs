@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 pub(super) use coalesce::Access;
 
-use crate::base::{Addr, Cycle, KernelIndex, PortId, Ring, SectorMask};
+use crate::base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{MemOp, MemPacket, Outbox};
 
@@ -132,7 +132,6 @@ pub(super) struct Lsu {
     shared_pipe: VecDeque<(Cycle, Answer)>,
     shared_latency: u64,
     bypassed: Option<Reply>,
-    pub(super) responses: Ring<Reply>,
     pub(super) loads: Loads,
     pub(super) l1: Option<L1>,
     ccache: Option<SimpleTags>,
@@ -155,7 +154,6 @@ impl Lsu {
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
-            responses: Ring::new((spec.lsu.response_queue as usize).max(1)),
             loads: Loads { slots: Vec::with_capacity(64), free: Vec::with_capacity(64) },
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
@@ -168,7 +166,6 @@ impl Lsu {
     /// Asks the host for what the next cycles begin with.
     #[inline]
     pub(super) fn touch(&self) {
-        self.responses.touch();
         if let Some(l1) = &self.l1 {
             l1.touch();
         }
@@ -205,7 +202,7 @@ impl Lsu {
             None => "no instruction".to_owned(),
         };
         let l1 = self.l1.as_ref().map_or_else(|| "no L1".to_owned(), L1::describe);
-        format!("load/store unit: {entry}, {} replies, {l1}", self.responses.len())
+        format!("load/store unit: {entry}, {l1}")
     }
 }
 
@@ -223,24 +220,26 @@ impl Sm {
         }
     }
 
-    /// One cycle of the load/store unit.
+    /// One cycle of the load/store unit; returns whether it took an instruction.
     #[inline]
-    pub(super) fn load_store(&mut self, out: &mut Outbox) {
-        if self.load_store_at() <= self.now {
-            self.count_blocked(self.now);
-            self.load_store_cycle(out);
-            self.lsu.uncounted = self.now.after(1);
-            self.lsu.next = self.load_store_event(self.lsu.uncounted);
+    pub(super) fn load_store(&mut self, out: &mut Outbox) -> bool {
+        if self.load_store_at() > self.now {
+            return false;
         }
+        self.count_blocked(self.now);
+        let entered = self.load_store_cycle(out);
+        self.lsu.uncounted = self.now.after(1);
+        self.lsu.next = self.load_store_event(self.lsu.uncounted);
+        entered
     }
 
-    fn load_store_cycle(&mut self, out: &mut Outbox) {
+    fn load_store_cycle(&mut self, out: &mut Outbox) -> bool {
         self.write_answer();
         if self.lsu.answer.is_none() {
             self.choose_answer();
         }
-        if !self.lsu.responses.is_empty() {
-            self.take_reply();
+        if let Some(&reply) = self.net.response() {
+            self.take_reply(&reply);
         }
         if self.lsu.l1.is_some() {
             self.l1_cycle(out);
@@ -255,7 +254,9 @@ impl Sm {
             let flight = *self.flights.get(slot);
             self.flights.free(slot);
             self.enter_lsu(&flight);
+            return true;
         }
+        false
     }
 
     /// Sends a packet; there is a credit.
@@ -270,7 +271,7 @@ impl Sm {
         kernel: KernelIndex,
         out: &mut Outbox,
     ) {
-        let slice = self.map.slice_of(addr);
+        let slice = self.slices.slice_of(addr);
         let packet = MemPacket { addr, token: name, bytes, port: PortId(self.id.0), slice, kernel, sectors, op };
         self.counters.sm.packets_sent += 1;
         self.net.send(self.now, packet, out);

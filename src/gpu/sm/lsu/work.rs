@@ -71,21 +71,22 @@ impl Sm {
 
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry) {
-        let Some(l1) = &mut self.lsu.l1 else { return };
-        for _ in 0..l1.banks() {
-            let Some(access) = self.lsu.accesses.last() else { break };
-            let name = match entry.work {
-                Work::Load(slot) => token::LOAD | u32::from(slot),
-                _ => token::STORE | u32::from(entry.warp),
-            };
-            if !l1.enter(access, entry.op == MemOp::Write, entry.local, name, self.now) {
-                self.counters.sm.l1_bank_conflicts += 1;
-                break;
-            }
-            if entry.op == MemOp::Write {
-                self.warps.stores[usize::from(entry.warp)] += access.sectors.count() as u16;
-            }
-            self.lsu.accesses.pop();
+        let (Some(l1), Some(first)) = (&mut self.lsu.l1, self.lsu.accesses.last()) else { return };
+        if l1.is_full(first) {
+            self.counters.sm.l1_bank_conflicts += 1;
+            return;
         }
+        let (name, write) = match entry.work {
+            Work::Load(slot) => (token::LOAD | u32::from(slot), false),
+            _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
+        };
+        let entered = l1.enter(&self.lsu.accesses, write, entry.local, name, self.now);
+        let left = self.lsu.accesses.len() - entered;
+        if write {
+            let sectors: u32 = self.lsu.accesses[left..].iter().map(|access| access.sectors.count()).sum();
+            self.warps.stores[usize::from(entry.warp)] += sectors as u16;
+        }
+        self.counters.sm.l1_bank_conflicts += u64::from(left > 0 && entered < l1.banks());
+        self.lsu.accesses.truncate(left);
     }
 }
