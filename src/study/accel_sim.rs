@@ -11,6 +11,9 @@ use super::compare::{error_percent, log_correlation, mean_magnitude};
 use super::reference::{ReferenceRow, read, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 
+/// Configurations that built-in machines were imported from.
+const IMPORTED: [(&str, &str); 2] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060")];
+
 /// What one trace gave.
 struct Row {
     reference: ReferenceRow,
@@ -32,6 +35,14 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         })
         .collect();
     let mut output = StudyOutput::new("accel-sim", format!("net cycles on {} against the reference's {configuration}", traces.machine));
+    if let Some((_, own)) = IMPORTED.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
+        && IMPORTED.iter().any(|(_, other)| *other == traces.machine)
+    {
+        output.note(format!(
+            "{} is not the machine of {configuration}, which is --machine {own}: the errors are those of another chip",
+            traces.machine
+        ));
+    }
     output.columns(&[
         "trace",
         "origin",
