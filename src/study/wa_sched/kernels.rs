@@ -12,7 +12,12 @@ const SIZES: [(&str, &str, &str); 1] = [("lud", "side", "167")];
 
 /// The parameters that a kernel of Table 4.2 is run with.
 pub(super) fn of_table_4_2(kernel: &Kernel) -> Vec<(String, String)> {
-    let of = SIZES.iter().filter(|(name, ..)| *name == kernel.name);
+    parameters(&SIZES, kernel)
+}
+
+/// The parameters of `kernel` in a list of kernels, parameters and values.
+pub(super) fn parameters(list: &[(&str, &str, &str)], kernel: &Kernel) -> Vec<(String, String)> {
+    let of = list.iter().filter(|(name, ..)| *name == kernel.name);
     of.map(|(_, parameter, value)| ((*parameter).to_owned(), (*value).to_owned())).collect()
 }
 

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use crate::study::{StudyError, StudyOutput};
 
 use super::characterise::{Options, workload};
-use super::kernels::Grid;
+use super::kernels::{Grid, parameters};
 use super::published::{CoreType, Kernel, published as library};
 
 use detect::{Detection, WAVES, Whole, waves_behind, whole};
@@ -156,8 +156,7 @@ pub fn run(options: &Options, full: bool, progress: &(dyn Fn(&str) + Sync)) -> R
 }
 
 fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options, full: bool) -> Result<Point, String> {
-    let grid_of = |(_, key, value): &(&str, &str, &str)| ((*key).to_owned(), (*value).to_owned());
-    let parameters: Vec<(String, String)> = GRIDS.iter().filter(|(name, ..)| *name == kernel.name).map(grid_of).collect();
+    let parameters = parameters(&GRIDS, kernel);
     let grid = Grid::of(kernel, MACHINE, &parameters)?;
     let (cache, instructions) = (options.cache.as_deref(), grid.instructions());
     let task = |policy: Option<(&'static str, String)>, cycles| Task {
@@ -167,11 +166,15 @@ fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options,
         policies: policy.into_iter().collect(),
         cycles,
     };
-    let stretch = if full { None } else { grid.cycles(STRETCH) };
+    let [stretch, of_all] = [STRETCH, ALL_CORES].map(|least| if full { None } else { grid.cycles(least) });
+    let base = task(None, of_all).run(cache)?;
     let curve = Curve::of(SWEPT.contains(&kernel.name.as_str()), |cores| {
         let fixed = (cores < CORES).then(|| ("static_limit", format!("cores = {cores}")));
-        let run = task(fixed, stretch).run(cache)?;
-        Ok(run.stretch(if run.ended { 0 } else { run.cycles / 4 }, run.cycles))
+        // The run with all cores is longer, and begins as one of this length would.
+        let of_fixed = fixed.map(|fixed| task(Some(fixed), stretch).run(cache)).transpose()?;
+        let run = of_fixed.as_ref().unwrap_or(&base);
+        let end = stretch.map_or(run.cycles, |stretch| run.cycles.min(stretch));
+        Ok(run.stretch(if run.ended && end == run.cycles { 0 } else { end / 4 }, end))
     })?;
     let wave = grid.per_cta * f64::from(grid.most * CORES) / curve.at(CORES).map_or(1.0, Row::rate);
     let search = |scheme: Scheme, warm: u32, to_the_end: bool| {
@@ -182,7 +185,6 @@ fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options,
     let of = |run: &Run| Detection::of(run, instructions);
     let runs = [search(Scheme::Onac, WARM, full)?, search(Scheme::SeqDet, WARM, full)?];
     let cold = of(&search(Scheme::Onac, 0, full)?);
-    let base = task(None, if full { None } else { grid.cycles(ALL_CORES) }).run(cache)?;
     let to_the_end = (!full && TO_THE_END.contains(&kernel.name.as_str()))
         .then(|| {
             let all = of(&task(None, None).run(cache)?).whole;
