@@ -191,6 +191,13 @@ impl Unit for GpuUnit {
         }
     }
 
+    fn tells(&self) -> bool {
+        match self {
+            Self::Sm(_) | Self::Cpu(_) | Self::Grid(_) => true,
+            Self::Partition(_) | Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) => false,
+        }
+    }
+
     fn progress(&self) -> Work {
         match self {
             Self::Sm(sm) => Work { instructions: sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 },

@@ -1,0 +1,102 @@
+//! Which units are stepped together: all of them in every epoch, or two halves in turn.
+//!
+//! Units that talk only to units of the other half (SMs, CPU cores and memory partitions on one side, networks and the grid
+//! scheduler on the other) need not wait for their own kind. While one half stands still, the other may go as far ahead of it as
+//! the lookahead, and so goes two lookaheads at a time: every unit is run half as often and for twice as long, and its state is
+//! fetched from the host's memory half as often. The price is that only one half can be shared among the workers at a time, so
+//! this is for as many workers as the lesser half has shards to occupy.
+//!
+//! Inputs: links, offsets and lookahead of a plan. Outputs: the half of each unit, and how far one may be ahead of the other.
+//! Invariants: links, offsets and the latency of events are those of a run without halves, and so is everything simulated.
+
+use super::Unit;
+use super::plan::Plan;
+use super::retime::Timing;
+
+/// How units take turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// The group of each unit, from 0.
+    pub(super) group_of: Vec<u8>,
+    /// Groups, 1 or 2.
+    pub(super) groups: u8,
+    /// Reference cycles by which a group may go beyond every other one; alone, the length of an epoch.
+    pub(super) stride: u64,
+}
+
+impl Turns {
+    /// All units in every epoch of `cycles` reference cycles.
+    pub(super) fn together(units: usize, cycles: u64) -> Self {
+        Self { group_of: vec![0; units], groups: 1, stride: cycles }
+    }
+
+    /// Two halves in turn, where that is worth it for this number of workers.
+    pub(super) fn in_halves<U: Unit>(plan: &Plan<U>, timing: &Timing, workers: usize) -> Option<Self> {
+        let group_of = halves(plan)?;
+        let stride = stride(plan, timing, &group_of);
+        let occupied = |group: u8| {
+            let mut shards: Vec<u32> = members(&group_of, group).map(|unit| plan.units[unit].shard).collect();
+            shards.dedup();
+            shards.len()
+        };
+        // Halves that may be ahead by much less than the lookahead meet more often than they go further.
+        let worth = 4 * stride >= 3 * timing.lookahead && workers <= occupied(0).min(occupied(1));
+        worth.then_some(Self { group_of, groups: 2, stride })
+    }
+
+    /// Reference cycles that a unit is run for at once, at most.
+    pub(super) fn epoch_cycles(&self) -> u64 {
+        self.stride * u64::from(self.groups)
+    }
+}
+
+fn members(group_of: &[u8], group: u8) -> impl Iterator<Item = usize> {
+    group_of.iter().enumerate().filter(move |(_, of)| **of == group).map(|(unit, _)| unit)
+}
+
+/// The two halves such that every link leads from one to the other, if there are such.
+fn halves<U: Unit>(plan: &Plan<U>) -> Option<Vec<u8>> {
+    let mut neighbours = vec![Vec::new(); plan.units.len()];
+    for link in &plan.links {
+        neighbours[link.from.index()].push(link.to.index());
+        neighbours[link.to.index()].push(link.from.index());
+    }
+    let mut half: Vec<Option<u8>> = vec![None; plan.units.len()];
+    let mut reached = Vec::new();
+    for first in 0..plan.units.len() {
+        if half[first].is_none() {
+            half[first] = Some(0);
+            reached.push(first);
+        }
+        while let Some(unit) = reached.pop() {
+            for &other in &neighbours[unit] {
+                match half[other] {
+                    None => {
+                        half[other] = half[unit].map(|own| 1 - own);
+                        reached.push(other);
+                    }
+                    there if there == half[unit] => return None,
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    half.into_iter().collect()
+}
+
+/// How far one half may be ahead of the other: no further than messages need, which is the lookahead, and no further than
+/// events need, whose effect must lie ahead of the half that told of them when it has gone two strides.
+fn stride<U: Unit>(plan: &Plan<U>, timing: &Timing, group_of: &[u8]) -> u64 {
+    let period = plan.reference.period;
+    let latency = timing.event_latency(period);
+    let ahead = [0, 1].map(|group| {
+        let least = members(group_of, group).map(|unit| timing.offsets[unit]).min();
+        let telling = members(group_of, group).filter(|&unit| plan.units[unit].unit.tells());
+        let most = telling.map(|unit| timing.offsets[unit]).max();
+        match (least, most) {
+            (Some(least), Some(most)) => (latency + least).saturating_sub(most) / (2 * period),
+            _ => u64::MAX,
+        }
+    });
+    timing.lookahead.min(ahead[0]).min(ahead[1])
+}
