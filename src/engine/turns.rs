@@ -100,3 +100,67 @@ fn stride<U: Unit>(plan: &Plan<U>, timing: &Timing, group_of: &[u8]) -> u64 {
     });
     timing.lookahead.min(ahead[0]).min(ahead[1])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::retime::retime;
+    use super::super::{Built, GpuUnit, Latency, ShardCut, build};
+    use super::*;
+    use crate::base::{LinkId, UnitId};
+    use crate::config::Machine;
+    use crate::frontend::model::builtin;
+
+    fn plan(machine: &str) -> Plan<GpuUnit> {
+        let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
+        let machine = Machine::load(machine, &[]).unwrap().machine;
+        let Built { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
+        plan
+    }
+
+    #[test]
+    fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
+        for machine in ["v100", "m2090", "hetero"] {
+            let plan = plan(machine);
+            let timing = retime(&plan).unwrap();
+            let turns = Turns::in_halves(&plan, &timing, 2).unwrap();
+            for (unit, group) in plan.units.iter().zip(&turns.group_of) {
+                assert_eq!(*group, u8::from(matches!(unit.kind, "network" | "grid")), "{} of {machine}, a {}", unit.name, unit.kind);
+            }
+            assert!(turns.stride <= timing.lookahead && turns.epoch_cycles() > timing.lookahead, "{machine}: {turns:?}");
+        }
+    }
+
+    #[test]
+    fn more_workers_than_the_lesser_half_has_shards_step_all_units_together() {
+        let plan = plan("v100");
+        let timing = retime(&plan).unwrap();
+        assert!(Turns::in_halves(&plan, &timing, 3).is_some());
+        assert_eq!(Turns::in_halves(&plan, &timing, 4), None);
+    }
+
+    #[test]
+    fn an_event_takes_effect_ahead_of_the_half_that_told_of_it() {
+        let plan = plan("v100");
+        let timing = retime(&plan).unwrap();
+        let turns = Turns::in_halves(&plan, &timing, 1).unwrap();
+        let telling = |unit: &usize| plan.units[*unit].unit.tells();
+        for unit in (0..plan.units.len()).filter(telling) {
+            for other in members(&turns.group_of, turns.group_of[unit]) {
+                let effect = timing.event_latency(plan.reference.period) + timing.offsets[other];
+                assert!(timing.offsets[unit] + turns.epoch_cycles() * plan.reference.period <= effect);
+            }
+        }
+    }
+
+    #[test]
+    fn units_that_talk_to_their_own_kind_do_not_take_turns() {
+        let mut plan = plan("v100");
+        let (first, second) = (UnitId(0), UnitId(1));
+        assert_eq!(plan.units[first.index()].kind, plan.units[second.index()].kind);
+        let _: LinkId = plan.add_link(first, second, Latency::Slack);
+        let timing = retime(&plan).unwrap();
+        assert_eq!(Turns::in_halves(&plan, &timing, 1), None);
+    }
+}
