@@ -4,9 +4,9 @@
 //! scheduler on the other) need not wait for their own kind. While one half stands still, the other may go as far ahead of it as
 //! the lookahead, and so goes two lookaheads at a time: every unit is run half as often and for twice as long, and its state is
 //! fetched from the host's memory half as often. The price is that only one half can be shared among the workers at a time, so
-//! this is for as many workers as the lesser half has shards to occupy.
+//! this is for few workers, which a half can keep busy.
 //!
-//! Inputs: links, offsets and lookahead of a plan. Outputs: the half of each unit, and how far one may be ahead of the other.
+//! Inputs: links, costs, offsets and lookahead of a plan. Outputs: the half of each unit, and how far one may be ahead of the other.
 //! Invariants: links, offsets and the latency of events are those of a run without halves, and so is everything simulated.
 
 use super::Unit;
@@ -34,20 +34,31 @@ impl Turns {
     pub(super) fn in_halves<U: Unit>(plan: &Plan<U>, timing: &Timing, workers: usize) -> Option<Self> {
         let group_of = halves(plan)?;
         let stride = stride(plan, timing, &group_of);
-        let occupied = |group: u8| {
-            let mut shards: Vec<u32> = members(&group_of, group).map(|unit| plan.units[unit].shard).collect();
-            shards.dedup();
-            shards.len()
-        };
         // Halves that may be ahead by much less than the lookahead meet more often than they go further.
-        let worth = 4 * stride >= 3 * timing.lookahead && workers <= occupied(0).min(occupied(1));
-        worth.then_some(Self { group_of, groups: 2, stride })
+        let far = 4 * stride >= 3 * timing.lookahead;
+        let time = |units: &mut dyn Iterator<Item = usize>| shared_time(plan, units, workers);
+        let apart = time(&mut members(&group_of, 0)) + time(&mut members(&group_of, 1));
+        let together = time(&mut (0..plan.units.len()));
+        (far && apart <= WORTH * together).then_some(Self { group_of, groups: 2, stride })
     }
 
     /// Reference cycles that a unit is run for at once, at most.
     pub(super) fn epoch_cycles(&self) -> u64 {
         self.stride * u64::from(self.groups)
     }
+}
+
+/// How much longer units may take for the waiting of one half for its last worker; fetching state half as often saves more.
+const WORTH: f64 = 1.05;
+
+/// The time that workers need to step units, shard by shard, in units of cost.
+fn shared_time<U: Unit>(plan: &Plan<U>, units: &mut dyn Iterator<Item = usize>, workers: usize) -> f64 {
+    let mut costs = std::collections::BTreeMap::new();
+    for unit in units {
+        *costs.entry(plan.units[unit].shard).or_insert(0.0) += plan.units[unit].cost;
+    }
+    let all: f64 = costs.values().sum();
+    costs.values().copied().fold(all / workers as f64, f64::max)
 }
 
 fn members(group_of: &[u8], group: u8) -> impl Iterator<Item = usize> {
@@ -133,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn more_workers_than_the_lesser_half_has_shards_step_all_units_together() {
+    fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
         let plan = plan("v100");
         let timing = retime(&plan).unwrap();
         assert!(Turns::in_halves(&plan, &timing, 3).is_some());
