@@ -26,6 +26,7 @@ const FREE: &[(&str, &[&str])] = &[
     ("paid as hits and misses of the L1, or as packets past it", &["memory_accesses", "l1_bypasses"]),
     ("paid as hits and misses of the LLC", &["accesses", "misses", "fetches"]),
     ("paid as flits and hops", &["packets", "packets_sent", "packets_received"]),
+    ("paid as hits and misses of the texture cache", &["texture_instructions"]),
     ("tries of an access that is paid when it succeeds", &["l1_retries"]),
     ("paid with the row that was opened", &["precharges", "precharges_all", "auto_precharges", "row_hits", "row_misses", "row_conflicts"]),
     ("answered inside the memory controller", &["forwarded", "coalesced"]),
