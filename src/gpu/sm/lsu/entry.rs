@@ -1,6 +1,7 @@
 //! How an instruction enters the unit: which memory it goes to, and the accesses that it makes there.
 
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
+use crate::mem::cache;
 use crate::protocol::MemOp;
 
 use super::super::Sm;
@@ -174,6 +175,9 @@ impl Sm {
             coalesce::gather(&words[..count], width, segment, accesses);
         } else {
             coalesce::gather(&addresses[..count], width, segment, accesses);
+        }
+        if entry.op == MemOp::Write && self.lsu.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
+            self.lsu.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
         }
     }
 }
