@@ -374,6 +374,9 @@ pub enum WritePolicy {
 pub enum WriteMiss {
     /// Goes past the cache.
     NoAllocate,
+    /// Goes past the cache, as 32, 64 or 128 bytes without byte masks, and waits while all lines of its set wait for data
+    /// (GPGPU-Sim 3; version 4 lets it pass).
+    NoAllocateWaits,
     /// Sends the write to the next level, whole or not, and reads what was missed besides, which becomes valid and stays clean
     /// (GPGPU-Sim 3's only way to allocate for a write, `W`). The LLC only.
     WriteAllocate,

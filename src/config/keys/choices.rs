@@ -54,6 +54,7 @@ words!(WritePolicy {
 
 words!(WriteMiss {
     NoAllocate = "no-allocate": "goes past the cache",
+    NoAllocateWaits = "no-allocate-waits": "goes past the cache as 32, 64 or 128 bytes, and waits while all lines of its set wait for data",
     WriteAllocate = "write-allocate": "the LLC only: sends the write on to DRAM and reads the line or sector besides",
     FetchOnWrite = "fetch-on-write": "reads the sector, then writes",
     LazyFetchOnRead = "lazy-fetch-on-read": "writes with byte masks; a later read of a partly written sector fetches it",

@@ -72,6 +72,11 @@ impl L1 {
         cache.sets * max_ways(cache, spec)
     }
 
+    /// Whether writes come as 32, 64 or 128 bytes.
+    pub(super) fn takes_segments(&self) -> bool {
+        self.cache.takes_segments()
+    }
+
     /// What the tags know of the first sector of an access.
     pub(super) fn probe(&self, addr: Addr, sectors: SectorMask, write: bool) -> Probe {
         let first = SectorMask(sectors.0 & sectors.0.wrapping_neg());

@@ -292,6 +292,12 @@ impl DataCache {
         Outcome { status, answer }
     }
 
+    /// Whether writes that are sent on come as 32, 64 or 128 bytes without byte masks.
+    #[inline]
+    pub fn takes_segments(&self) -> bool {
+        self.spec.write_miss == WriteMiss::NoAllocateWaits
+    }
+
     /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
     #[inline]
     pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> Option<FailReason> {
@@ -451,13 +457,14 @@ impl DataCache {
     /// Returns who answers, and the sectors that were written back.
     fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
         let Access { addr, sectors, bytes, token, .. } = *access;
-        if self.spec.write_miss == WriteMiss::NoAllocate {
+        let waits = self.spec.write_miss != WriteMiss::NoAllocate;
+        if waits && probe.lookup == Lookup::NoLine {
+            return Err(FailReason::NoLine);
+        }
+        if !waits || self.spec.write_miss == WriteMiss::NoAllocateWaits {
             self.room(1)?;
             self.send_write(access);
             return Ok((Answer::FromBelow, 0));
-        }
-        if probe.lookup == Lookup::NoLine {
-            return Err(FailReason::NoLine);
         }
         if self.spec.write_miss == WriteMiss::WriteAllocate {
             return self.write_allocate(probe, access, now).map(|evicted| (Answer::FromBelow, evicted));
@@ -537,7 +544,7 @@ fn port_cycles(spec: &Cache, sectors: u32) -> u64 {
 
 /// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.
 #[inline]
-fn segment(sectors: SectorMask) -> SectorMask {
+pub fn segment(sectors: SectorMask) -> SectorMask {
     const LOW: u8 = 0b0011;
     match (sectors.0 & LOW, sectors.0 & !LOW) {
         _ if sectors.count() == 1 => sectors,

@@ -11,7 +11,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
-pub use data::{Access, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
+pub use data::{Access, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status, segment};
 pub use index::set_index;
 pub use mshr::{Mshr, Room};
 pub use tags::{Evicted, Lookup, Probe, TagArray};

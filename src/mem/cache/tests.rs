@@ -272,6 +272,23 @@ fn fermi_writes_evict_global_lines_and_keep_local_ones() {
 }
 
 #[test]
+fn a_write_of_version_3_waits_for_a_line_that_it_does_not_take() {
+    let through = WritePolicy::LocalBackGlobalThrough;
+    let spec = Cache { write: through, write_miss: WriteMiss::NoAllocateWaits, sectored: false, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    let lines = [0, 0x1000, 0x2000];
+    for line in &lines[..2] {
+        status(&mut cache, AccessKind::Read, *line, 0);
+        cache.pop_down();
+    }
+    let write = request(AccessKind::Write, lines[2], 1);
+    assert_eq!(cache.access(&write, Cycle(1)).status, Status::Fail(FailReason::NoLine), "both lines wait for data");
+    fill(&mut cache, lines[0], 2);
+    assert_eq!(cache.access(&write, Cycle(3)).status, Status::Miss);
+    assert_eq!(cache.probe(&request(AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was taken");
+}
+
+#[test]
 fn fills_allocate_where_the_cache_streams() {
     let spec = Cache { allocate: Allocate::OnFill, write_miss: WriteMiss::NoAllocate, ..tiny(l1()) };
     let mut cache = DataCache::new(&spec, 2, 0);

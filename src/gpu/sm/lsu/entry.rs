@@ -2,6 +2,7 @@
 
 use crate::base::LINE_BYTES;
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
+use crate::mem::cache;
 use crate::protocol::MemOp;
 
 use super::super::Sm;
@@ -195,6 +196,9 @@ impl Sm {
             coalesce::gather(&words[..count], width, segment, accesses);
         } else {
             coalesce::gather(&addresses[..count], width, segment, accesses);
+        }
+        if entry.op == MemOp::Write && self.lsu.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
+            self.lsu.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
         }
     }
 }

@@ -4,9 +4,13 @@
 //! In: one number per sample. Out: the count for the next sample, or that the search is over.
 //!
 //! Readings where the text is silent. A toggle between the weak states is itself a decision for the new direction, so one
-//! agreeing sample more makes it strong ("two consecutive decisions favor the same direction"). A sample that equals the
-//! stored one counts as not lower. At the greatest and the least count there is nothing to go on to, so a lower sample there
-//! ends the search.
+//! agreeing sample more makes it strong ("two consecutive decisions favor the same direction"). What a sample is compared with is
+//! that of the count before ("the stalled cycle count for the previous block count is stored"), for as many samples as are taken
+//! at one count. A lower sample behind a worse one at the same count brings the strong state back and moves no count: in the
+//! example of the text the search wavers between both states and ends at 12, "the previous value", though it has wavered more than
+//! three times. Every change between two states that it wavers between is a toggle; those of the second and of the third step are
+//! counted apart. A sample that equals the stored one counts as not lower. At the greatest and the least count there is nothing to
+//! go on to, so a lower sample there ends the search.
 
 use std::fmt;
 
@@ -93,18 +97,13 @@ impl Search {
             (State::WeakIncrease, true) if !self.direction && !self.history => self.history = true,
             (State::WeakIncrease | State::WeakDecrease, true) if !self.direction => self.advance(stalled),
             (State::WeakIncrease | State::WeakDecrease, false) if !self.direction => self.turn(stalled),
-            // A worse sample was not confirmed: the search goes on, unless it has wavered too often.
-            (State::WeakIncrease | State::WeakDecrease, true) => {
-                self.toggles += 1;
-                if self.toggles > TOGGLES { self.settle(self.previous()) } else { self.advance(stalled) }
-            }
+            // A worse sample is discarded, and so is the lower one that does not confirm it.
+            (State::WeakIncrease, true) => self.waver(State::StrongIncrease),
+            (State::WeakDecrease, true) => self.waver(State::StrongDecrease),
             (State::WeakIncrease | State::WeakDecrease, false) => self.settle(self.previous()),
             (State::StrongIncrease | State::StrongDecrease, true) => self.advance(stalled),
-            // The sample is discarded; the next one confirms it or not.
-            (State::StrongIncrease | State::StrongDecrease, false) => {
-                self.history = false;
-                self.state = if self.is_increasing() { State::WeakIncrease } else { State::WeakDecrease };
-            }
+            (State::StrongIncrease, false) => self.waver(State::WeakIncrease),
+            (State::StrongDecrease, false) => self.waver(State::WeakDecrease),
         }
     }
 
@@ -120,6 +119,9 @@ impl Search {
     /// The direction is right: the sample is stored and the next count tried.
     fn advance(&mut self, stalled: u64) {
         self.stored = stalled;
+        if !self.direction {
+            self.toggles = 0;
+        }
         self.direction = true;
         self.history = true;
         let last = if self.is_increasing() { self.most } else { 1 };
@@ -145,6 +147,16 @@ impl Search {
         self.history = true;
         (self.count, self.state) =
             if self.is_increasing() { (self.count - 1, State::WeakDecrease) } else { (self.count + 1, State::WeakIncrease) };
+    }
+
+    /// The weak or the strong state of the same direction at the same count; the end of the search where it did so too often.
+    fn waver(&mut self, to: State) {
+        self.toggles += 1;
+        self.history = matches!(to, State::StrongIncrease | State::StrongDecrease);
+        self.state = to;
+        if self.toggles > TOGGLES {
+            self.settle(self.previous());
+        }
     }
 
     fn settle(&mut self, count: u32) {
@@ -218,21 +230,32 @@ mod tests {
     }
 
     #[test]
-    fn an_unconfirmed_worse_sample_lets_the_search_go_on() {
+    fn a_lower_sample_behind_a_worse_one_makes_the_state_strong_again_and_moves_no_count() {
         let mut search = Search::new(8);
-        assert_eq!(steps(&mut search, &[100, 90, 80, 85, 70]).last(), Some(&(7, State::StrongIncrease)));
+        let seen = steps(&mut search, &[100, 90, 80, 85, 70, 75, 60]);
+        assert_eq!(seen[3..5], [(6, State::WeakIncrease), (6, State::StrongIncrease)]);
+        // Both samples at 6 are compared with that of 5, which is 80.
+        assert_eq!(seen[5..], [(7, State::StrongIncrease), (8, State::StrongIncrease)]);
     }
 
     #[test]
-    fn more_than_three_toggles_before_convergence_settle_on_the_previous_count() {
-        let mut search = Search::new(16);
-        steps(&mut search, &[1000, 900, 800]);
-        let mut stored = 800;
-        for toggle in 0..3 {
-            assert_eq!(steps(&mut search, &[stored + 1, stored - 1])[1], (11 + toggle, State::StrongIncrease));
-            stored -= 1;
-        }
-        assert_eq!(steps(&mut search, &[stored + 1, stored - 1])[1], (12, State::Settled));
+    fn more_than_three_toggles_before_convergence_settle_on_the_previous_count_of_the_papers_example() {
+        // Up to 12 of 15 stalls fall; at 13 samples are above and below that of 12 in turns.
+        let mut search = Search::new(15);
+        steps(&mut search, &[1000, 950, 940, 900, 850, 800]);
+        assert_eq!((search.count(), search.state()), (13, State::StrongIncrease));
+        let seen = steps(&mut search, &[810, 790, 810, 790]);
+        assert_eq!(seen[..3], [(13, State::WeakIncrease), (13, State::StrongIncrease), (13, State::WeakIncrease)]);
+        assert_eq!(seen[3], (12, State::Settled));
+    }
+
+    #[test]
+    fn toggles_around_the_start_are_not_those_before_convergence() {
+        let mut search = Search::new(8);
+        // Three turns, a direction, and one toggle.
+        let seen = steps(&mut search, &[100, 110, 120, 130, 120, 125]);
+        assert_eq!(seen[3..], [(4, State::WeakDecrease), (3, State::StrongDecrease), (3, State::WeakDecrease)]);
+        assert_eq!(steps(&mut search, &[110])[0], (3, State::StrongDecrease));
     }
 
     #[test]
