@@ -37,7 +37,7 @@ const STRETCH: u64 = 150_000;
 /// other, and drift apart over 100 000 cycles (the convolutions with textures lose 4 % of their rate by it).
 const ALL_CORES: u64 = 450_000;
 /// Core cycles after which a detection is given up.
-const LONGEST: u64 = 8_000_000;
+const LONGEST: u64 = 16_000_000;
 /// CTA waves before the first sample.
 const WARM: u32 = 4;
 /// Kernels for which every number of cores is run.
