@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::Addr;
+use crate::config::machine::{Machine, WriteMiss, WritePolicy};
 use crate::gpu::test_machine::{kernel_info, test_machine};
 use crate::protocol::MemOp;
 
@@ -277,26 +278,45 @@ fn places_at_the_network_output_are_given_back_in_batches() {
     assert_eq!(counts, [16; 16]);
 }
 
-#[test]
-fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
+/// A machine whose L1 works on lines and sends writes on.
+fn with_line_cache(write_miss: WriteMiss) -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
     sm.lsu.sector_requests = false;
     sm.l1.unified = None;
     let cache = sm.l1.cache.as_mut().unwrap();
     cache.sectored = false;
-    cache.write = crate::config::machine::WritePolicy::LocalBackGlobalThrough;
-    cache.write_miss = crate::config::machine::WriteMiss::NoAllocate;
+    cache.write = WritePolicy::LocalBackGlobalThrough;
+    cache.write_miss = write_miss;
+    machine
+}
+
+#[test]
+fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
     let mut program = Program::new(1);
     program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
     program.access(0, store(&[1]), FULL, &lanes(0x20000, 4));
-    let mut bench = Bench::single(&machine, 32, program.exit());
+    let mut bench = Bench::single(&with_line_cache(WriteMiss::NoAllocate), 32, program.exit());
     bench.issues();
     let requests = bench.requests();
     assert_eq!(
         requests.iter().map(|(_, p)| (p.op, p.addr, p.sectors.0)).collect::<Vec<_>>(),
         [(MemOp::Read, Addr(0x10000), 0xf), (MemOp::Write, Addr(0x20000), 0xf)]
     );
+}
+
+#[test]
+fn writes_of_version_3_move_the_smallest_aligned_half_or_whole_of_a_line_and_are_acknowledged_as_such() {
+    // 32 words from the second sector of a line on: three sectors of it, and one of the next.
+    let written = |write_miss| {
+        let mut program = Program::new(1);
+        program.access(0, store(&[]), FULL, &lanes(0x20020, 4));
+        let mut bench = Bench::single(&with_line_cache(write_miss), 32, program.exit());
+        bench.issues();
+        bench.requests().iter().map(|(_, p)| (p.addr.line(), p.sectors.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(written(WriteMiss::NoAllocate), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1110)]);
+    assert_eq!(written(WriteMiss::NoAllocateWaits), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1111)]);
 }
 
 #[test]
