@@ -26,6 +26,7 @@ const FREE: &[(&str, &[&str])] = &[
     ("paid as hits and misses of the L1, or as packets past it", &["memory_accesses", "l1_bypasses"]),
     ("paid as hits and misses of the LLC", &["accesses", "misses", "fetches"]),
     ("paid as flits and hops", &["packets", "packets_sent", "packets_received"]),
+    ("paid as hits and misses of the texture cache", &["texture_instructions"]),
     ("tries of an access that is paid when it succeeds", &["l1_retries"]),
     ("paid with the row that was opened", &["precharges", "precharges_all", "auto_precharges", "row_hits", "row_misses", "row_conflicts"]),
     ("answered inside the memory controller", &["forwarded", "coalesced"]),
@@ -111,7 +112,8 @@ fn events_are_the_statistics_that_they_come_from() {
         assert_eq!(events(&lanes), kernels(&["thread_instructions"]), "{name}");
         assert_eq!(counts.get(Event::SharedPass), kernels(&["shared_instructions", "shared_conflict_cycles"]), "{name}");
         let l1 = events(&[Event::L1Read, Event::L1Miss, Event::L1Write]);
-        assert_eq!(l1 + kernels(&["l1_bypasses"]), kernels(&["memory_accesses"]), "{name}");
+        let textures = components(&["sm"], "texture_hits") + components(&["sm"], "texture_misses");
+        assert_eq!(l1 + kernels(&["l1_bypasses"]), kernels(&["memory_accesses"]) + textures, "{name}");
         assert_eq!(events(&[Event::LlcRead, Event::LlcMiss, Event::LlcWrite]), components(&["llc"], "accesses"), "{name}");
         assert_eq!(counts.get(Event::LlcWriteBack), components(&["llc"], "write_backs"), "{name}");
         for (event, counter) in

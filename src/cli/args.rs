@@ -136,7 +136,9 @@ pub struct RunArgs {
     /// Worker threads [default: all cores]. Results do not depend on it.
     #[arg(long, value_name = "N", help_heading = "How")]
     pub threads: Option<NonZeroU32>,
-    /// Core cycles between two barriers; "auto" is the machine's lookahead. Results do not depend on it without --relaxed.
+    /// Core cycles that all parts of the machine are stepped for between two barriers. "auto" is the machine's lookahead; with
+    /// few threads, halves of the machine take turns instead, each for twice that. Results do not depend on it without
+    /// --relaxed.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "How")]
     pub epoch: Epoch,
     /// Allow epochs longer than the lookahead, which makes results approximate; they say so.
@@ -520,7 +522,7 @@ pub struct ImportArgs {
 /// How long an epoch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// As long as the machine's lookahead.
+    /// As long as the machine's lookahead, or twice that where halves of the machine take turns.
     Auto,
     /// This many core cycles.
     Cycles(NonZeroU64),

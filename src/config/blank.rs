@@ -55,6 +55,7 @@ fn sm() -> Sm {
         l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
         wake_latency: 0,
         ccws: None,
+        texture: None,
     }
 }
 

@@ -136,6 +136,26 @@ pub struct Sm {
     pub wake_latency: u32,
     /// Throttling of loads by lost locality; `None` lets all warps load.
     pub ccws: Option<Ccws>,
+    /// The cache that loads of textures go through; `None` lets them go through the L1.
+    pub texture: Option<TextureCache>,
+}
+
+/// A texture cache: tags that know at once whether a line will be there, and a queue that gives results in the order of their
+/// accesses (Igehy et al., "Prefetching in a texture cache architecture", 1998). Its lines have 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextureCache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways.
+    pub ways: u32,
+    /// Accesses that wait for their turn and their line.
+    pub fragments: u32,
+    /// Misses that wait to leave for the next level.
+    pub requests: u32,
+    /// Lines under way, which come in any order and are filled in that of their requests.
+    pub reorder: u32,
+    /// Results that wait to be written back.
+    pub results: u32,
 }
 
 /// Cache-conscious wavefront scheduling (Rogers et al., MICRO 2012): warps that lose no locality in the L1 may not load while

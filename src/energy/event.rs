@@ -40,9 +40,9 @@ pub enum Event {
     SharedWord,
     /// An access to the constant cache.
     Constant,
-    /// A read that the L1 serves.
+    /// A read that the L1 or the texture cache serves.
     L1Read,
-    /// A read that misses in the L1: the line is filled and read.
+    /// A read that misses in one of these: the line is filled and read.
     L1Miss,
     /// A write that looks into the L1.
     L1Write,
@@ -126,6 +126,8 @@ pub const TERMS: &[Term] = &[
     term("sm", "l1_read_pending_hits", Event::L1Read),
     term("sm", "l1_read_misses", Event::L1Miss),
     term("sm", "l1_read_sector_misses", Event::L1Miss),
+    term("sm", "texture_hits", Event::L1Read),
+    term("sm", "texture_misses", Event::L1Miss),
     term("sm", "l1_write_hits", Event::L1Write),
     term("sm", "l1_write_pending_hits", Event::L1Write),
     term("sm", "l1_write_misses", Event::L1Write),

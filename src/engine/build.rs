@@ -199,7 +199,8 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         [("request network", Direction::Request, request, shard), ("reply network", Direction::Reply, reply, shard + 1)]
     {
         let unit = network(machine, &layout, direction, ports)?;
-        plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost: 4.0 });
+        let cost = network_cost(machine, &layout);
+        plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost });
     }
     let ports = GridPorts {
         first_to_sm: wiring.grid_to_sm,
@@ -261,6 +262,16 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         input_queue: machine.noc.input_queue,
     };
     Ok(GpuUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+}
+
+/// What a subnet costs the host, where an SM costs 1: by shares of stepping measured on v100, fermi32 and hetero.
+fn network_cost(machine: &Machine, layout: &GpuLayout) -> f64 {
+    let cores = f64::from(layout.sms + layout.cpus);
+    match (&machine.noc.mesh, machine.noc.crossbar) {
+        (Some(mesh), _) => 0.4 * f64::from(mesh.columns * mesh.rows),
+        (None, Crossbar::Fifo) => 0.05 * cores,
+        (None, Crossbar::OutputQueued | Crossbar::Vc) => 0.15 * cores,
+    }
 }
 
 /// The bytes of a flit. A channel that is wider than any packet is as good as the widest that can be told.

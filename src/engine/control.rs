@@ -16,6 +16,8 @@ use super::plan::PlannedLink;
 use super::worker::{Slot, TimeClass, Worker};
 use super::{Unit, Work};
 
+/// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
+const MEASURE_EVERY: u64 = 4;
 /// Epochs between two looks at the balance of the workers.
 const BALANCE_EVERY: u64 = 16;
 /// Measured host nanoseconds that a look at the balance is based on, at least.
@@ -82,6 +84,8 @@ pub(super) struct Shared<U: Unit, D> {
     pub(super) classes: Vec<TimeClass>,
     /// Where each worker offers its units to the others.
     pub(super) trays: Vec<TrayGuest<Slot<U>>>,
+    /// Whether the host time of single units is measured in the epoch.
+    pub(super) measured: bool,
     /// Whether the director looks at the samples of the cut.
     pub(super) sampled: bool,
     pub(super) reference: ClockDomain,
@@ -100,15 +104,15 @@ pub(super) struct Control<U: Unit, D> {
     pub(super) director: D,
     pub(super) stop: StopFlag,
     pub(super) max_cycles: Option<Cycle>,
-    /// Reference cycles of an epoch.
-    pub(super) epoch_cycles: u64,
+    /// Base ticks by which a group of units may go beyond every other one; alone, by which it goes in an epoch.
+    pub(super) stride: u64,
+    /// The global tick that each group has come to, or comes to in the current epoch.
+    pub(super) reached: Vec<Tick>,
     /// Base ticks by which the last unit lags behind the first.
     pub(super) skew: u64,
     /// Base ticks from an event to its effect.
     pub(super) event_latency: u64,
     pub(super) decision_latency: u64,
-    /// Global ticks up to which the current epoch goes.
-    pub(super) end: Tick,
     pub(super) events: Vec<(Cycle, SeenEvent)>,
     pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
     pub(super) published: u64,
@@ -157,6 +161,9 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
             if control.director.wants(event.kind) {
                 let effect = Cycle((event.at.0 + control.event_latency).div_ceil(period));
                 let at = Cycle(event.at.0 / period);
+                let cut = shared.reference.tick(effect);
+                let behind = |(present, class): (&Cycle, &TimeClass)| *present > class.clock.edge_at_or_after(cut);
+                debug_assert!(!shared.presents.iter().zip(&shared.classes).any(behind), "an event at {at} takes effect in the past");
                 control.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
             }
         }
@@ -171,7 +178,7 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
                 work.tasks += part.tasks;
             }
         }
-        control.director.progress(Cycle(control.end.0 / period), work);
+        control.director.progress(Cycle(control.foremost().0 / period), work);
         if let Some(failure) = control.director.failure() {
             control.ending = Some(Ending::Failure(failure));
             shared.step = Step::Stop;
@@ -179,7 +186,7 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
         }
     }
     if control.stop_at.is_none() && control.stop.requested() {
-        control.stop_at = Some(Cycle(control.end.0.div_ceil(period)));
+        control.stop_at = Some(Cycle(control.foremost().0.div_ceil(period)));
     }
     let idle = sent == 0 && next == Tick::NEVER;
     let wake = control.director.may_wake() && control.director.next_cut(shared.last_cut).is_some() && control.idle_cuts < PATIENCE;
@@ -188,17 +195,19 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut L
         return;
     }
     control.idle_cuts = if idle { control.idle_cuts } else { 0 };
-    let begin = if sent > 0 { control.end } else { control.end.max(next) };
+    if sent == 0 {
+        control.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
+    }
     let look = workers.len() > 1 && control.epochs.is_multiple_of(BALANCE_EVERY);
-    set_bounds(shared, begin);
+    set_bounds(shared);
     let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if look && shared.step == Step::Run && control.unbalanced(workers) {
+    if look && shared.step == Step::Run && control.unbalanced(&shared.classes, workers) {
         shared.step = Step::Deliver;
     }
 }
 
-/// Makes the next epoch start at global tick `begin`, or makes the cut that everybody has reached.
-fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, begin: Tick) {
+/// Lets the group that is furthest behind go on in the next epoch, or makes the cut that everybody has reached.
+fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>) {
     let control = shared.control.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
     let cut = [
         control.max_cycles,
@@ -212,18 +221,29 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, begin: Tick) {
     .min();
     let cut_tick = cut.map_or(Tick::NEVER, |cut| shared.reference.tick(cut));
     let horizon = cut_tick.0.saturating_add(control.skew);
-    if begin.0 >= horizon {
+    let groups = control.reached.len();
+    let turn = (0..groups).min_by_key(|&group| control.reached[group]).unwrap_or(0);
+    if control.reached[turn].0 >= horizon {
         shared.last_cut = cut.unwrap_or_default();
         shared.sampled = control.director.wants_samples();
         shared.step = Step::Settle;
         return;
     }
-    control.end = Tick((begin.0 + control.epoch_cycles * shared.reference.period).min(horizon));
-    for ((bound, limit), class) in shared.bounds.iter_mut().zip(&mut shared.limits).zip(&shared.classes) {
-        let local = control.end.0.saturating_sub(class.offset).min(cut_tick.0);
-        *bound = class.clock.edge_at_or_after(Tick(local));
+    // What others send from now on comes a stride behind where they are, and what the group itself sends goes through them.
+    let own = control.reached[turn].0 + groups as u64 * control.stride;
+    let others = (0..groups).filter(|&group| group != turn).map(|group| control.reached[group].0 + control.stride);
+    let end = others.fold(own, u64::min).min(horizon);
+    control.reached[turn] = Tick(end);
+    let times = shared.bounds.iter_mut().zip(&mut shared.limits).zip(&shared.presents);
+    for (((bound, limit), present), class) in times.zip(&shared.classes) {
+        *bound = if usize::from(class.group) == turn {
+            class.clock.edge_at_or_after(Tick(end.saturating_sub(class.offset).min(cut_tick.0)))
+        } else {
+            *present
+        };
         *limit = class.global(*bound);
     }
+    shared.measured = (control.epochs / groups as u64).is_multiple_of(MEASURE_EVERY);
     shared.step = Step::Run;
     shared.epoch += 1;
 }
@@ -269,24 +289,34 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mu
         control.published += 1;
         shared.decisions.publish(at.0, (control.published, due));
     }
-    let begin = shared.reference.tick(at);
-    set_bounds(shared, begin);
+    control.reached.fill(shared.reference.tick(at));
+    set_bounds(shared);
 }
 
 impl<U: Unit, D> Control<U, D> {
-    /// Whether measured host time says that shards should change hands; if so, `worker_of_shard` is as it should be.
-    fn unbalanced(&mut self, workers: &mut Locals<'_, Worker<U>>) -> bool {
-        let mut costs = vec![0; self.worker_of_shard.len()];
+    /// The global tick that the foremost group has come to.
+    fn foremost(&self) -> Tick {
+        self.reached.iter().copied().max().unwrap_or_default()
+    }
+
+    /// Whether measured host time says that shards should change hands; if so, `worker_of_shard` is as it should be. Each group
+    /// is balanced for itself, since it is stepped by itself.
+    fn unbalanced(&mut self, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
+        let mut costs = vec![vec![0; self.worker_of_shard.len()]; self.reached.len()];
         for worker in workers.iter_mut() {
             worker.tray.close();
             for slot in worker.tray.iter_mut() {
-                costs[self.shard_of[slot.id.index()] as usize] += slot.nanos;
+                let group = usize::from(classes[usize::from(slot.class)].group);
+                costs[group][self.shard_of[slot.id.index()] as usize] += slot.nanos;
             }
         }
-        if costs.iter().sum::<u64>() < ENOUGH_NANOS {
+        if costs.iter().flatten().sum::<u64>() < ENOUGH_NANOS {
             return false;
         }
-        let improved = improve(&costs, &mut self.worker_of_shard, workers.len());
+        let mut improved = false;
+        for costs in &costs {
+            improved |= improve(costs, &mut self.worker_of_shard, workers.len());
+        }
         for slot in workers.iter_mut().flat_map(|worker| worker.tray.iter_mut()) {
             // What was measured last counts most, but one disturbed measurement alone moves nothing.
             slot.all_nanos += slot.nanos - slot.nanos / 2;

@@ -3,7 +3,7 @@
 use crate::base::{Cycle, LinkId};
 use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
-use crate::gpu::sm::{CcwsCounters, ClassCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters};
+use crate::gpu::sm::{CcwsCounters, ClassCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters};
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
@@ -65,6 +65,7 @@ impl GpuUnit {
             Self::Sm(sm) => {
                 let mut counters = sm.stats().component();
                 counters.extend(sm.ccws_counters().map(counted).unwrap_or_default());
+                counters.extend(sm.texture_counters().map(counted).unwrap_or_default());
                 one("sm", u32::from(sm.id().0), counters)
             }
             Self::Partition(partition) => {
@@ -100,6 +101,9 @@ impl GpuUnit {
                 if let Some(ccws) = sm.ccws_counters() {
                     ccws.visit(&mut see);
                 }
+                if let Some(texture) = sm.texture_counters() {
+                    texture.visit(&mut see);
+                }
             }
             Self::Partition(partition) => {
                 partition.slices().iter().for_each(|slice| slice.counters().visit(&mut see));
@@ -130,6 +134,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("kernels[], each kernel; sm, as sums", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
+        ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
@@ -188,6 +193,13 @@ impl Unit for GpuUnit {
             (Self::Sm(sm), GpuDecision::Sm(decision)) => sm.apply(at, decision),
             (Self::Grid(grid), GpuDecision::Grid(decision)) => grid.apply(at, decision),
             (unit, decision) => panic!("{decision:?} was sent to the wrong unit, at {at}: {unit:?}"),
+        }
+    }
+
+    fn tells(&self) -> bool {
+        match self {
+            Self::Sm(_) | Self::Cpu(_) | Self::Grid(_) => true,
+            Self::Partition(_) | Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) => false,
         }
     }
 

@@ -16,6 +16,7 @@ mod retime;
 mod run;
 mod sim;
 mod snapshot;
+mod turns;
 mod unit;
 mod worker;
 

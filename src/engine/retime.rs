@@ -24,6 +24,18 @@ pub struct Timing {
     pub limit: String,
 }
 
+impl Timing {
+    /// Base ticks by which the last unit's simulation lags behind the foremost.
+    pub(super) fn skew(&self) -> u64 {
+        self.offsets.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit has come further then.
+    pub(super) fn event_latency(&self, period: u64) -> u64 {
+        self.skew() + self.lookahead * period
+    }
+}
+
 /// Largest lookahead that is ever used, in reference cycles, when no loop limits it.
 const LONGEST: u64 = 4096;
 

@@ -181,6 +181,7 @@ fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &
         epochs: host.epochs,
         cuts: host.cuts,
         epoch_cycles: host.epoch_cycles,
+        halves: host.halves,
         lookahead_cycles: host.lookahead,
         limiting_link: host.limit.clone(),
         workers: host

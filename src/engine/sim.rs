@@ -17,6 +17,7 @@ use super::log::MessageLog;
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
 use super::retime::{Timing, retime};
+use super::turns::Turns;
 use super::worker::{Slot, TimeClass, Worker};
 
 /// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
@@ -24,7 +25,8 @@ use super::worker::{Slot, TimeClass, Worker};
 pub struct Settings {
     /// Worker threads, at least 1.
     pub threads: usize,
-    /// Reference cycles of an epoch; the lookahead when not given.
+    /// Reference cycles of an epoch. When not given, the lookahead; or, if that suits the number of threads, units are stepped in
+    /// two halves that take turns.
     pub epoch: Option<u64>,
     /// Allows epochs longer than the lookahead: messages may then come late, which is counted.
     pub relaxed: bool,
@@ -88,8 +90,10 @@ pub struct EngineFacts {
     pub cuts: u64,
     /// Messages exchanged.
     pub messages: u64,
-    /// Epoch length and lookahead in reference cycles.
+    /// Reference cycles that a unit is stepped for in an epoch, at most.
     pub epoch_cycles: u64,
+    /// Whether two halves of the units took turns, one in each epoch.
+    pub halves: bool,
     /// Lookahead in reference cycles.
     pub lookahead: u64,
     /// Links of the loop that limits the lookahead.
@@ -130,8 +134,13 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
             timing.lookahead, timing.limit
         )));
     }
-    let parties = Parties::new(plan, director, &timing, epoch_cycles, settings);
-    parties.run(&timing, epoch_cycles, settings.pin)
+    let halves = match settings.epoch {
+        None => Turns::in_halves(&plan, &timing, settings.threads),
+        Some(_) => None,
+    };
+    let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
+    let parties = Parties::new(plan, director, &timing, &turns, settings);
+    parties.run(&timing, &turns, settings.pin)
 }
 
 /// What the last worker to leave takes along.
@@ -142,7 +151,7 @@ struct Parties<U: Unit, D: Send> {
 }
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
-    fn new(plan: Plan<U>, director: D, timing: &Timing, epoch_cycles: u64, settings: &Settings) -> Self {
+    fn new(plan: Plan<U>, director: D, timing: &Timing, turns: &Turns, settings: &Settings) -> Self {
         let threads = settings.threads;
         let routes: Arc<[Route]> = plan
             .links
@@ -186,11 +195,10 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             })
             .collect();
 
-        let skew = timing.offsets.iter().copied().max().unwrap_or(0);
         let mut classes: Vec<TimeClass> = Vec::new();
         let mut names = Vec::new();
         for (index, planned) in plan.units.into_iter().enumerate() {
-            let class = TimeClass { clock: planned.clock, offset: timing.offsets[index] };
+            let class = TimeClass { clock: planned.clock, offset: timing.offsets[index], group: turns.group_of[index] };
             let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
                 classes.push(class);
                 classes.len() - 1
@@ -203,16 +211,19 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         }
         workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &plan.links));
 
+        let period = plan.reference.period;
+        let stride = turns.stride * period;
         let (starts_with_cut, director_samples) = (director.wants_start(), director.wants_samples());
         let control = Control {
             director,
             stop: settings.stop.clone(),
             max_cycles: settings.max_cycles.map(Cycle),
-            epoch_cycles,
-            skew,
-            event_latency: skew + timing.lookahead.max(epoch_cycles) * plan.reference.period,
+            stride,
+            reached: vec![Tick(0); usize::from(turns.groups)],
+            skew: timing.skew(),
+            // Only a relaxed run has strides beyond the lookahead.
+            event_latency: timing.event_latency(period).max(timing.skew() + stride),
             decision_latency: settings.decision_latency,
-            end: Tick(0),
             events: Vec::new(),
             delayed: Vec::new(),
             published: 0,
@@ -232,6 +243,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             bounds: vec![Cycle(0); classes.len()],
             limits: vec![Tick(0); classes.len()],
             trays: guests,
+            measured: true,
             sampled: director_samples,
             classes,
             reference: plan.reference,
@@ -247,7 +259,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() }
     }
 
-    fn run(self, timing: &Timing, epoch_cycles: u64, pin: bool) -> Result<Finished<U, D>, EngineError> {
+    fn run(self, timing: &Timing, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
@@ -282,7 +294,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
         }
         let (workers, shared) = left.ok_or_else(|| EngineError::Panic("the workers stopped without a result".into()))?;
-        finish(workers, shared, timing, epoch_cycles, started.elapsed())
+        finish(workers, shared, timing, turns, started.elapsed())
     }
 }
 
@@ -316,7 +328,7 @@ fn finish<U: Unit, D>(
     workers: Vec<Worker<U>>,
     shared: Shared<U, D>,
     timing: &Timing,
-    epoch_cycles: u64,
+    turns: &Turns,
     elapsed: Duration,
 ) -> Result<Finished<U, D>, EngineError> {
     let control = shared.control.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -330,7 +342,8 @@ fn finish<U: Unit, D>(
         seconds: elapsed.as_secs_f64(),
         epochs: control.epochs,
         cuts: control.cuts,
-        epoch_cycles,
+        epoch_cycles: turns.epoch_cycles(),
+        halves: turns.groups > 1,
         lookahead: timing.lookahead,
         limit: timing.limit.clone(),
         ..EngineFacts::default()

@@ -50,6 +50,11 @@ pub trait Unit: Send + 'static {
     /// Carries out a decision that takes effect at cycle `at`, the unit's present.
     fn apply(&mut self, at: Cycle, decision: &Self::Decision);
 
+    /// Whether the unit ever tells the control step of an event ([`Outbox::event`]); one that says no must not.
+    fn tells(&self) -> bool {
+        true
+    }
+
     /// Work done so far, for a progress display alone.
     fn progress(&self) -> Work {
         Work::default()

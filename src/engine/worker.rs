@@ -18,8 +18,6 @@ use super::control::Shared;
 use super::log::{Logged, MessageLog};
 use super::plan::PlannedLink;
 
-/// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
-const MEASURE_EVERY: u64 = 4;
 /// Fewer units than this are not offered to others: fetching their state costs more than waiting for them.
 const WORTH_OFFERING: usize = 4;
 /// Units that a worker leaves to their owner, which by then is in the middle of another one.
@@ -40,11 +38,13 @@ pub(super) struct Slot<U> {
     pub(super) all_nanos: u64,
 }
 
-/// A clock and an offset that several units share.
+/// A clock, an offset and a turn that several units share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeClass {
     pub(super) clock: ClockDomain,
     pub(super) offset: u64,
+    /// The group of units that are stepped together.
+    pub(super) group: u8,
 }
 
 impl TimeClass {
@@ -200,7 +200,7 @@ impl<U: Unit> Worker<U> {
             self.next = Tick::NEVER;
         }
         let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: None };
-        if shared.epoch.is_multiple_of(MEASURE_EVERY) {
+        if shared.measured {
             stepper.mark = Some(Instant::now());
         }
         if shared.trays.len() == 1 || self.due.len() < WORTH_OFFERING {

@@ -6,7 +6,7 @@
 
 use crate::base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use crate::config::machine::MemcpyWarms;
-use crate::protocol::{AddressMap, Warm};
+use crate::protocol::{AddressMap, NearSlices, Warm};
 
 use super::llc::Slice;
 
@@ -26,15 +26,12 @@ pub(super) fn warm(slices: &mut [Slice], map: &AddressMap, copy: Warm, how: Memc
     // Addresses that differ only in bits below those of the partition and the slice have one slice.
     let together = (1u64 << map.interleave_bit.min(map.bank_mask.trailing_zeros())).max(SECTOR_BYTES);
     let end = first.saturating_add(count);
-    let (mut sector, mut slice, mut piece) = (first, usize::MAX, u64::MAX);
+    let mut owners = NearSlices::new(map.clone());
+    let mut sector = first;
     while sector < end {
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = if how == MemcpyWarms::Low32 { Addr(full & u64::from(u32::MAX)) } else { Addr(full) };
-        if addr.0 / together != piece {
-            piece = addr.0 / together;
-            slice = usize::from(map.slice_of(addr).0).wrapping_sub(own);
-        }
-        let Some(slice) = slices.get_mut(slice) else {
+        let Some(slice) = slices.get_mut(usize::from(owners.slice_of(addr).0).wrapping_sub(own)) else {
             sector += (together - addr.0 % together) / SECTOR_BYTES;
             continue;
         };

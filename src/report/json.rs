@@ -234,6 +234,7 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "epochs": host.epochs,
         "cuts": host.cuts,
         "epoch_cycles": host.epoch_cycles,
+        "halves_in_turn": host.halves,
         "lookahead_cycles": host.lookahead_cycles,
         "limiting_link": host.limiting_link,
         "messages": host.messages,

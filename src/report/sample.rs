@@ -135,6 +135,7 @@ pub(super) fn host() -> HostFacts {
         epochs: 450,
         cuts: 18,
         epoch_cycles: 40,
+        halves: false,
         lookahead_cycles: 40,
         limiting_link: "sm0 -> request_net -> sm0".into(),
         workers: vec![

@@ -251,9 +251,10 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     let limit = if host.limiting_link.is_empty() { String::new() } else { format!(", limited by {}", host.limiting_link) };
     text.push_str(&wrap(&format!("  lookahead {} cycles{limit}", host.lookahead_cycles), 4));
     text.push_str(&format!(
-        "\n  {} epochs of at most {} cycles, {} messages\n",
+        "\n  {} epochs of at most {} cycles{}, {} messages\n",
         count(host.epochs),
         host.epoch_cycles,
+        if host.halves { ", halves of the machine in turn" } else { "" },
         count(host.messages)
     ));
     if let Some(balance) = metrics::worker_balance(host) {

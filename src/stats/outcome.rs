@@ -148,8 +148,10 @@ pub struct HostFacts {
     pub epochs: u64,
     /// Cuts made.
     pub cuts: u64,
-    /// Longest epoch in core cycles.
+    /// Core cycles that a unit is stepped for in an epoch, at most.
     pub epoch_cycles: u64,
+    /// Whether two halves of the machine took turns, one in each epoch.
+    pub halves: bool,
     /// The machine's lookahead in core cycles.
     pub lookahead_cycles: u64,
     /// The links of the loop that limits it.

@@ -68,6 +68,17 @@ pub(crate) const CCWS: &[(&str, &str)] = &[
     ("gpu.sm.order", "gto"),
 ];
 
+/// A texture cache of six lines that soon has no room.
+pub(crate) const TEXTURE: &[(&str, &str)] = &[
+    ("gpu.sm.texture.present", "true"),
+    ("gpu.sm.texture.sets", "2"),
+    ("gpu.sm.texture.ways", "3"),
+    ("gpu.sm.texture.fragments", "6"),
+    ("gpu.sm.texture.requests", "2"),
+    ("gpu.sm.texture.reorder", "4"),
+    ("gpu.sm.texture.results", "1"),
+];
+
 /// Two recorded traces, three models and three machines, with and without a controller that acts on events; the machine
 /// `tiny` with crossbars of every kind.
 pub(crate) fn cases() -> Vec<Case> {
@@ -103,6 +114,7 @@ pub(crate) fn cases() -> Vec<Case> {
             &built_in("gather", &[("cta_count", "16"), ("table", "1024"), ("rounds", "3")]),
             None,
         ),
+        case("textures", &machine("tiny", TEXTURE), &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]), None),
     ];
     if let Some(reference) = reference() {
         let sass = reference.join("sass");

@@ -56,6 +56,18 @@ fn an_unknown_operation_lists_them() {
 }
 
 #[test]
+fn a_texture_lies_in_a_buffer() {
+    let body = r#"{ op = "load", dst = "x", buffer = "a", index = "global_thread" }"#;
+    let texture = r#"{ op = "load", dst = "x", buffer = "t", index = "thread", cache = "texture" }"#;
+    insta::assert_snapshot!(complaint(&[("block = 256", "block = 256\nshared = { t = { elements = 256 } }"), (body, texture)], &[]), @r#"
+    bad.toml:12: `cache`: a texture lies in device memory
+      given: "t"
+      help: load it from a buffer of the model, or remove `cache`
+
+"#);
+}
+
+#[test]
 fn a_malformed_formula_says_where() {
     insta::assert_snapshot!(complaint(&[(r#""n / 256""#, r#""n / ""#)], &[]), @r#"
     bad.toml:8: `grid`: the formula ends where a number or a name is expected

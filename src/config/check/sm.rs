@@ -42,6 +42,9 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
             checker.power_of_two(&format!("{key}.line_bytes"), cache.line_bytes.into(), "an address picks its line by its high bits");
         }
     }
+    if let Some(texture) = &sm.texture {
+        checker.power_of_two("gpu.sm.texture.sets", texture.sets.into(), "an address picks its set by its low bits");
+    }
     if sm.style == CoreStyle::SubCores {
         sub_cores(sm, checker);
     }

@@ -25,7 +25,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("gpgpu_cache:dl1PrefL1", "L1 preferences of a program, which traces do not contain"),
     ("gpgpu_cache:dl1PrefShared", "L1 preferences of a program, which traces do not contain"),
     ("gpgpu_shmem_size_Pref", "L1 preferences of a program, which traces do not contain"),
-    ("gpgpu_tex_cache:l1", "texture instructions take a fixed time in traces"),
+    ("gpgpu_tex_cache:l1", "texture instructions take a fixed time in traces, which do not contain their addresses"),
     ("gpgpu_cache:dl2_texture_only", "texture instructions take a fixed time in traces"),
     ("icnt_flit_size", "the local crossbar moves a packet of any size as one"),
     ("inter_config_file", "used by the BookSim network only"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::base::WARP_SIZE;
-use crate::frontend::{KernelInfo, StaticInst};
+use crate::frontend::{KernelInfo, MemInst, MemSpace, StaticInst};
 
 use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
@@ -55,6 +55,8 @@ pub(super) struct Launch<'a> {
 
 pub(super) struct Draft {
     pub(super) mnemonic: String,
+    /// A load that goes through the texture cache; no mnemonic of a load says so.
+    pub(super) texture: bool,
     pub(super) dst: Operand,
     pub(super) src: [Operand; 4],
 }
@@ -162,13 +164,14 @@ impl<'a> Compiler<'a> {
     fn finish(self, body: Vec<Node>, info: KernelInfo, threads: Box<[u32]>) -> Compiled {
         let code = self.drafts.iter().enumerate().map(|(i, draft)| {
             let opcode = ops::volta(&draft.mnemonic);
+            let mem = opcode.mem.map(|row| row.access(&draft.mnemonic));
             StaticInst {
                 pc: i as u32 * INSTRUCTION_BYTES,
                 class: opcode.class,
                 packed_half: opcode.packed_half,
                 dst: self.registers.number(draft.dst),
                 src: draft.src.map(|operand| self.registers.number(operand)),
-                mem: opcode.mem.map(|row| row.access(&draft.mnemonic)),
+                mem: if draft.texture { mem.map(|mem| MemInst { space: MemSpace::Texture, ..mem }) } else { mem },
                 immediate: 0,
             }
         });
@@ -228,7 +231,7 @@ impl<'a> Compiler<'a> {
 
     /// Adds a static instruction.
     pub(super) fn emit(&mut self, op: &OpInfo, dst: Operand, src: [Operand; 4]) -> u32 {
-        self.drafts.push(Draft { mnemonic: op.mnemonic.to_owned(), dst, src });
+        self.drafts.push(Draft { mnemonic: op.mnemonic.to_owned(), texture: false, dst, src });
         self.drafts.len() as u32 - 1
     }
 

@@ -76,7 +76,7 @@ const fn may(name: &'static str, kind: Kind, help: &'static str) -> Key {
 }
 
 /// Where loads may be cached.
-pub(super) const CACHES: &[&str] = &["l1", "llc"];
+pub(super) const CACHES: &[&str] = &["l1", "llc", "texture"];
 
 /// The whole file.
 pub(super) static MODEL: Table = Table {
@@ -144,7 +144,16 @@ pub(super) static PLAIN_OP: Table = Table { what: "an operation that accesses no
 /// A load.
 pub(super) static LOAD: Table = Table {
     what: "a load",
-    keys: &[OP, DST, SRC, WHEN, TARGET, INDEX, WIDTH, may("cache", Kind::Word(CACHES), "`llc` goes round the L1.")],
+    keys: &[
+        OP,
+        DST,
+        SRC,
+        WHEN,
+        TARGET,
+        INDEX,
+        WIDTH,
+        may("cache", Kind::Word(CACHES), "`llc` goes round the L1, `texture` through the texture cache."),
+    ],
 };
 /// A store.
 pub(super) static STORE: Table = Table { what: "a store", keys: &[OP, DST, SRC, WHEN, TARGET, INDEX, WIDTH] };

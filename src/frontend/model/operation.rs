@@ -10,7 +10,7 @@ use super::kernel::Buffer;
 use super::ops::{self, Effect};
 use super::program::{Access, Node};
 use super::registers::{LIMIT, Operand};
-use super::step::{AccessStep, OpStep, RegisterUse};
+use super::step::{AccessStep, LoadCache, OpStep, RegisterUse};
 use super::value::{Fault, Frame};
 
 /// Widths of an access in bytes per lane.
@@ -59,9 +59,10 @@ impl Compiler<'_> {
         }
         match (target, step.op.effect, when) {
             (Some(target), _, when) => {
-                let access = target.step;
-                self.drafts[index as usize].mnemonic =
-                    ops::memory_mnemonic(target.kind, target.buffer.space, target.width, access.skip_l1, access.function);
+                let (access, draft) = (target.step, &mut self.drafts[index as usize]);
+                let skip_l1 = access.cache == LoadCache::Llc;
+                draft.mnemonic = ops::memory_mnemonic(target.kind, target.buffer.space, target.width, skip_l1, access.function);
+                draft.texture = access.cache == LoadCache::Texture;
                 if let Some(access) = self.access(&target) {
                     nodes.push(Node::Access { index, access, when });
                 }
@@ -119,6 +120,11 @@ impl Compiler<'_> {
         if atomic && buffer.space == MemSpace::Local {
             let problem = Problem::new(step.line, "op", "there are no atomics and reductions on local memory");
             self.problems.push(problem.help("use a load and a store: nobody else sees the array"));
+            return None;
+        }
+        if step.cache == LoadCache::Texture && buffer.space != MemSpace::Global {
+            let problem = Problem::new(step.line, "cache", "a texture lies in device memory").given(format!("\"{}\"", step.buffer));
+            self.problems.push(problem.help("load it from a buffer of the model, or remove `cache`"));
             return None;
         }
         Some(Target { step, kind, buffer, width: width as u8 })

@@ -8,7 +8,7 @@ use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
 use super::keys::{self, CACHES, LEADS, Table};
 use super::ops::{self, Effect, FUNCTIONS, OPS};
-use super::step::{AccessStep, OpStep, RegisterUse, Step, StepKind};
+use super::step::{AccessStep, LoadCache, OpStep, RegisterUse, Step, StepKind};
 use super::text::{Formula, Reader, Value};
 
 /// A region of memory.
@@ -251,9 +251,13 @@ fn access(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<AccessS
     let buffer = reader.require("a memory operation", table, "buffer", line).and_then(|v| reader.string("buffer", v));
     let index = reader.require("a memory operation", table, "index", line).and_then(|v| reader.formula("index", v));
     let width = reader.formula_at(table, "width");
-    let cache = table.get("cache").map_or(Some("l1"), |v| choice(reader, "cache", v, CACHES));
+    let cache = table.get("cache").map_or(Some("l1"), |v| choice(reader, "cache", v, CACHES)).map(|word| match word {
+        "llc" => LoadCache::Llc,
+        "texture" => LoadCache::Texture,
+        _ => LoadCache::L1,
+    });
     let function = table.get("function").map_or(Some("add"), |v| choice(reader, "function", v, FUNCTIONS));
-    Some(AccessStep { buffer: buffer?, line, index: index?, width, skip_l1: cache? == "llc", function: function? })
+    Some(AccessStep { buffer: buffer?, line, index: index?, width, cache: cache?, function: function? })
 }
 
 fn choice(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &[&'static str]) -> Option<&'static str> {

@@ -12,6 +12,17 @@ pub(super) struct RegisterUse {
     pub(super) index: Formula,
 }
 
+/// The caches that a load goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoadCache {
+    /// L1 and LLC.
+    L1,
+    /// LLC only.
+    Llc,
+    /// The texture cache, where the machine has one, and the LLC.
+    Texture,
+}
+
 /// The memory side of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct AccessStep {
@@ -23,8 +34,8 @@ pub(super) struct AccessStep {
     pub(super) index: Formula,
     /// Bytes per lane; an element of the buffer when absent.
     pub(super) width: Option<Formula>,
-    /// Whether the access goes round the L1.
-    pub(super) skip_l1: bool,
+    /// Which cache a load goes through.
+    pub(super) cache: LoadCache,
     /// What an atomic or reduction computes.
     pub(super) function: &'static str,
 }

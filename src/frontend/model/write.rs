@@ -14,7 +14,8 @@ const BINARY_VERSION: u32 = 70;
 
 /// Writes `kernelslist.g` and one `kernel-N.traceg` per launch into the folder `out`, which is made if it is missing.
 ///
-/// Returns the path of `kernelslist.g`. Loading that trace gives the same copies, launches and instructions.
+/// Returns the path of `kernelslist.g`. Loading that trace gives the same copies, launches and instructions, but for loads of textures:
+/// an instruction for textures has no addresses in a trace, so that they are written as loads of global memory.
 ///
 /// # Errors
 /// Those of the file system; and when a CTA cannot be generated, with the model's message.

@@ -144,6 +144,16 @@ impl SimpleTags {
         }
     }
 
+    /// Bytes of its array.
+    pub(super) fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.lines)
+    }
+
+    /// Forgets all lines.
+    pub(super) fn clear(&mut self) {
+        self.lines.fill((u64::MAX, 0));
+    }
+
     /// Whether the line of `addr` is there; brings it in if not.
     pub(super) fn access(&mut self, addr: u64) -> bool {
         let line = addr / self.line_bytes;

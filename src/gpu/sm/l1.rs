@@ -481,6 +481,9 @@ impl Sm {
         }
         if self.spec.l1.flush_at_kernel {
             self.invalidate_l1();
+            if let Some(texture) = &mut self.lsu.texture {
+                texture.invalidate();
+            }
         }
     }
 }

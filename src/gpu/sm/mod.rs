@@ -24,6 +24,7 @@ mod scoreboard;
 mod stall;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod units;
 mod warps;
 mod writeback;
@@ -40,6 +41,7 @@ pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
+pub use texture::TextureCounters;
 
 use ccws::Ccws;
 use cta::Ctas;
@@ -201,8 +203,9 @@ impl Sm {
     /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
     pub fn hot_bytes(&self) -> usize {
         let l1 = self.lsu.l1.as_ref().map_or(0, l1::L1::hot_bytes);
+        let texture = self.lsu.texture.as_ref().map_or(0, |texture| texture.hot_bytes());
         let pipeline = self.operands.hot_bytes() + self.flights.hot_bytes() + self.units.hot_bytes() + self.wheel.hot_bytes();
-        size_of::<Self>() + self.warps.hot_bytes() + self.scoreboard.hot_bytes() + pipeline + l1
+        size_of::<Self>() + self.warps.hot_bytes() + self.scoreboard.hot_bytes() + pipeline + l1 + texture
     }
 
     /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of
@@ -429,7 +432,7 @@ impl Sm {
         lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
     }
 
-    /// All counters but those of CCWS.
+    /// All counters but those of CCWS and of the texture cache.
     pub fn stats(&self) -> &SmStats {
         &self.counters
     }
@@ -437,6 +440,11 @@ impl Sm {
     /// The counters of CCWS, where the SM has it.
     pub fn ccws_counters(&self) -> Option<&CcwsCounters> {
         self.ccws.as_ref().map(|ccws| ccws.counters())
+    }
+
+    /// The counters of the texture cache, where the SM has one.
+    pub fn texture_counters(&self) -> Option<&TextureCounters> {
+        self.lsu.texture.as_ref().map(|texture| &texture.counters)
     }
 
     /// Cycles with a CTA resident before the present one: what rotates with the SM's own clock counts these, because the

@@ -60,6 +60,8 @@ pub struct Slice {
     arrivals: Ring<Arrived>,
     /// The line of the oldest of them as the slice sees it, and any address in it.
     within: u64,
+    /// When it arrived; never where there is none.
+    since: Cycle,
     pending: Pending,
     to_dram: Ring<ToDram>,
     from_dram: Ring<Fetched>,
@@ -80,6 +82,7 @@ impl Slice {
             cache: DataCache::new(spec, spec.ways, 0),
             arrivals: Ring::new(16),
             within: 0,
+            since: Cycle::NEVER,
             pending: Pending::default(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
@@ -122,6 +125,7 @@ impl Slice {
         self.arrivals.append(Arrived { packet, at });
         if self.arrivals.len() == 1 {
             self.within = map.within_slice(packet.addr);
+            self.since = at;
         }
         self.arrivals.len() - 1
     }
@@ -256,17 +260,14 @@ impl Slice {
             self.to_dram.push(down);
             self.stuck = None;
         }
-        let freed = match self.arrivals.front() {
-            Some(arrived) if arrived.at < now => {
-                if self.is_blocked() {
-                    self.count_waiting(1);
-                    false
-                } else {
-                    self.look_up(now, map)
-                }
+        let mut freed = false;
+        if self.since < now {
+            if self.is_blocked() {
+                self.count_waiting(1);
+            } else {
+                freed = self.look_up(now, map);
             }
-            _ => false,
-        };
+        }
         Acted { freed, dram }
     }
 
@@ -283,16 +284,15 @@ impl Slice {
                 return from;
             }
         }
-        if let Some(arrived) = self.arrivals.front().filter(|_| !self.is_blocked()) {
-            next = next.min(self.cache.data_port_free_at().max(arrived.at.after(1)));
+        if self.since != Cycle::NEVER && !self.is_blocked() {
+            next = next.min(self.cache.data_port_free_at().max(self.since.after(1)));
         }
         next.max(from)
     }
 
     /// Counts the waiting of the oldest request over cycles from `from` up to and without `until`, which are not simulated.
     pub fn skip(&mut self, from: Cycle, until: Cycle) {
-        let Some(arrived) = self.arrivals.front() else { return };
-        let first = from.max(arrived.at.after(1));
+        let first = from.max(self.since.after(1));
         if first < until {
             self.count_waiting(until.0 - first.0);
         }
@@ -386,7 +386,9 @@ impl Slice {
         self.count(&part, kind, status);
         if rest.0 == 0 {
             self.arrivals.pop();
+            self.since = Cycle::NEVER;
             if let Some(next) = self.arrivals.front() {
+                self.since = next.at;
                 self.within = map.within_slice(next.packet.addr);
                 self.expect_look_up();
             }

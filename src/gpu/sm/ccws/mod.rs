@@ -159,12 +159,16 @@ impl Ccws {
     }
 }
 
-/// Whether an instruction looks into the L1 for data.
-fn is_load(inst: &StaticInst) -> bool {
+/// Whether an instruction looks into the L1 for data; loads of textures do where there is no texture cache.
+fn is_load(inst: &StaticInst, texture_cache: bool) -> bool {
     inst.mem.is_some_and(|mem| {
         mem.kind == MemKind::Load
             && mem.cache == CachePolicy::All
-            && matches!(mem.space, MemSpace::Global | MemSpace::Local | MemSpace::Generic)
+            && match mem.space {
+                MemSpace::Global | MemSpace::Local | MemSpace::Generic => true,
+                MemSpace::Texture => !texture_cache,
+                MemSpace::Shared | MemSpace::Constant => false,
+            }
     })
 }
 
@@ -186,7 +190,7 @@ impl Sm {
     #[inline]
     pub(super) fn note_front(&mut self, warp: usize, inst: &StaticInst) {
         if let Some(ccws) = &mut self.ccws {
-            ccws.set_front(warp, is_load(inst), self.now);
+            ccws.set_front(warp, is_load(inst, self.lsu.texture.is_some()), self.now);
             self.allow_warps();
         }
     }

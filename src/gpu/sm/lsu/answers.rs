@@ -1,4 +1,4 @@
-//! Answers: what comes back from shared memory, from past the L1 and from the L1 is written back one per cycle.
+//! Answers: what comes back from shared memory, textures, from past the L1 and from the L1 is written back one per cycle.
 //!
 //! Input: the shared pipe, replies, and requests whose data the L1 holds. Output: registers released, stores acknowledged,
 //! atomics ended. An answer waits while its register bank is being written.
@@ -10,9 +10,9 @@ use super::super::l1::L1;
 use super::super::net::Reply;
 use super::{Answer, Load, token};
 
-/// The sources of answers by their place in the turn. The reference has five; 1 and 2, its texture and constant caches, are not
-/// behind this unit here.
+/// The sources of answers by their place in the turn. The reference has five; 2, its constant cache, is not behind this unit here.
 const SHARED: u8 = 0;
+const TEXTURE: u8 = 1;
 const BYPASS: u8 = 3;
 const FROM_L1: u8 = 4;
 
@@ -50,11 +50,12 @@ impl Sm {
         }
     }
 
-    /// Takes the next answer from shared memory, from past the L1, or from the L1, in turns.
+    /// Takes the next answer from shared memory, from the texture cache, from past the L1, or from the L1, in turns.
     #[inline]
     pub(super) fn choose_answer(&mut self) {
         let lsu = &self.lsu;
-        if lsu.shared_pipe.is_empty() && lsu.bypassed.is_none() {
+        let texture = lsu.texture.as_ref().is_some_and(|texture| texture.has_result());
+        if lsu.shared_pipe.is_empty() && lsu.bypassed.is_none() && !texture {
             if lsu.l1.as_ref().is_some_and(L1::has_ready) {
                 self.lsu.turn = 0;
                 self.answer_from_l1();
@@ -63,7 +64,10 @@ impl Sm {
         }
         let shared = lsu.shared_pipe.front().is_some_and(|(at, _)| *at <= self.now);
         let l1 = lsu.l1.as_ref().is_some_and(L1::has_ready);
-        let waiting = u32::from(shared) << SHARED | u32::from(lsu.bypassed.is_some()) << BYPASS | u32::from(l1) << FROM_L1;
+        let waiting = u32::from(shared) << SHARED
+            | u32::from(texture) << TEXTURE
+            | u32::from(lsu.bypassed.is_some()) << BYPASS
+            | u32::from(l1) << FROM_L1;
         if waiting == 0 {
             return;
         }
@@ -72,6 +76,7 @@ impl Sm {
         self.lsu.turn = if source == FROM_L1 { 0 } else { source + 1 };
         match source {
             SHARED => self.answer_from_shared(),
+            TEXTURE => self.answer_from_texture(),
             BYPASS => self.answer_from_bypass(),
             _ => self.answer_from_l1(),
         }
@@ -88,6 +93,12 @@ impl Sm {
         self.end_atomic(warp, answer.atomic_lanes);
         self.leave_pipeline(warp);
         self.lsu.answer = Some(answer);
+    }
+
+    fn answer_from_texture(&mut self) {
+        let Some(slot) = self.lsu.texture.as_mut().and_then(|texture| texture.next_result()) else { return };
+        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
+        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, 1)), atomic_lanes: 0 });
     }
 
     fn answer_from_bypass(&mut self) {
@@ -133,6 +144,7 @@ impl Sm {
     pub(super) fn take_reply(&mut self, reply: &Reply) {
         match reply.token & token::KIND {
             token::STORE => self.acknowledge(usize::from(reply.token as u8), reply.sectors.count()),
+            token::WRITE_BACK if reply.token & token::TEXTURE == token::TEXTURE => self.fill_texture(reply),
             token::WRITE_BACK => {}
             token::BYPASS if self.lsu.bypassed.is_some() => return,
             token::BYPASS => self.lsu.bypassed = Some(*reply),

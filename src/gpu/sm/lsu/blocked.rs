@@ -23,6 +23,8 @@ enum Hold {
     Network,
     /// The pipe of an L1 bank is full.
     L1Bank,
+    /// The texture cache has no room.
+    Texture,
 }
 
 impl Lsu {
@@ -61,7 +63,8 @@ impl Sm {
         });
         let shared = lsu.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
         let l1 = lsu.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
-        entry.min(reply).min(shared).min(l1).max(now)
+        let texture = lsu.texture.as_ref().map_or(Cycle::NEVER, |texture| texture.next_event(now, self.net.can_send()));
+        entry.min(reply).min(shared).min(l1).min(texture).max(now)
     }
 
     /// What holds the instruction in the unit, if it cannot make an access or leave.
@@ -74,7 +77,9 @@ impl Sm {
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
                 let access = lsu.accesses.last()?;
-                if entry.bypass {
+                if entry.texture {
+                    lsu.texture.as_ref().is_some_and(|texture| texture.is_full()).then_some(Hold::Texture)
+                } else if entry.bypass {
                     (!self.net.can_send()).then_some(Hold::Network)
                 } else {
                     lsu.l1.as_ref().is_some_and(|l1| l1.is_full(access)).then_some(Hold::L1Bank)
@@ -90,10 +95,13 @@ impl Sm {
         if cycles == 0 {
             return;
         }
-        let (lsu, counters) = (&self.lsu, &mut self.counters.sm);
+        let (lsu, counters) = (&mut self.lsu, &mut self.counters.sm);
         if let Some(l1) = &lsu.l1 {
             counters.l1_retries += cycles * l1.retries();
             counters.network_full_cycles += cycles * u64::from(l1.queued() > 0);
+        }
+        if let Some(texture) = &lsu.texture {
+            counters.network_full_cycles += cycles * u64::from(texture.queued() > 0);
         }
         if let Some(entry) = &lsu.entry {
             match entry.work {
@@ -103,7 +111,9 @@ impl Sm {
                 }
                 Work::Load(_) | Work::Store => {
                     counters.memory_stall_cycles += cycles;
-                    if entry.bypass {
+                    if let (true, Some(texture)) = (entry.texture, &mut lsu.texture) {
+                        texture.counters.texture_full_cycles += cycles;
+                    } else if entry.bypass {
                         counters.network_full_cycles += cycles;
                     } else {
                         counters.l1_bank_conflicts += cycles;

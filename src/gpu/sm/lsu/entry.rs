@@ -1,5 +1,6 @@
 //! How an instruction enters the unit: which memory it goes to, and the accesses that it makes there.
 
+use crate::base::LINE_BYTES;
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 use crate::mem::cache;
 use crate::protocol::MemOp;
@@ -23,6 +24,7 @@ impl Sm {
             dst: code.dst,
             bypass: false,
             local: false,
+            texture: false,
             atomic_lanes: 0,
             leaves: self.now,
         };
@@ -31,6 +33,7 @@ impl Sm {
             match self.resolve(flight, mem.space) {
                 MemSpace::Shared => self.enter_shared(flight, &mem, &mut entry),
                 MemSpace::Constant => self.enter_constant(flight, &mut entry),
+                MemSpace::Texture if self.lsu.texture.is_some() => self.enter_texture(flight, &mem, &mut entry),
                 space => self.enter_global(flight, &mem, space == MemSpace::Local, &mut entry),
             }
         }
@@ -136,6 +139,24 @@ impl Sm {
             self.count_loads(self.now);
             entry.work = Work::Load(self.lsu.loads.add(load));
         }
+    }
+
+    /// A load of a texture makes an access to each line that it touches.
+    fn enter_texture(&mut self, flight: &Flight, mem: &MemInst, entry: &mut Entry) {
+        let warp = usize::from(flight.warp);
+        let Some(texture) = &mut self.lsu.texture else { return };
+        texture.counters.texture_instructions += 1;
+        let mut addresses = [0; 32];
+        let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
+        coalesce::gather(&addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
+        if count == 0 {
+            return;
+        }
+        let pending = self.lsu.accesses.len() as u16;
+        let kernel = self.ctas.kernel(self.warps.cta[warp]);
+        self.count_loads(self.now);
+        entry.texture = true;
+        entry.work = Work::Load(self.lsu.loads.add(Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel }));
     }
 
     /// Makes the accesses of an instruction.

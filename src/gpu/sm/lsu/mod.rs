@@ -25,6 +25,7 @@ use super::Sm;
 use super::fetch::SimpleTags;
 use super::l1::L1;
 use super::net::Reply;
+use super::texture::TextureCache;
 use super::units::UnitKind;
 
 /// Names of requests: two bits of what the reply is for, then whom.
@@ -37,6 +38,10 @@ pub(super) mod token {
     pub(in crate::gpu::sm) const BYPASS: u32 = 2 << 30;
     /// A line that the L1 wrote back; nobody waits.
     pub(in crate::gpu::sm) const WRITE_BACK: u32 = 3 << 30;
+    /// Like [`WRITE_BACK`], a line that the texture cache asked for; names its place in the reorder buffer.
+    pub(in crate::gpu::sm) const TEXTURE: u32 = WRITE_BACK | 1 << 29;
+    /// The bits of that place.
+    pub(in crate::gpu::sm) const PLACE: u32 = 0xffff;
     /// The bits that tell these apart.
     pub(in crate::gpu::sm) const KIND: u32 = 3 << 30;
 }
@@ -105,6 +110,8 @@ struct Entry {
     dst: u16,
     bypass: bool,
     local: bool,
+    /// Goes through the texture cache.
+    texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
     /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
@@ -134,7 +141,8 @@ pub(super) struct Lsu {
     bypassed: Option<Reply>,
     pub(super) loads: Loads,
     pub(super) l1: Option<L1>,
-    ccache: Option<SimpleTags>,
+    pub(super) texture: Option<Box<TextureCache>>,
+    ccache: Option<Box<SimpleTags>>,
     /// The cycle from which on what the unit does is not counted.
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
@@ -156,7 +164,8 @@ impl Lsu {
             bypassed: None,
             loads: Loads { slots: Vec::with_capacity(64), free: Vec::with_capacity(64) },
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
-            ccache: spec.fetch.ccache.as_ref().map(SimpleTags::new),
+            texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
+            ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
             loads_since: Cycle(0),
@@ -202,7 +211,8 @@ impl Lsu {
             None => "no instruction".to_owned(),
         };
         let l1 = self.l1.as_ref().map_or_else(|| "no L1".to_owned(), L1::describe);
-        format!("load/store unit: {entry}, {l1}")
+        let texture = self.texture.as_ref().map_or_else(String::new, |texture| format!(", {}", texture.describe()));
+        format!("load/store unit: {entry}, {l1}{texture}")
     }
 }
 
@@ -240,6 +250,9 @@ impl Sm {
         }
         if let Some(&reply) = self.net.response() {
             self.take_reply(&reply);
+        }
+        if self.lsu.texture.is_some() {
+            self.texture_cycle(out);
         }
         if self.lsu.l1.is_some() {
             self.l1_cycle(out);

@@ -1,4 +1,4 @@
-//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks or the network take them.
+//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network take them.
 
 use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
@@ -15,7 +15,9 @@ impl Sm {
             return;
         }
         if !self.lsu.accesses.is_empty() {
-            if entry.bypass {
+            if entry.texture {
+                self.send_to_texture(&entry);
+            } else if entry.bypass {
                 self.send_past_l1(&entry, out);
             } else {
                 self.send_to_l1(&entry);
@@ -44,6 +46,16 @@ impl Sm {
             Work::SharedStore | Work::Load(_) | Work::Store => self.leave_pipeline(warp),
         }
         self.lsu.entry = None;
+    }
+
+    /// Gives one access to the texture cache.
+    fn send_to_texture(&mut self, entry: &Entry) {
+        let (Some(texture), Work::Load(load)) = (&mut self.lsu.texture, entry.work) else { return };
+        if texture.is_full() {
+            texture.counters.texture_full_cycles += 1;
+        } else if let Some(access) = self.lsu.accesses.pop() {
+            texture.enter(access.addr, load);
+        }
     }
 
     /// Sends one access to the network.

@@ -8,6 +8,7 @@ mod power;
 mod random;
 mod size;
 mod spans;
+mod texture;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::base::Rng;
-use crate::config::machine::{Ccws, CoreStyle, WarpOrder};
-use crate::gpu::sm::{CcwsCounters, SmSample};
+use crate::config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
+use crate::gpu::sm::{CcwsCounters, SmSample, TextureCounters};
 use crate::gpu::test_machine::{kernel_info, test_machine};
 
 /// A random CTA of `warps` warps; every warp passes the same number of barriers.
@@ -27,7 +27,7 @@ fn step(rng: &mut Rng, program: &mut Program, warp: usize) {
     let spread = [4, 0, 8, 32, 132, 1024][rng.below(6) as usize];
     let base = 0x10_0000 + rng.below(64) * 128;
     let addresses: Vec<u64> = mask.iter().map(|lane| base + u64::from(lane) * spread).collect();
-    let space = [MemSpace::Global, MemSpace::Shared, MemSpace::Local][rng.below(3) as usize];
+    let space = [MemSpace::Global, MemSpace::Shared, MemSpace::Local, MemSpace::Texture][rng.below(4) as usize];
     match rng.below(14) {
         0..4 => program.one(warp, op(OpClass::Sp, dst, &[a, b, c]), mask),
         4..6 => program.one(warp, op(OpClass::Int, dst, &[a, b]), mask),
@@ -35,7 +35,7 @@ fn step(rng: &mut Rng, program: &mut Program, warp: usize) {
         7 => program.one(warp, op(OpClass::Dp, dst, &[a, b, c]), mask),
         8 => program.one(warp, op(OpClass::Branch, NO_REGISTER, &[]), mask),
         9..11 => program.access(warp, mem(MemKind::Load, space, dst, &[a]), mask, &addresses),
-        11 => program.access(warp, mem(MemKind::Store, space, NO_REGISTER, &[a, b]), mask, &addresses),
+        11 if space != MemSpace::Texture => program.access(warp, mem(MemKind::Store, space, NO_REGISTER, &[a, b]), mask, &addresses),
         12 => {
             let kind = if rng.below(2) == 0 { MemKind::Atomic } else { MemKind::Reduction };
             let dst = if kind == MemKind::Atomic { dst } else { NO_REGISTER };
@@ -81,12 +81,17 @@ fn machines() -> Vec<Machine> {
         }
         machine
     };
+    let textured = |mut machine: Machine, fragments, requests, reorder| {
+        machine.gpu.sm.texture = Some(TextureCache { sets: 2, ways: 3, fragments, requests, reorder, results: 1 });
+        machine
+    };
+    let textured = [textured(fermi.clone(), 6, 2, 4), textured(gto.clone(), 5, 4, 3)];
     let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
     let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
-    [volta, gto, fermi, phase, losing_volta, losing_fermi].into_iter().chain(orders).collect()
+    [volta, gto, fermi, phase, losing_volta, losing_fermi].into_iter().chain(orders).chain(textured).collect()
 }
 
-type Seen = (Vec<(Cycle, Payload)>, SmStats, SmSample, Option<CcwsCounters>);
+type Seen = (Vec<(Cycle, Payload)>, SmStats, SmSample, Option<CcwsCounters>, Option<TextureCounters>);
 
 /// Runs three CTAs with epochs of the lengths that `epoch` gives, and returns all that can be seen.
 fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> Seen {
@@ -111,13 +116,13 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    (bench.sent.clone(), bench.stats().clone(), bench.sm.sample(), bench.sm.ccws_counters().cloned())
+    (bench.sent.clone(), bench.stats().clone(), bench.sm.sample(), bench.sm.ccws_counters().cloned(), bench.sm.texture_counters().cloned())
 }
 
 #[test]
 fn skipping_and_the_cutting_of_spans_change_nothing() {
     for machine in machines() {
-        let mut held = 0;
+        let (mut held, mut full) = (0, 0);
         for seed in 0..6 {
             let reference = outcome(&machine, seed, false, || 60);
             let skipped = outcome(&machine, seed, true, || 60);
@@ -125,6 +130,8 @@ fn skipping_and_the_cutting_of_spans_change_nothing() {
             assert_eq!(reference.1, skipped.1);
             assert_eq!(reference.2, skipped.2);
             assert_eq!(reference.3, skipped.3);
+            assert_eq!(reference.4, skipped.4);
+            full += reference.4.as_ref().map_or(0, |texture| texture.texture_full_cycles);
             held += reference.3.as_ref().map_or(0, |ccws| ccws.ccws_held_load_cycles);
             let mut rng = Rng::keyed(seed, &[]);
             let cut = outcome(&machine, seed, true, || 1 + rng.below(60));
@@ -133,16 +140,18 @@ fn skipping_and_the_cutting_of_spans_change_nothing() {
                 assert_eq!(reference.0.len(), cut.0.len());
                 assert_eq!(reference.1, cut.1);
                 assert_eq!(reference.3, cut.3);
+                assert_eq!(reference.4, cut.4);
             }
         }
         assert_eq!(held > 0, machine.gpu.sm.ccws.is_some(), "{held} cycles");
+        assert_eq!(full > 0, machine.gpu.sm.texture.is_some(), "{full} cycles");
     }
 }
 
 #[test]
 fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
     for machine in machines() {
-        let (_, stats, sample, _) = outcome(&machine, 3, true, || 37);
+        let (_, stats, sample, ..) = outcome(&machine, 3, true, || 37);
         let schedulers = u64::from(machine.gpu.sm.schedulers);
         assert_eq!(stats.stalls.iter().sum::<u64>(), schedulers * stats.sm.cycles);
         assert_eq!(stats.sm.cycles % 1000, 0);

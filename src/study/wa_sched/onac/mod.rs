@@ -37,9 +37,9 @@ const STRETCH: u64 = 150_000;
 /// other, and drift apart over 100 000 cycles (the convolutions with textures lose 4 % of their rate by it).
 const ALL_CORES: u64 = 450_000;
 /// Core cycles after which a detection is given up.
-const LONGEST: u64 = 8_000_000;
+const LONGEST: u64 = 16_000_000;
 /// CTA waves before the first sample.
-const WARM: u32 = 4;
+const WARM: u32 = 8;
 /// Kernels for which every number of cores is run.
 const SWEPT: [&str; 3] = ["bp_k2", "fwt", "tp_k1"];
 /// Kernels that are run to their end in a quick study, too: some of the shortest of either type.

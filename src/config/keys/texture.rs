@@ -1,0 +1,42 @@
+//! Keys of the texture cache of an SM.
+
+use super::super::machine::{Machine, TextureCache};
+use super::super::value::Kind;
+use super::{Field, Key, key};
+
+pub(super) const KEYS: &[Key] = &[
+    Key::new(
+        "gpu.sm.texture.present",
+        Kind::Flag,
+        "Whether loads of textures go through a cache of their own, whose lines have 128 B; else they go through the L1.",
+        |m, value| m.gpu.sm.texture = bool::of(value).then_some(NOTHING),
+    )
+    .default("false"),
+    key!("gpu.sm.texture.sets", Kind::Count(1, 65536), "Sets.", |m| texture(m).sets)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, nsets"),
+    key!("gpu.sm.texture.ways", Kind::Count(1, 1024), "Ways.", |m| texture(m).ways)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, assoc"),
+    key!("gpu.sm.texture.fragments", Kind::Count(1, 4096), "Accesses that wait for their turn and their line.", |m| texture(m).fragments)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, mshr N: fragment FIFO"),
+    key!("gpu.sm.texture.requests", Kind::Count(1, 4096), "Misses that wait to leave for the next level.", |m| texture(m).requests)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, mshr merge: request FIFO"),
+    key!("gpu.sm.texture.reorder", Kind::Count(1, 4096), "Lines under way, filled in the order of their requests.", |m| texture(m).reorder)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, mq: reorder buffer"),
+    key!("gpu.sm.texture.results", Kind::Count(1, 4096), "Results that wait to be written back.", |m| texture(m).results)
+        .when(PRESENT, true)
+        .option("-gpgpu_tex_cache:l1, rf: result FIFO"),
+];
+
+const PRESENT: &str = "gpu.sm.texture.present";
+
+/// What none of whose keys has been read yet.
+const NOTHING: TextureCache = TextureCache { sets: 0, ways: 0, fragments: 0, requests: 0, reorder: 0, results: 0 };
+
+fn texture(machine: &mut Machine) -> &mut TextureCache {
+    machine.gpu.sm.texture.get_or_insert(NOTHING)
+}
