@@ -32,6 +32,8 @@ pub struct Bars {
 
 /// Fills from dark to light; their brightness differs by a fifth of the range at least.
 const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
+/// The part of a chart's height that a line of its legend takes, more or less.
+const LEGEND_ROW: f64 = 0.04;
 /// The part of a group's width that its bars take.
 const FILLED: f64 = 0.8;
 
@@ -44,7 +46,10 @@ impl Picture for Bars {
         let (low, high) = self.extent()?;
         let room = if high > low { (high - low) * 0.15 } else { 1.0 };
         let bottom = if low < self.foot() { low - room } else { low };
-        self.draw_on(area, bottom, high + room).map_err(|error| self.failure(&error))
+        // The legend stands above all bars.
+        let legend = LEGEND_ROW * (self.series.len() + 1) as f64;
+        let top = high + room.max((high - bottom) * legend / (1.0 - legend));
+        self.draw_on(area, bottom, top).map_err(|error| self.failure(&error))
     }
 }
 
