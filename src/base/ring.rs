@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warpshard_sync::Slots;
+
 use super::touch;
 
 /// A queue of at most `capacity` elements in one allocation made at construction.
@@ -10,8 +12,9 @@ use super::touch;
 /// often not in the host's caches any more.
 #[derive(Clone)]
 pub struct Ring<T> {
-    slots: Box<[T]>,
+    slots: Slots<T>,
     capacity: u32,
+    /// The place of the oldest element, modulo the number of places.
     head: u32,
     len: u32,
 }
@@ -22,55 +25,52 @@ impl<T: Copy + Default> Ring<T> {
     /// # Panics
     /// When `capacity` does not fit 31 bits.
     pub fn new(capacity: usize) -> Self {
-        assert!(capacity <= 1 << 31, "a queue of {capacity} elements");
-        let slots = capacity.next_power_of_two().max(1);
-        Self { slots: vec![T::default(); slots].into(), capacity: capacity as u32, head: 0, len: 0 }
+        Self { slots: Slots::new(capacity, T::default()), capacity: capacity as u32, head: 0, len: 0 }
     }
 }
 
 impl<T: Copy> Ring<T> {
     /// Bytes of its places.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(self.slots.as_slice())
     }
 
     /// Asks the host for the oldest element and the place of the next.
     #[inline]
     pub fn touch(&self) {
-        touch(&self.slots[self.slot(0)]);
-        touch(&self.slots[self.slot(self.len)]);
+        touch(self.at(0));
+        touch(self.at(self.len));
     }
 
     /// Asks the host for the first elements, up to `count`.
     #[inline]
     pub fn touch_first(&self, count: u32) {
-        (0..count.min(self.len)).for_each(|place| touch(&self.slots[self.slot(place)]));
+        (0..count.min(self.len)).for_each(|place| touch(self.at(place)));
     }
 
     /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.
     #[inline]
     pub fn append(&mut self, value: T) {
-        if self.len as usize == self.slots.len() {
+        if self.len as usize == self.slots.count() {
             self.grow();
         }
-        let slot = self.slot(self.len);
-        self.slots[slot] = value;
+        *self.slots.get_mut(self.head.wrapping_add(self.len)) = value;
         self.len += 1;
     }
 
     /// Twice the places, with the elements in the first ones.
     #[cold]
+    #[inline(never)]
     fn grow(&mut self) {
-        let mut slots: Vec<T> = Vec::with_capacity(2 * self.slots.len());
-        slots.extend(self.iter());
-        slots.extend_from_within(..);
-        *self = Self { capacity: self.capacity.max(slots.len() as u32), slots: slots.into(), head: 0, len: self.len };
+        self.slots = self.slots.doubled(self.head);
+        self.head = 0;
+        self.capacity = self.capacity.max(self.slots.count() as u32);
     }
 
     /// The element behind the first `place`.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
-        if place < self.len as usize { Some(&self.slots[self.slot(place as u32)]) } else { None }
+        if place < self.len as usize { Some(self.at(place as u32)) } else { None }
     }
 
     /// Elements in the queue.
@@ -97,9 +97,10 @@ impl<T: Copy> Ring<T> {
         (self.capacity - self.len) as usize
     }
 
-    #[inline]
-    fn slot(&self, place: u32) -> usize {
-        self.head.wrapping_add(place) as usize & (self.slots.len() - 1)
+    /// The place of the element behind the first `place`, there or not.
+    #[inline(always)]
+    fn at(&self, place: u32) -> &T {
+        self.slots.get(self.head.wrapping_add(place))
     }
 
     /// Appends `value`.
@@ -109,43 +110,62 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn push(&mut self, value: T) {
         assert!(self.len < self.capacity, "a push into a full queue of {}", self.capacity);
-        let slot = self.slot(self.len);
-        self.slots[slot] = value;
+        *self.slots.get_mut(self.head.wrapping_add(self.len)) = value;
         self.len += 1;
     }
 
     /// The oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        if self.len == 0 { None } else { Some(&self.slots[self.slot(0)]) }
+        if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
     /// The newest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        if self.len == 0 { None } else { Some(&self.slots[self.slot(self.len - 1)]) }
+        if self.len == 0 { None } else { Some(self.at(self.len - 1)) }
     }
 
     /// The oldest element, to be changed in place.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        let slot = self.slot(0);
-        if self.len == 0 { None } else { Some(&mut self.slots[slot]) }
+        if self.len == 0 { None } else { Some(self.slots.get_mut(self.head)) }
     }
 
     /// Removes and returns the oldest element.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let value = *self.front()?;
+        if self.len == 0 {
+            return None;
+        }
+        let value = *self.at(0);
+        self.drop_front();
+        Some(value)
+    }
+
+    /// Removes and returns the oldest element if it is as `wanted`.
+    #[inline]
+    pub fn pop_if(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
+        if self.len == 0 || !wanted(self.at(0)) {
+            return None;
+        }
+        let value = *self.at(0);
+        self.drop_front();
+        Some(value)
+    }
+
+    /// Removes the oldest element, which was looked at with [`Ring::front`] or [`Ring::get`].
+    #[inline]
+    pub fn drop_front(&mut self) {
+        debug_assert!(self.len > 0, "an empty queue has no front");
         self.len -= 1;
         // A queue that is empty now and then stays within its first places, however many it has.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
-        Some(value)
     }
 
     /// The elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).map(|place| &self.slots[self.slot(place)])
+        (0..self.len).map(|place| self.at(place))
     }
 }
 
@@ -180,6 +200,19 @@ mod tests {
         (7..20).for_each(|value| ring.append(value));
         assert_eq!((ring.get(0), ring.get(18), ring.get(19)), (Some(&1), Some(&19), None));
         assert_eq!(std::iter::from_fn(|| ring.pop()).collect::<Vec<_>>(), (1..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_oldest_leaves_only_when_it_is_as_wanted() {
+        let mut ring = Ring::new(2);
+        ring.push(3);
+        ring.push(5);
+        assert_eq!(
+            [ring.pop_if(|value| *value > 3), ring.pop_if(|value| *value <= 3), ring.pop_if(|value| *value <= 3)],
+            [None, Some(3), None]
+        );
+        ring.drop_front();
+        assert_eq!((ring.pop_if(|_| true), ring.len()), (None, 0));
     }
 
     #[test]

@@ -22,6 +22,7 @@
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
 //! * [`prefetch()`]: no concurrency, but a pointer too: asks the host's caches for what will be used soon.
+//! * [`Slots`]: no concurrency, but unchecked indices: places that are indexed modulo their number.
 //! * [`prefer_huge_pages()`]: no concurrency either, but foreign calls: asks the system for a heap of few, large pages.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
 //! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
@@ -95,6 +96,7 @@ mod mutant;
 mod prefetch;
 mod primitive;
 mod progress;
+mod slots;
 mod stop;
 mod tray;
 
@@ -104,5 +106,6 @@ pub use heap::prefer_huge_pages;
 pub use mailbox::{Receiver, Sender, mailbox};
 pub use prefetch::prefetch;
 pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
+pub use slots::Slots;
 pub use stop::StopFlag;
 pub use tray::{Taken, TrayGuest, TrayOwner, tray};
