@@ -56,9 +56,19 @@ impl SectorMask {
     }
 
     /// How many sectors are in the set.
+    // Hosts without an instruction for it would take ten times as long to count bits as to look them up.
     #[inline]
     pub fn count(self) -> u32 {
-        self.0.count_ones()
+        const COUNTS: [u8; 256] = {
+            let mut counts = [0; 256];
+            let mut mask = 0;
+            while mask < 256 {
+                counts[mask] = mask.count_ones() as u8;
+                mask += 1;
+            }
+            counts
+        };
+        u32::from(COUNTS[usize::from(self.0)])
     }
 
     /// The indices in the set, ascending.

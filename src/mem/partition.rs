@@ -95,6 +95,17 @@ impl Places {
     }
 }
 
+/// What the slices of a partition have in common and nothing changes.
+#[derive(Clone, Debug)]
+struct Common {
+    local: LocalMap,
+    ports: PartitionPorts,
+    /// Requests that a slice's own queue holds.
+    in_queue: usize,
+    /// How many requests have to leave the arrival queue for credits to be sent.
+    batch: u16,
+}
+
 /// The network's side of a slice.
 #[derive(Clone, Debug)]
 struct Side {
@@ -123,6 +134,42 @@ impl Side {
         }
     }
 
+    /// One cycle of slice number `i` and its side of the network. Returns whether the DRAM side may have more to do.
+    #[inline]
+    fn cycle(&mut self, slice: &mut Slice, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
+        self.catch_up(slice, now);
+        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
+            self.credits += u32::from(count);
+        }
+        let Acted { freed, dram } = slice.cycle(now, &common.local);
+        if freed {
+            self.blocked = slice.blocked_from(common.in_queue);
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(common.in_queue + 1);
+            self.freed += 1;
+            if self.freed == common.batch {
+                self.freed = 0;
+                let credit = Credit { queue: slice.id().0, count: common.batch };
+                out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
+            }
+        }
+        if self.credits > 0
+            && let Some(packet) = slice.pop_out()
+        {
+            self.credits -= 1;
+            out.send(LinkId(common.ports.reply_out.0 + i), now, Payload::Mem(packet));
+        }
+        let stands = self.credits == 0 && slice.has_out();
+        if stands != self.stands {
+            self.stands = stands;
+            *standing = if stands { *standing + 1 } else { *standing - 1 };
+        }
+        let next = now.after(1);
+        self.counted = next;
+        self.due = self.due_from(slice, next);
+        dram
+    }
+
     /// From which cycle on, `from` or later, there is something to do.
     #[inline]
     fn due_from(&self, slice: &Slice, from: Cycle) -> Cycle {
@@ -141,19 +188,16 @@ impl Side {
 pub struct Partition {
     id: PartitionId,
     map: AddressMap,
-    local: LocalMap,
-    ports: PartitionPorts,
+    common: Common,
     llc_clock: ClockDomain,
     /// LLC cycles in DRAM edges, DRAM edges in LLC cycles, LLC cycles in core cycles.
     llc_to_dram: Crossing,
     dram_to_llc: Crossing,
     llc_to_core: Crossing,
     dram_latency: u64,
-    in_queue: usize,
     now: Cycle,
     slices: Box<[Slice]>,
     sides: Box<[Side]>,
-    batch: u16,
     channel: Channel,
     /// The first DRAM edge that was not worked through.
     edge: Cycle,
@@ -170,6 +214,8 @@ pub struct Partition {
     full_since: Option<Cycle>,
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
+    /// When the next one passes.
+    copied: Cycle,
     warms: MemcpyWarms,
     stalls: StallCounts,
     /// Up to which LLC cycle they are known.
@@ -212,19 +258,21 @@ impl Partition {
         let map = mem.map.of_partition(u32::from(id.0));
         Self {
             id,
-            local: LocalMap::new(&map),
+            common: Common {
+                local: LocalMap::new(&map),
+                ports,
+                in_queue: mem.queues.in_queue as usize,
+                batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            },
             map,
-            ports,
             llc_clock,
             llc_to_dram: Crossing::new(llc_clock, dram_clock),
             dram_to_llc: Crossing::new(dram_clock, llc_clock),
             llc_to_core: Crossing::new(llc_clock, llc_clock),
             dram_latency: mem.dram_latency,
-            in_queue: mem.queues.in_queue as usize,
             now: Cycle(0),
             slices: (0..count).map(slice).collect(),
             sides: vec![side; count as usize].into(),
-            batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
             channel,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
@@ -235,6 +283,7 @@ impl Partition {
             last_sender: count as usize - 1,
             full_since: None,
             copies: VecDeque::new(),
+            copied: Cycle::NEVER,
             // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
@@ -325,7 +374,7 @@ impl Partition {
         assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.id, self.now);
         match payload {
             Payload::Mem(packet) => {
-                let slice = usize::from(link.0.wrapping_sub(self.ports.request_in.0));
+                let slice = usize::from(link.0.wrapping_sub(self.common.ports.request_in.0));
                 assert!(slice < self.slices.len(), "{}: a request comes over {link}, which is no input", self.id);
                 debug_assert_eq!(
                     packet.slice,
@@ -334,18 +383,18 @@ impl Partition {
                     self.id,
                     packet.addr
                 );
-                let before = self.slices[slice].arrive(at, packet, &self.local);
+                let before = self.slices[slice].arrive(at, packet, &self.common.local);
                 let side = &mut self.sides[slice];
                 if before == 0 {
                     side.due = side.due.min(at.after(1));
                 }
-                if before == self.in_queue {
+                if before == self.common.in_queue {
                     side.blocked = at;
                     self.blocked = self.blocked.min(at);
                 }
             }
             Payload::Credit(credit) => {
-                let slice = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
+                let slice = usize::from(link.0.wrapping_sub(self.common.ports.credit_in.0));
                 assert!(slice < self.slices.len(), "{}: credits come over {link}, which is no output", self.id);
                 let side = &mut self.sides[slice];
                 side.coming.append((at, credit.count));
@@ -355,8 +404,9 @@ impl Partition {
                 }
             }
             Payload::Warm(copy) => {
-                debug_assert_eq!(link, self.ports.from_grid, "{}: a copy comes over another link", self.id);
+                debug_assert_eq!(link, self.common.ports.from_grid, "{}: a copy comes over another link", self.id);
                 self.copies.push_back((at, copy));
+                self.copied = self.copied.min(at);
             }
             other => panic!("{}: {link} brings {other:?} at {at}", self.id),
         }
@@ -371,12 +421,13 @@ impl Partition {
             }
         }
         self.expect_data();
+        let mut next = self.next_event();
         while self.now < until {
-            self.pass(if skip { self.next_event().min(until) } else { self.now });
+            self.pass(if skip { next.min(until) } else { self.now });
             if self.now >= until {
                 break;
             }
-            self.cycle(skip, out);
+            next = self.cycle(skip, out);
         }
         self.catch_up();
     }
@@ -405,8 +456,7 @@ impl Partition {
     /// See `Unit::next_event` of the engine.
     #[inline]
     pub fn next_event(&self) -> Cycle {
-        let copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        self.sides.iter().fold(self.dram_due.min(copied), |next, side| next.min(side.due)).max(self.now)
+        self.sides.iter().fold(self.dram_due.min(self.copied), |next, side| next.min(side.due)).max(self.now)
     }
 
     /// See `Unit::settle` of the engine.
@@ -470,69 +520,43 @@ impl Partition {
         }
     }
 
-    fn cycle(&mut self, skip: bool, out: &mut Outbox) {
+    /// Copies pass the slices whose time has come.
+    #[cold]
+    fn take_copies(&mut self) {
         while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.now) {
             self.copies.pop_front();
             warm::warm(&mut self.slices, &self.map, copy, self.warms, self.now);
+        }
+        self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
+    }
+
+    /// One cycle. Returns what [`Partition::next_event`] would, which is known when every slice was looked at.
+    #[inline]
+    fn cycle(&mut self, skip: bool, out: &mut Outbox) -> Cycle {
+        if self.copied <= self.now {
+            self.take_copies();
         }
         if !skip || self.dram_due <= self.now {
             self.pass_edges(skip);
         }
         let mut dram = false;
-        for i in 0..self.slices.len() {
-            if !skip || self.sides[i].due <= self.now {
-                dram |= self.slice_cycle(i, out);
+        let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
+        let Self { slices, sides, standing_sides, now, common, .. } = self;
+        for ((i, slice), side) in (0..).zip(&mut **slices).zip(&mut **sides) {
+            if !skip || side.due <= *now {
+                dram |= side.cycle(slice, i, *now, common, standing_sides, out);
             }
+            due = due.min(side.due);
+            blocked = blocked.min(side.blocked);
         }
+        self.blocked = blocked;
         if dram {
             self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).after(1));
             self.look_for_edge();
         }
         self.now.0 += 1;
+        due.min(self.dram_due).min(self.copied).max(self.now)
     }
-
-    /// One cycle of a slice and its side of the network. Returns whether the DRAM side may have more to do.
-    #[inline]
-    fn slice_cycle(&mut self, i: usize, out: &mut Outbox) -> bool {
-        let (slice, side) = (&mut self.slices[i], &mut self.sides[i]);
-        side.catch_up(slice, self.now);
-        while let Some((_, count)) = side.coming.front().filter(|(at, _)| *at <= self.now) {
-            side.credits += u32::from(*count);
-            side.coming.pop();
-        }
-        let Acted { freed, dram } = slice.cycle(self.now, &self.local);
-        let blocked = side.blocked;
-        if freed {
-            side.blocked = slice.blocked_from(self.in_queue);
-            // Whether it waits is asked for when one more has left.
-            slice.touch_behind(self.in_queue + 1);
-            side.freed += 1;
-            if side.freed == self.batch {
-                side.freed = 0;
-                let credit = Credit { queue: slice.id().0, count: self.batch };
-                out.send(LinkId(self.ports.credit_out.0 + i as u16), self.now, Payload::Credit(credit));
-            }
-        }
-        if side.credits > 0
-            && let Some(packet) = slice.pop_out()
-        {
-            side.credits -= 1;
-            out.send(LinkId(self.ports.reply_out.0 + i as u16), self.now, Payload::Mem(packet));
-        }
-        let stands = side.credits == 0 && slice.has_out();
-        if stands != side.stands {
-            side.stands = stands;
-            self.standing_sides = if stands { self.standing_sides + 1 } else { self.standing_sides - 1 };
-        }
-        let next = self.now.after(1);
-        side.counted = next;
-        side.due = side.due_from(slice, next);
-        if blocked == self.blocked && blocked != Cycle::NEVER {
-            self.blocked = self.sides.iter().fold(Cycle::NEVER, |least, side| least.min(side.blocked));
-        }
-        dram
-    }
-
     /// Works through the DRAM edges at or before the present LLC cycle.
     fn pass_edges(&mut self, skip: bool) {
         let last = self.llc_to_dram.last_at_or_before(self.now);
@@ -627,7 +651,7 @@ impl Partition {
             side.due = self.now;
         }
         let Some(down) = slice.pop_to_dram() else { return };
-        let (bank, row) = self.local.bank_and_row(down.addr);
+        let (bank, row) = self.common.local.bank_and_row(down.addr);
         let request = Request {
             addr: down.addr,
             row,

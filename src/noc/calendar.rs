@@ -1,5 +1,7 @@
 //! Which ports have something to see in which cycle, so that cycles in which nobody has cost nothing.
 
+use warpshard_sync::Slots;
+
 use crate::base::Cycle;
 
 /// Cycles ahead of the present that have a bucket of their own.
@@ -12,7 +14,9 @@ const LAST_MARK: usize = 63;
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     words: usize,
-    buckets: Box<[u64]>,
+    /// A set of `words` words per cycle, in places of which there are two to `shift`.
+    buckets: Slots<u64>,
+    shift: u32,
     /// A bit per word of each bucket that holds a port; the last stands for all words from there on.
     marks: Box<[u64; SPAN as usize]>,
     filled: [u64; SPAN_WORDS],
@@ -24,8 +28,9 @@ impl Calendar {
     /// A calendar for `ports` ports.
     pub(super) fn new(ports: usize) -> Self {
         let words = ports.div_ceil(64);
-        let (buckets, marks) = (vec![0; words * SPAN as usize].into(), Box::new([0; SPAN as usize]));
-        Self { words, buckets, marks, filled: [0; SPAN_WORDS], far: Vec::new() }
+        let places = words.next_power_of_two();
+        let buckets = Slots::new(places * SPAN as usize, 0);
+        Self { words, buckets, shift: places.trailing_zeros(), marks: Box::new([0; SPAN as usize]), filled: [0; SPAN_WORDS], far: Vec::new() }
     }
 
     /// Notes that `port` has something to see at `at`, at or after the present.
@@ -35,9 +40,10 @@ impl Calendar {
             self.far.push((at, port as u32));
             return;
         }
+        debug_assert!(port / 64 < self.words, "port {port} of {} words", self.words);
         let bucket = (at.0 % SPAN) as usize;
         let word = port / 64;
-        self.buckets[bucket * self.words + word] |= 1 << (port % 64);
+        *self.word(bucket, word) |= 1 << (port % 64);
         self.marks[bucket] |= 1 << word.min(LAST_MARK);
         self.filled[bucket / 64] |= 1 << (bucket % 64);
     }
@@ -79,16 +85,28 @@ impl Calendar {
         if mark == 0 {
             return None;
         }
-        let words = &mut self.buckets[bucket * self.words..][..self.words];
-        let mut word = mark.trailing_zeros() as usize;
+        let word = mark.trailing_zeros() as usize;
         if word == LAST_MARK {
-            word += words[word..].iter().position(|ports| *ports != 0)?;
+            return self.take_last(bucket);
         }
-        let ports = std::mem::take(&mut words[word]);
-        if word < LAST_MARK || words[word..].iter().all(|ports| *ports == 0) {
-            self.marks[bucket] &= mark - 1;
+        self.marks[bucket] = mark & (mark - 1);
+        Some((word * 64, std::mem::take(self.word(bucket, word))))
+    }
+
+    /// The same for the words that share the last mark.
+    #[cold]
+    fn take_last(&mut self, bucket: usize) -> Option<(usize, u64)> {
+        let word = (LAST_MARK..self.words).find(|word| *self.word(bucket, *word) != 0)?;
+        let ports = std::mem::take(self.word(bucket, word));
+        if (word + 1..self.words).all(|word| *self.word(bucket, word) == 0) {
+            self.marks[bucket] = 0;
         }
         Some((word * 64, ports))
+    }
+
+    #[inline]
+    fn word(&mut self, bucket: usize, word: usize) -> &mut u64 {
+        self.buckets.get_mut(((bucket << self.shift) + word) as u32)
     }
 
     /// The present becomes `now`: says whether there is something to see in it.

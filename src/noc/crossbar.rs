@@ -6,6 +6,8 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
+use warpshard_sync::Slots;
+
 use crate::base::{Cycle, LinkId};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
@@ -13,7 +15,7 @@ use crate::stats::counters;
 
 use super::calendar::Calendar;
 use super::outputs::Outputs;
-use super::queues::Queues;
+use super::queues::Queue;
 
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl Direction {
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
         match (self, packet.op) {
             (Self::Request, MemOp::Read) | (Self::Reply, MemOp::Write | MemOp::Reduction) => 0,
-            (Self::Request, _) | (Self::Reply, _) => packet.sectors.0.count_ones(),
+            (Self::Request, _) | (Self::Reply, _) => packet.sectors.count(),
         }
     }
 }
@@ -86,18 +88,17 @@ pub struct Subnet {
     inputs: usize,
     outputs: Outputs,
     now: Cycle,
-    queues: Queues,
+    queues: Box<[Queue]>,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
     calendar: Calendar,
-    /// Inputs whose oldest visible packet wants an output, `words` words per output.
-    wants: Box<[u64]>,
+    /// Inputs whose oldest visible packet wants an output, `words` words in two to `shift` places per output.
+    wants: Slots<u64>,
     words: usize,
+    shift: u32,
     /// How many inputs have a visible packet.
     heads: u32,
     /// The input at which an output begins to look (iSLIP).
     pointer: Box<[u16]>,
-    /// Places freed since the last credits, by input.
-    freed: Box<[u16]>,
     batch: u16,
     /// Inputs to look at again after the cycle (round robin).
     popped: Vec<u16>,
@@ -120,13 +121,13 @@ impl Subnet {
             inputs,
             outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
-            queues: Queues::new(inputs),
+            queues: Queue::several(inputs),
             calendar,
-            wants: vec![0; words * outputs].into(),
+            wants: Slots::new(words.next_power_of_two() * outputs, 0),
             words,
+            shift: words.next_power_of_two().trailing_zeros(),
             heads: 0,
             pointer: vec![0; outputs].into(),
-            freed: vec![0; inputs].into(),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
@@ -154,7 +155,7 @@ impl Subnet {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues.push(input, at, packet) {
+                if self.queues[input].push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -209,11 +210,11 @@ impl Subnet {
     pub fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for output in 0..self.outputs.count() {
-            let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants[output * self.words + i / 64] >> (i % 64) & 1 != 0).collect();
-            let since = inputs.iter().filter_map(|i| self.queues.front(*i, self.now)).map(|(at, _)| at).min();
+            let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants.get(self.word(output, i / 64)) >> (i % 64) & 1 != 0).collect();
+            let since = inputs.iter().filter_map(|i| self.queues[*i].front()).map(|waiting| waiting.arrival(self.now)).min();
             if let Some(since) = since {
                 let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
-                let packets: u32 = inputs.iter().map(|i| self.queues.len(*i)).sum();
+                let packets: u32 = inputs.iter().map(|i| self.queues[*i].len()).sum();
                 lines.push(format!(
                     "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
                     self.name(),
@@ -285,17 +286,25 @@ impl Subnet {
     // Called for each packet once when it was granted and once when it is seen.
     #[inline(always)]
     fn reveal(&mut self, input: usize) {
-        let Some((at, packet)) = self.queues.front(input, self.now) else { return };
-        if at > self.now {
-            self.calendar.note(self.now, at, input);
+        let queue = &self.queues[input];
+        let Some(waiting) = queue.front() else { return };
+        let waited = waiting.waited(self.now);
+        if waited < 0 {
+            self.calendar.note(self.now, self.now.after(waited.unsigned_abs()), input);
             return;
         }
-        let output = self.output(packet);
-        debug_assert!(output < self.outputs.count(), "{}: a packet for output {output} of {}", self.name(), self.outputs.count());
-        self.wants[output * self.words + input / 64] |= 1 << (input % 64);
+        let output = self.output(&waiting.packet);
+        queue.touch_second();
+        *self.wants.get_mut(self.word(output, input / 64)) |= 1 << (input % 64);
         self.outputs.want(output);
         self.heads += 1;
-        self.queues.touch_second(input);
+    }
+
+    /// The place of a word of the inputs that want an output.
+    #[inline]
+    fn word(&self, output: usize, word: usize) -> u32 {
+        debug_assert!(output < self.outputs.count() && word < self.words, "{}: a packet for output {output}", self.name());
+        ((output << self.shift) + word) as u32
     }
 
     #[inline]
@@ -310,10 +319,10 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let (input, wanted) = self.choose(output, usize::from(self.pointer[output]));
+            let input = self.choose(output, usize::from(self.pointer[output]));
             let next = input + 1;
             self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
-            self.grant(input, output, wanted, out);
+            self.grant(input, output, out);
             self.reveal(input);
         }
     }
@@ -331,8 +340,8 @@ impl Subnet {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let (input, wanted) = self.choose(output, first);
-            self.grant(input, output, wanted, out);
+            let input = self.choose(output, first);
+            self.grant(input, output, out);
             self.popped.push(input as u16);
         }
         while let Some(input) = self.popped.pop() {
@@ -340,41 +349,43 @@ impl Subnet {
         }
     }
 
-    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does. Says whether others want it too.
+    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does.
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
-    fn choose(&mut self, output: usize, from: usize) -> (usize, bool) {
-        let wants = &mut self.wants[output * self.words..][..self.words];
+    fn choose(&mut self, output: usize, from: usize) -> usize {
         let (mut word, mut mask) = (from / 64, u64::MAX << (from % 64));
         // The first word is looked at twice: above `from` first, below it last.
-        for _ in 0..=wants.len() {
-            let inputs = wants[word] & mask;
+        for _ in 0..=self.words {
+            let place = self.word(output, word);
+            let wants = self.wants.get_mut(place);
+            let inputs = *wants & mask;
             if inputs != 0 {
-                wants[word] &= !(inputs & inputs.wrapping_neg());
-                return (word * 64 + inputs.trailing_zeros() as usize, wants.iter().any(|inputs| *inputs != 0));
+                *wants &= !(inputs & inputs.wrapping_neg());
+                return word * 64 + inputs.trailing_zeros() as usize;
             }
             mask = u64::MAX;
-            word = if word + 1 == wants.len() { 0 } else { word + 1 };
+            word = if word + 1 == self.words { 0 } else { word + 1 };
         }
         panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
     }
 
     // As `choose`.
     #[inline(always)]
-    fn grant(&mut self, input: usize, output: usize, wanted: bool, out: &mut Outbox) {
-        let Some((arrival, packet)) = self.queues.pop(input, self.now) else {
-            panic!("{}: input {input} is empty at {}", self.name(), self.now)
-        };
+    fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
+        let queue = &mut self.queues[input];
+        let Some(waiting) = queue.pop() else { panic!("{}: input {input} is empty at {}", self.name(), self.now) };
+        queue.freed += 1;
+        let returns = queue.freed == self.batch;
+        if returns {
+            queue.freed = 0;
+        }
         self.counters.packets += 1;
-        self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
-        self.counters.queue_cycles += self.now.0 - arrival.0;
-        out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
-
-        self.outputs.pass(output, wanted);
+        self.counters.flits += 1 + u64::from(self.direction.data_sectors(&waiting.packet));
+        self.counters.queue_cycles += waiting.waited(self.now) as u64;
+        out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(waiting.packet));
+        self.outputs.pass(output);
         self.heads -= 1;
-        self.freed[input] += 1;
-        if self.freed[input] == self.batch {
-            self.freed[input] = 0;
+        if returns {
             let credit = Credit { queue: input as u16, count: self.batch };
             out.send(LinkId(self.ports.credit_out.0 + input as u16), self.now, Payload::Credit(credit));
         }
@@ -383,6 +394,6 @@ impl Subnet {
     /// Places for packets that the input queues ever needed at once.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
-        self.queues.places()
+        self.queues.iter().map(Queue::places).max().unwrap_or(0)
     }
 }

@@ -13,7 +13,7 @@ use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 use super::calendar::Calendar;
 use super::crossbar::{Direction, NetCounters, NetDecision, NetSample, SubnetPorts};
 use super::outputs::Outputs;
-use super::queues::Queues;
+use super::queues::Queue;
 
 /// One subnet with a queue per output. Nothing contends at its inputs, so it counts no conflicts.
 #[derive(Clone, Debug)]
@@ -24,11 +24,10 @@ pub struct OutputQueued {
     outputs: Outputs,
     now: Cycle,
     /// Packets that are not visible yet, by input, and behind them those that wait, by output.
-    queues: Queues,
+    queues: Box<[Queue]>,
     /// The inputs of the packets that wait, by output.
     origins: Box<[VecDeque<u16>]>,
     calendar: Calendar,
-    freed: Box<[u16]>,
     batch: u16,
     counters: NetCounters,
 }
@@ -46,10 +45,9 @@ impl OutputQueued {
             inputs,
             outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
-            queues: Queues::new(inputs + outputs),
+            queues: Queue::several(inputs + outputs),
             origins: vec![VecDeque::new(); outputs].into(),
             calendar: Calendar::new(inputs + outputs),
-            freed: vec![0; inputs].into(),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             counters: NetCounters::default(),
         }
@@ -75,7 +73,7 @@ impl OutputQueued {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues.push(input, at, packet) {
+                if self.queues[input].push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -134,9 +132,10 @@ impl OutputQueued {
     /// See `Unit::waiting` of the engine.
     pub fn waiting(&self) -> Vec<String> {
         let line = |output: usize| {
-            let (since, _) = self.queues.front(self.inputs + output, self.now)?;
+            let queue = &self.queues[self.inputs + output];
+            let since = queue.front()?.arrival(self.now);
             let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
-            let packets = self.queues.len(self.inputs + output);
+            let packets = queue.len();
             Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.name()))
         };
         (0..self.outputs.count()).filter_map(line).collect()
@@ -173,15 +172,16 @@ impl OutputQueued {
 
     /// Puts the visible packets of an input into the queues of their outputs.
     fn enter(&mut self, input: usize) {
-        while let Some((at, packet)) = self.queues.front(input, self.now) {
+        while let Some(&waiting) = self.queues[input].front() {
+            let (at, packet) = (waiting.arrival(self.now), waiting.packet);
             if at > self.now {
                 self.calendar.note(self.now, at, input);
                 break;
             }
-            let (output, packet) = (self.output(packet), *packet);
+            let output = self.output(&packet);
             debug_assert!(output < self.outputs.count(), "{}: a packet for output {output} of {}", self.name(), self.outputs.count());
-            self.queues.pop(input, self.now);
-            self.queues.push(self.inputs + output, at, packet);
+            self.queues[input].pop();
+            self.queues[self.inputs + output].push(at, packet);
             self.origins[output].push_back(input as u16);
             self.outputs.want(output);
         }
@@ -205,17 +205,16 @@ impl OutputQueued {
         let mut from = 0;
         while let Some(output) = self.outputs.next_ready(from) {
             from = output + 1;
-            let queue = self.inputs + output;
-            let at = self.queues.front(queue, self.now).map_or(self.now, |(at, _)| at);
-            let (Some((_, packet)), Some(input)) = (self.queues.pop(queue, self.now), self.origins[output].pop_front()) else {
+            let (Some(waiting), Some(input)) = (self.queues[self.inputs + output].pop(), self.origins[output].pop_front()) else {
                 panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
             };
+            let packet = waiting.packet;
             self.counters.packets += 1;
             self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
-            self.counters.queue_cycles += self.now.0 - at.0;
+            self.counters.queue_cycles += waiting.waited(self.now) as u64;
             out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
-            self.outputs.pass(output, self.queues.len(queue) > 0);
-            let freed = &mut self.freed[usize::from(input)];
+            self.outputs.pass(output);
+            let freed = &mut self.queues[usize::from(input)].freed;
             *freed += 1;
             if *freed == self.batch {
                 *freed = 0;

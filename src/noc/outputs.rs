@@ -1,20 +1,27 @@
 //! The outputs of a crossbar: who is wanted, who has credits, and who both.
 //!
 //! In: what inputs want, credits under way. Out: the outputs that may be granted, ascending, and how many are wanted and stand
-//! still. Invariant: an output is ready when it is wanted and has a credit.
+//! still. Invariant: an output is ready when somebody wants it and it has a credit.
 
 use std::collections::VecDeque;
 
 use crate::base::Cycle;
 
+/// An output.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    credits: u32,
+    /// How many want it.
+    wanting: u32,
+}
+
 /// The outputs of a crossbar.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
     capacity: u32,
-    credits: Box<[u32]>,
+    outputs: Box<[Output]>,
     /// Credits under way, with the cycle in which they are seen.
     coming: Box<[VecDeque<(Cycle, u16)>]>,
-    wanted: Box<[u64]>,
     ready: Box<[u64]>,
     wanted_count: u32,
     ready_count: u32,
@@ -27,13 +34,11 @@ impl Outputs {
     /// When a receiver takes no packet at all.
     pub(super) fn new(count: usize, capacity: u32) -> Self {
         assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
-        let words = count.div_ceil(64);
         Self {
             capacity,
-            credits: vec![capacity; count].into(),
+            outputs: vec![Output { credits: capacity, wanting: 0 }; count].into(),
             coming: vec![VecDeque::new(); count].into(),
-            wanted: vec![0; words].into(),
-            ready: vec![0; words].into(),
+            ready: vec![0; count.div_ceil(64)].into(),
             wanted_count: 0,
             ready_count: 0,
         }
@@ -42,7 +47,7 @@ impl Outputs {
     /// How many there are.
     #[inline]
     pub(super) fn count(&self) -> usize {
-        self.credits.len()
+        self.outputs.len()
     }
 
     /// How many are wanted.
@@ -77,35 +82,33 @@ impl Outputs {
 
     /// Whether an output has a credit.
     pub(super) fn has_credit(&self, output: usize) -> bool {
-        self.credits[output] > 0
+        self.outputs[output].credits > 0
     }
 
-    /// An input wants this output.
+    /// One more wants this output.
     #[inline]
     pub(super) fn want(&mut self, output: usize) {
-        let (word, bit) = (output / 64, 1 << (output % 64));
-        if self.wanted[word] & bit == 0 {
-            self.wanted[word] |= bit;
+        let Output { credits, wanting } = &mut self.outputs[output];
+        *wanting += 1;
+        if *wanting == 1 {
             self.wanted_count += 1;
-            if self.credits[output] > 0 {
-                self.ready[word] |= bit;
+            if *credits > 0 {
+                self.ready[output / 64] |= 1 << (output % 64);
                 self.ready_count += 1;
             }
         }
     }
 
-    /// A packet leaves by this output, which was ready; `wanted` says whether another wants it.
+    /// A packet of those who want this output, which was ready, leaves by it.
     #[inline]
-    pub(super) fn pass(&mut self, output: usize, wanted: bool) {
-        let (word, bit) = (output / 64, 1 << (output % 64));
-        debug_assert!(self.ready[word] & bit != 0, "output {output} is not ready");
-        self.credits[output] -= 1;
-        if !wanted {
-            self.wanted[word] &= !bit;
-            self.wanted_count -= 1;
-        }
-        if !wanted || self.credits[output] == 0 {
-            self.ready[word] &= !bit;
+    pub(super) fn pass(&mut self, output: usize) {
+        debug_assert!(self.ready[output / 64] >> (output % 64) & 1 != 0, "output {output} is not ready");
+        let Output { credits, wanting } = &mut self.outputs[output];
+        *credits -= 1;
+        *wanting -= 1;
+        self.wanted_count -= u32::from(*wanting == 0);
+        if *wanting == 0 || *credits == 0 {
+            self.ready[output / 64] &= !(1 << (output % 64));
             self.ready_count -= 1;
         }
     }
@@ -126,10 +129,9 @@ impl Outputs {
                 return Some(at);
             }
             coming.pop_front();
-            let credits = &mut self.credits[output];
-            let (word, bit) = (output / 64, 1 << (output % 64));
-            if *credits == 0 && count > 0 && self.wanted[word] & bit != 0 {
-                self.ready[word] |= bit;
+            let Output { credits, wanting } = &mut self.outputs[output];
+            if *credits == 0 && count > 0 && *wanting > 0 {
+                self.ready[output / 64] |= 1 << (output % 64);
                 self.ready_count += 1;
             }
             *credits += u32::from(count);
@@ -150,19 +152,20 @@ mod tests {
             outputs.want(output);
         }
         outputs.want(64);
+        outputs.want(64);
         assert_eq!((outputs.wanted(), outputs.stalled()), (3, 0));
         assert_eq!([0, 3, 4, 65, 129].map(|from| outputs.next_ready(from)), [Some(3), Some(3), Some(64), Some(129), Some(129)]);
         assert_eq!([outputs.next_ready(130), outputs.next_ready(1000)], [None; 2]);
-        outputs.pass(64, true);
-        outputs.pass(64, true);
-        outputs.pass(3, false);
+        outputs.pass(64);
+        outputs.pass(64);
+        outputs.pass(3);
         assert_eq!((outputs.wanted(), outputs.stalled(), outputs.next_ready(0)), (2, 1, Some(129)));
         assert!(outputs.expect(64, Cycle(5), 1) && !outputs.expect(64, Cycle(9), 1));
         assert_eq!(outputs.take_credits(64, Cycle(5)), Some(Cycle(9)));
         assert_eq!((outputs.next_ready(0), outputs.stalled()), (Some(64), 0));
         assert_eq!(outputs.take_credits(64, Cycle(9)), None);
-        outputs.pass(129, false);
-        outputs.pass(64, false);
+        outputs.pass(129);
+        outputs.pass(64);
         assert!(!outputs.any_ready() && outputs.has_credit(64));
         assert_eq!(outputs.wanted(), 0);
     }

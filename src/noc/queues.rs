@@ -6,8 +6,8 @@ use crate::protocol::MemPacket;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    packet: MemPacket,
+pub(super) struct Waiting {
+    pub(super) packet: MemPacket,
     /// Low half of the cycle of arrival.
     at: u32,
 }
@@ -15,57 +15,69 @@ struct Waiting {
 const _: () = assert!(size_of::<Waiting>() == 32);
 
 impl Waiting {
+    /// The whole of that cycle, given one less than 2^31 cycles from it.
     #[inline]
-    fn arrival(&self, now: Cycle) -> Cycle {
-        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+    pub(super) fn arrival(&self, now: Cycle) -> Cycle {
+        Cycle(now.0.wrapping_add_signed(self.waited(now).wrapping_neg()))
+    }
+
+    /// How many cycles ago it arrived, given a cycle less than 2^31 cycles from it; negative where it has yet to.
+    #[inline]
+    pub(super) fn waited(&self, now: Cycle) -> i64 {
+        i64::from((now.0 as u32).wrapping_sub(self.at) as i32)
     }
 }
 
-/// First-in first-out queues, each of which grows to the most packets that ever waited in it.
+/// A first-in first-out queue, which grows to the most packets that ever waited in it.
 #[derive(Clone, Debug)]
-pub(super) struct Queues(Box<[Ring<Waiting>]>);
+pub(super) struct Queue {
+    packets: Ring<Waiting>,
+    /// Places freed since the last credits.
+    pub(super) freed: u16,
+}
 
-impl Queues {
-    pub(super) fn new(count: usize) -> Self {
-        Self((0..count).map(|_| Ring::new(1)).collect())
+impl Queue {
+    /// As many of them as `count`.
+    pub(super) fn several(count: usize) -> Box<[Self]> {
+        (0..count).map(|_| Self { packets: Ring::new(1), freed: 0 }).collect()
     }
 
+    /// Packets that wait.
     #[inline]
-    pub(super) fn len(&self, queue: usize) -> u32 {
-        self.0[queue].len() as u32
+    pub(super) fn len(&self) -> u32 {
+        self.packets.len() as u32
     }
 
-    /// The most places for packets that a queue has.
+    /// Places for packets.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
-        self.0.iter().map(|queue| queue.hot_bytes() / size_of::<Waiting>()).max().unwrap_or(0)
+        self.packets.hot_bytes() / size_of::<Waiting>()
     }
 
     /// Adds a packet; returns whether it is the only one.
     #[inline]
-    pub(super) fn push(&mut self, queue: usize, at: Cycle, packet: MemPacket) -> bool {
-        let queue = &mut self.0[queue];
-        queue.append(Waiting { packet, at: at.0 as u32 });
-        queue.len() == 1
+    pub(super) fn push(&mut self, at: Cycle, packet: MemPacket) -> bool {
+        self.packets.append(Waiting { packet, at: at.0 as u32 });
+        self.packets.len() == 1
     }
 
-    /// The oldest packet and its arrival, given a cycle less than 2^31 cycles from it.
+    /// The oldest packet.
     #[inline]
-    pub(super) fn front(&self, queue: usize, now: Cycle) -> Option<(Cycle, &MemPacket)> {
-        self.0[queue].front().map(|waiting| (waiting.arrival(now), &waiting.packet))
+    pub(super) fn front(&self) -> Option<&Waiting> {
+        self.packets.front()
     }
 
     /// Asks the host for the packet behind the oldest.
     #[inline]
-    pub(super) fn touch_second(&self, queue: usize) {
-        if let Some(second) = self.0[queue].get(1) {
+    pub(super) fn touch_second(&self) {
+        if let Some(second) = self.packets.get(1) {
             touch(&second.at);
         }
     }
 
-    /// Takes the oldest packet, with its arrival as in [`Queues::front`].
+    /// Takes the oldest packet.
     #[inline]
-    pub(super) fn pop(&mut self, queue: usize, now: Cycle) -> Option<(Cycle, MemPacket)> {
-        self.0[queue].pop().map(|waiting| (waiting.arrival(now), waiting.packet))
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        self.packets.pop()
     }
 }

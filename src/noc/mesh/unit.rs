@@ -14,7 +14,7 @@ use crate::stats::counters;
 
 use super::super::calendar::Calendar;
 use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
-use super::super::queues::Queues;
+use super::super::queues::Queue;
 use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
@@ -140,7 +140,7 @@ pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     /// One for all traffic classes, or one for each.
     nets: Vec<Network<W, P, C>>,
     /// Packets that are not visible yet.
-    queues: Queues,
+    queues: Box<[Queue]>,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
     calendar: Calendar,
     /// Credits under way, by output.
@@ -170,7 +170,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
         Self {
             now: Cycle(0),
             nets,
-            queues: Queues::new(inputs),
+            queues: Queue::several(inputs),
             calendar: Calendar::new(inputs + outputs),
             coming: vec![VecDeque::new(); outputs].into(),
             desk: Desk {
@@ -203,7 +203,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.desk.ports.data_in.0));
                 assert!(input < inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues.push(input, at, packet) {
+                if self.queues[input].push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -275,12 +275,13 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
 
     /// Puts the visible packets of an input into the source queues.
     fn enter(&mut self, input: usize) {
-        while let Some((at, &packet)) = self.queues.front(input, self.now) {
+        while let Some(&waiting) = self.queues[input].front() {
+            let (at, packet) = (waiting.arrival(self.now), waiting.packet);
             if at > self.now {
                 self.calendar.note(self.now, at, input);
                 break;
             }
-            self.queues.pop(input, self.now);
+            self.queues[input].pop();
             let receiver = self.desk.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
             let flits = self.spec.flits(self.desk.direction, &packet);
