@@ -30,7 +30,14 @@ impl Calendar {
         let words = ports.div_ceil(64);
         let places = words.next_power_of_two();
         let buckets = Slots::new(places * SPAN as usize, 0);
-        Self { words, buckets, shift: places.trailing_zeros(), marks: Box::new([0; SPAN as usize]), filled: [0; SPAN_WORDS], far: Vec::new() }
+        Self {
+            words,
+            buckets,
+            shift: places.trailing_zeros(),
+            marks: Box::new([0; SPAN as usize]),
+            filled: [0; SPAN_WORDS],
+            far: Vec::new(),
+        }
     }
 
     /// Notes that `port` has something to see at `at`, at or after the present.

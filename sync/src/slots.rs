@@ -25,6 +25,11 @@ impl<T: Clone> Slots<T> {
         Self::own(vec![value; count.next_power_of_two().max(1)].into())
     }
 
+    /// All places hold `value` from now on.
+    pub fn fill(&mut self, value: T) {
+        (0..=self.mask).for_each(|place| *self.get_mut(place) = value.clone());
+    }
+
     /// Twice the places; the first ones hold the present ones from `first` on, in their order.
     #[must_use]
     pub fn doubled(&self, first: u32) -> Self {
@@ -122,6 +127,8 @@ mod tests {
         assert_eq!(doubled.as_slice()[..4], [2, 3, 0, 1]);
         assert_eq!(doubled.count(), 8);
         assert_eq!(slots.clone().as_slice(), slots.as_slice());
+        slots.fill(8);
+        assert_eq!((slots.as_slice(), doubled.get(0)), (&[8; 4][..], &2));
     }
 
     #[test]

@@ -118,8 +118,9 @@ pub struct DataCache {
     queue: Ring<Down>,
     data_port_free: Cycle,
     fill_port_free: Cycle,
-    /// Cycles that a fill occupies its port.
+    /// Cycles that a fill occupies its port, and that so many sectors occupy the data port.
     fill_cycles: u32,
+    port_cycles: [u16; 16],
 }
 
 impl DataCache {
@@ -143,6 +144,7 @@ impl DataCache {
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
+            port_cycles: std::array::from_fn(|sectors| port_cycles(spec, sectors as u32) as u16),
         }
     }
 
@@ -403,7 +405,8 @@ impl DataCache {
     #[inline]
     fn use_data_port(&mut self, sectors: u32, now: Cycle) {
         if sectors > 0 {
-            self.data_port_free = self.data_port_free.max(now).after(port_cycles(&self.spec, sectors));
+            let cycles = self.port_cycles[sectors as usize % self.port_cycles.len()];
+            self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
     }
 

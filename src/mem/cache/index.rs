@@ -24,15 +24,15 @@ pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u3
     set as u32
 }
 
-/// The bucket of a line or sector number among `buckets` (a power of two).
+/// What a line or sector number is looked up by: its low bits tell the bucket.
 ///
 /// Neighbouring numbers have neighbouring buckets, which share cache lines of the host; the bits above are folded in, so that
 /// strides of powers of two spread.
 #[inline]
-pub(super) fn bucket(number: u64, buckets: usize) -> usize {
+pub(super) fn hash(number: u64) -> u32 {
     // Together the number itself and its bits from 7, 13, 20, 22 and 29 on.
     let folded = number ^ number >> 7;
-    (folded ^ folded >> 13 ^ folded >> 22) as usize & (buckets - 1)
+    (folded ^ folded >> 13 ^ folded >> 22) as u32
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
         for shift in 0..30 {
             let mut count = [0; 1024];
             for i in 0..512 {
-                count[bucket(i << shift, 1024)] += 1;
+                count[hash(i << shift) as usize % 1024] += 1;
             }
             assert!(count.iter().all(|n| *n <= 8), "stride 2^{shift}: {}", count.iter().max().unwrap());
         }

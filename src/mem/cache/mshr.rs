@@ -4,9 +4,11 @@
 //! the host a fetch touches: the first request of an entry stands in the entry itself, the entry freed last is taken first, so
 //! that no more of them are ever touched than were in use at once, and neighbouring keys have neighbouring buckets.
 
+use warpshard_sync::Slots;
+
 use crate::base::{Ring, touch};
 
-use super::index::bucket;
+use super::index::hash;
 
 const NONE: u16 = u16::MAX;
 
@@ -42,7 +44,7 @@ struct Node {
 pub enum Room {
     /// A fetch of this address is outstanding and takes one more request.
     Merge(u16),
-    /// Nothing is outstanding for this address, and an entry is free; the bucket that it goes to.
+    /// Nothing is outstanding for this address, and an entry is free; the hash that leads to its bucket.
     New(u32),
     /// Nothing is outstanding for this address, and all entries are taken.
     NoEntry,
@@ -57,7 +59,8 @@ pub struct Mshr {
     /// The first free entry; the others follow by `chain`, the one freed last first.
     free: u16,
     used: u32,
-    buckets: Box<[u16]>,
+    /// The first entry of those whose keys' hashes lead here.
+    buckets: Slots<u16>,
     /// Requests that wait, first ones included, and how many may.
     waiting: u16,
     max_waiting: u16,
@@ -83,7 +86,7 @@ impl Mshr {
             entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
             free: 0,
             used: 0,
-            buckets: vec![NONE; 2 * entries.next_power_of_two() as usize].into(),
+            buckets: Slots::new(2 * entries.next_power_of_two() as usize, NONE),
             waiting: 0,
             max_waiting: most(max_merge),
             nodes: Vec::with_capacity(32),
@@ -95,7 +98,7 @@ impl Mshr {
 
     /// Bytes of its arrays, without what grows with the requests that wait.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.buckets) + self.ready.hot_bytes()
+        size_of_val(&*self.entries) + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -107,12 +110,12 @@ impl Mshr {
     /// The outstanding fetch of `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u16> {
-        self.find_in(bucket(key, self.buckets.len()), key)
+        self.find_in(hash(key), key)
     }
 
     #[inline]
-    fn find_in(&self, bucket: usize, key: u64) -> Option<u16> {
-        let mut at = self.buckets[bucket];
+    fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
+        let mut at = *self.buckets.get(bucket);
         while at != NONE {
             let entry = &self.entries[usize::from(at)];
             if entry.key == key {
@@ -128,14 +131,14 @@ impl Mshr {
     /// An entry whose data came takes no more requests: its answers are under way, and nothing would fill again.
     #[inline]
     pub fn room(&self, key: u64) -> Room {
-        let bucket = bucket(key, self.buckets.len());
+        let bucket = hash(key);
         match self.find_in(bucket, key) {
             Some(at) => {
                 let entry = &self.entries[usize::from(at)];
                 if entry.waiting < self.max_merge && !entry.ready && self.has_node() { Room::Merge(at) } else { Room::MergeFull }
             }
             None if self.is_full() => Room::NoEntry,
-            None => Room::New(bucket as u32),
+            None => Room::New(bucket),
         }
     }
 
@@ -150,7 +153,7 @@ impl Mshr {
     pub fn insert(&mut self, bucket: u32, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
         let at = self.free;
-        let chain = std::mem::replace(&mut self.buckets[bucket as usize], at);
+        let chain = std::mem::replace(self.buckets.get_mut(bucket), at);
         let entry = &mut self.entries[usize::from(at)];
         self.free = entry.chain;
         *entry = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
@@ -186,7 +189,7 @@ impl Mshr {
     /// Asks the host for where an entry of `key` is looked up.
     #[inline]
     pub fn touch_bucket(&self, key: u64) {
-        touch(&self.buckets[bucket(key, self.buckets.len())]);
+        touch(self.buckets.get(hash(key)));
     }
 
     /// The data of an entry will be there soon: asks the host for where the entry is released. Says which line waits for it, and
@@ -228,6 +231,7 @@ impl Mshr {
     }
 
     /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
+    #[inline]
     pub fn next_ready(&mut self) -> Option<u32> {
         let at = *self.ready.front()?;
         let entry = &mut self.entries[usize::from(at)];
@@ -235,7 +239,7 @@ impl Mshr {
         entry.waiting -= 1;
         self.waiting -= 1;
         if entry.waiting == 0 {
-            self.ready.pop();
+            self.ready.drop_front();
             self.release(at);
             return Some(token);
         }
@@ -269,21 +273,22 @@ impl Mshr {
         self.waiting += 1;
     }
 
+    #[inline]
     fn release(&mut self, at: u16) {
-        let bucket = bucket(self.entries[usize::from(at)].key, self.buckets.len());
-        let after = self.entries[usize::from(at)].chain;
-        let mut before = self.buckets[bucket];
-        if before == at {
-            self.buckets[bucket] = after;
-        } else {
-            while self.entries[usize::from(before)].chain != at {
-                before = self.entries[usize::from(before)].chain;
-            }
-            self.entries[usize::from(before)].chain = after;
-        }
-        self.entries[usize::from(at)].chain = self.free;
+        let entry = &mut self.entries[usize::from(at)];
+        let (bucket, after) = (hash(entry.key), std::mem::replace(&mut entry.chain, self.free));
         self.free = at;
         self.used -= 1;
+        let first = self.buckets.get_mut(bucket);
+        if *first == at {
+            *first = after;
+            return;
+        }
+        let mut before = *first;
+        while self.entries[usize::from(before)].chain != at {
+            before = self.entries[usize::from(before)].chain;
+        }
+        self.entries[usize::from(before)].chain = after;
     }
 }
 

@@ -3,10 +3,12 @@
 //! Looking a line up costs a short chain walk whatever the associativity, so that the 256 ways of a large L1 are as cheap
 //! as the 24 of an LLC slice. [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found.
 
+use warpshard_sync::Slots;
+
 use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask, touch};
 use crate::config::machine::{Allocate, Cache};
 
-use super::index::{bucket, set_index};
+use super::index::{hash, set_index};
 
 const NONE: u16 = u16::MAX;
 const ALL: u8 = SectorMask::ALL.0;
@@ -105,7 +107,8 @@ pub struct TagArray {
     per_way: u64,
     ways: u32,
     lines: Box<[Line]>,
-    buckets: Box<[u16]>,
+    /// The first line of those whose numbers' hashes lead here.
+    buckets: Slots<u16>,
     sets: Box<[Set]>,
     /// Ways without a line, `words` words per set.
     empty: Box<[u64]>,
@@ -139,7 +142,7 @@ impl TagArray {
             per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
             ways: spec.ways,
             lines: vec![line; count as usize].into(),
-            buckets: vec![NONE; count.next_power_of_two() as usize].into(),
+            buckets: Slots::new(count as usize, NONE),
             sets: vec![Set { oldest: NONE, newest: NONE }; spec.sets as usize].into(),
             empty: vec![0; words * spec.sets as usize].into(),
             words,
@@ -163,7 +166,7 @@ impl TagArray {
 
     /// Bytes of the arrays that every access may touch.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.lines) + size_of_val(&*self.buckets) + size_of_val(&*self.sets) + size_of_val(&*self.empty)
+        size_of_val(&*self.lines) + size_of_val(self.buckets.as_slice()) + size_of_val(&*self.sets) + size_of_val(&*self.empty)
     }
 
     /// Empties the cache and uses `ways` ways from now on. What was modified is lost, as in the reference.
@@ -225,13 +228,13 @@ impl TagArray {
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
     pub fn touch_bucket(&self, addr: Addr) {
-        touch(&self.buckets[bucket(self.number(addr), self.buckets.len())]);
+        touch(self.buckets.get(hash(self.number(addr))));
     }
 
     /// Asks the host for the line that a look-up of `addr` comes to first.
     #[inline]
     pub fn touch_first(&self, addr: Addr) {
-        if let Some(line) = self.lines.get(usize::from(self.buckets[bucket(self.number(addr), self.buckets.len())])) {
+        if let Some(line) = self.lines.get(usize::from(*self.buckets.get(hash(self.number(addr))))) {
             touch(&line.time);
         }
     }
@@ -436,7 +439,7 @@ impl TagArray {
 
     #[inline]
     fn find(&self, tag: u64) -> Option<u16> {
-        let mut at = self.buckets[bucket(tag, self.buckets.len())];
+        let mut at = *self.buckets.get(hash(tag));
         while at != NONE {
             let line = &self.lines[usize::from(at)];
             if line.tag == tag {
@@ -462,7 +465,7 @@ impl TagArray {
             let line = &self.lines[usize::from(at)];
             if line.sectors.reserved == 0 && (any || line.sectors.modified == 0) {
                 // The line will be taken out of its bucket, if the miss finds room everywhere else.
-                touch(&self.buckets[bucket(line.tag, self.buckets.len())]);
+                touch(self.buckets.get(hash(line.tag)));
                 return Some(at);
             }
             at = line.newer;
@@ -484,13 +487,11 @@ impl TagArray {
             self.set_empty(at, false);
         }
         let tag = self.number(addr);
-        let bucket = bucket(tag, self.buckets.len());
         let reserved = self.mask(sectors);
         let line = &mut self.lines[usize::from(at)];
         line.tag = tag;
         line.sectors = Sectors { reserved, ..Sectors::default() };
-        line.chain = self.buckets[bucket];
-        self.buckets[bucket] = at;
+        line.chain = std::mem::replace(self.buckets.get_mut(hash(tag)), at);
         self.link(at, now);
         evicted
     }
@@ -595,13 +596,14 @@ impl TagArray {
     }
 
     fn unchain(&mut self, at: u16) {
-        let bucket = bucket(self.lines[usize::from(at)].tag, self.buckets.len());
-        let after = self.lines[usize::from(at)].chain;
-        let mut before = self.buckets[bucket];
-        if before == at {
-            self.buckets[bucket] = after;
+        let line = &self.lines[usize::from(at)];
+        let after = line.chain;
+        let first = self.buckets.get_mut(hash(line.tag));
+        if *first == at {
+            *first = after;
             return;
         }
+        let mut before = *first;
         while self.lines[usize::from(before)].chain != at {
             before = self.lines[usize::from(before)].chain;
         }

@@ -344,7 +344,7 @@ impl Slice {
             self.cache.fill_entry(token as u16, addr, || map.within_slice(addr), sectors, now);
         }
         let full = self.from_dram.is_full();
-        self.from_dram.pop();
+        self.from_dram.drop_front();
         self.stuck = None;
         full
     }
@@ -385,12 +385,15 @@ impl Slice {
         self.pending.keep(part);
         self.count(&part, kind, status);
         if rest.0 == 0 {
-            self.arrivals.pop();
+            self.arrivals.drop_front();
             self.since = Cycle::NEVER;
             if let Some(next) = self.arrivals.front() {
                 self.since = next.at;
-                self.within = map.within_slice(next.packet.addr);
-                self.expect_look_up();
+                // Sectors of a line come one after the other, mostly, and are looked up at the same place.
+                if next.packet.addr.line() != part.addr.line() {
+                    self.within = map.within_slice(next.packet.addr);
+                    self.expect_look_up();
+                }
             }
             return true;
         }
