@@ -159,6 +159,8 @@ impl Unit for GpuUnit {
     type Sample = Vec<u64>;
     type Decision = GpuDecision;
 
+    // Called for every message, from one place; otherwise the payload is copied on the way.
+    #[inline(always)]
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         each!(self, unit => unit.deliver(link, at, payload));
     }

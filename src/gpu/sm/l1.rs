@@ -37,8 +37,9 @@ pub(super) struct L1 {
     pipes: Box<[Ring<Piped>]>,
     /// When the first access of each bank reaches the tags; without meaning for an empty pipe.
     fronts: Box<[Cycle]>,
-    /// Banks whose pipe holds an access.
+    /// Banks whose pipe holds an access, and those whose pipe takes no more.
     occupied: u64,
+    full: u64,
     /// The first cycle in which an access that was not refused may be at the end of its pipe.
     first: Cycle,
     refused: Refused,
@@ -59,6 +60,7 @@ impl L1 {
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             fronts: vec![Cycle::NEVER; banks].into(),
             occupied: 0,
+            full: 0,
             first: Cycle::NEVER,
             refused: Refused::new(banks),
             miss_queue: cache.miss_queue as usize,
@@ -116,10 +118,16 @@ impl L1 {
         }
     }
 
-    /// Whether the pipe of the access's bank has no room.
+    /// The bank of an access, as a set.
     #[inline]
-    pub(super) fn is_full(&self, access: &Access) -> bool {
-        self.pipes[self.bank(access)].is_full()
+    pub(super) fn bank_of(&self, access: &Access) -> u64 {
+        1 << self.bank(access)
+    }
+
+    /// Whether a pipe of these banks has no room.
+    #[inline]
+    pub(super) fn is_full(&self, banks: u64) -> bool {
+        self.full & banks != 0
     }
 
     /// Puts accesses into the pipes of their banks, from the end of `accesses` on, until one finds that its bank took one in this
@@ -130,12 +138,12 @@ impl L1 {
         let (mut entered, mut count, mut hinted) = (0u64, 0, None);
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
-            let pipe = &mut self.pipes[bank];
-            if entered >> bank & 1 != 0 || pipe.is_full() {
+            if (entered | self.full) >> bank & 1 != 0 {
                 break;
             }
             entered |= 1 << bank;
             count += 1;
+            let pipe = &mut self.pipes[bank];
             let Access { addr, bytes, sectors, .. } = *access;
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
             if pipe.is_empty() {
@@ -143,6 +151,7 @@ impl L1 {
                 self.first = self.first.min(at);
             }
             pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
+            self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
             if hinted != Some(addr.line()) {
                 hinted = Some(addr.line());
@@ -257,7 +266,8 @@ impl L1 {
         }
         self.refused.remove(1 << bank);
         let pipe = &mut self.pipes[bank];
-        pipe.pop();
+        pipe.drop_front();
+        self.full &= !(1 << bank);
         match pipe.front() {
             Some(next) => {
                 self.fronts[bank] = next.at.max(now.after(1));

@@ -37,11 +37,11 @@ pub(super) struct Reply {
 
 /// What came in a cycle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Received {
+struct Received {
     /// The name of the reply that left the network.
-    pub(super) reply: Option<u32>,
+    reply: Option<u32>,
     /// The load/store unit got a reply, or a credit while it had none.
-    pub(super) concerns_unit: bool,
+    concerns_unit: bool,
 }
 
 /// Requests out, replies in.
@@ -61,6 +61,8 @@ pub(super) struct Net {
     ejection_queue: u32,
     freed: u16,
     batch: u16,
+    /// The first cycle in which a reply or credits move on; a cycle that passed stands for the present.
+    due: Cycle,
 }
 
 impl Net {
@@ -77,16 +79,21 @@ impl Net {
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
             freed: 0,
             batch: (machine.noc.output_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            due: Cycle::NEVER,
         }
     }
 
+    #[inline]
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
         self.credits_coming.append((at, count));
+        self.due = self.due.min(at);
     }
 
+    #[inline]
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
         let MemPacket { addr, token, sectors, .. } = *packet;
         self.replies.append((at, Reply { addr, token, sectors }));
+        self.due = self.due.min(at);
     }
 
     /// Asks the host for what the next cycles begin with.
@@ -120,7 +127,7 @@ impl Net {
     pub(super) fn pop_response(&mut self) {
         debug_assert!(self.responses > 0, "a reply is taken that is not there");
         self.responses -= 1;
-        self.replies.pop();
+        self.replies.drop_front();
     }
 
     /// The first reply at the network's output, and when it gets there.
@@ -131,10 +138,9 @@ impl Net {
 
     /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue.
     #[inline]
-    pub(super) fn cycle(&mut self, now: Cycle, out: &mut Outbox) -> Received {
+    fn cycle(&mut self, now: Cycle, out: &mut Outbox) -> Received {
         let mut received = Received::default();
-        while let Some(&(_, count)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
-            self.credits_coming.pop();
+        while let Some((_, count)) = self.credits_coming.pop_if(|(at, _)| *at <= now) {
             received.concerns_unit |= self.credits == 0;
             self.credits += u32::from(count);
         }
@@ -143,30 +149,37 @@ impl Net {
             self.responses += 1;
             received.concerns_unit = true;
         }
-        if self.ejected == self.ejection_queue {
-            return received;
+        if self.ejected < self.ejection_queue
+            && let Some(&(_, reply)) = self.at_output().filter(|(at, _)| *at <= now)
+        {
+            self.ejected += 1;
+            self.freed += 1;
+            if self.freed == self.batch {
+                let credit = Credit { queue: self.queue, count: self.freed };
+                out.send(self.ports.reply_credit, now, Payload::Credit(credit));
+                self.freed = 0;
+            }
+            received.reply = Some(reply.token);
         }
-        let Some(&(_, reply)) = self.at_output().filter(|(at, _)| *at <= now) else { return received };
-        self.ejected += 1;
-        self.freed += 1;
-        if self.freed == self.batch {
-            let credit = Credit { queue: self.queue, count: self.freed };
-            out.send(self.ports.reply_credit, now, Payload::Credit(credit));
-            self.freed = 0;
-        }
-        received.reply = Some(reply.token);
+        self.due = self.find_due();
         received
+    }
+
+    /// Replies that are ejected may move on in every cycle, since the load/store unit takes those in front of them.
+    #[inline]
+    fn find_due(&self) -> Cycle {
+        if self.ejected > 0 {
+            return Cycle(0);
+        }
+        let reply = self.at_output().map_or(Cycle::NEVER, |(at, _)| *at);
+        let credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        reply.min(credit)
     }
 
     /// The first cycle at or after `now` in which [`Net::cycle`] has something to do.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if self.ejected > 0 {
-            return now;
-        }
-        let reply = self.at_output().map_or(Cycle::NEVER, |(at, _)| *at);
-        let credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        reply.min(credit).max(now)
+        self.due.max(now)
     }
 
     /// Replies that wait, and credits left, for reports of a standstill.
@@ -183,6 +196,9 @@ impl Sm {
     /// Takes in what the networks brought.
     #[inline]
     pub(super) fn receive(&mut self, out: &mut Outbox) {
+        if self.net.due > self.now {
+            return;
+        }
         let received = self.net.cycle(self.now, out);
         if let Some(token) = received.reply {
             self.counters.sm.packets_received += 1;

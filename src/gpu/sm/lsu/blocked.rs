@@ -33,6 +33,12 @@ impl Lsu {
     pub(in crate::gpu::sm) fn look_at(&mut self, at: Cycle) {
         self.next = self.next.min(at);
     }
+
+    /// Whether the next access goes to a bank of the L1 whose pipe has no room.
+    #[inline]
+    pub(super) fn waits_for_bank(&self) -> bool {
+        self.bank != 0 && self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
+    }
 }
 
 impl Sm {
@@ -76,13 +82,14 @@ impl Sm {
             Work::SharedLoad => (lsu.shared_pipe.len() as u64 == lsu.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
-                let access = lsu.accesses.last()?;
+                if lsu.bank != 0 {
+                    return lsu.waits_for_bank().then_some(Hold::L1Bank);
+                }
+                lsu.accesses.last()?;
                 if entry.texture {
                     lsu.texture.as_ref().is_some_and(|texture| texture.is_full()).then_some(Hold::Texture)
-                } else if entry.bypass {
-                    (!self.net.can_send()).then_some(Hold::Network)
                 } else {
-                    lsu.l1.as_ref().is_some_and(|l1| l1.is_full(access)).then_some(Hold::L1Bank)
+                    (!self.net.can_send()).then_some(Hold::Network)
                 }
             }
         }

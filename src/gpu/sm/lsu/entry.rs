@@ -37,6 +37,10 @@ impl Sm {
                 space => self.enter_global(flight, &mem, space == MemSpace::Local, &mut entry),
             }
         }
+        self.lsu.bank = match (&self.lsu.l1, self.lsu.accesses.last()) {
+            (Some(l1), Some(access)) if !entry.bypass && !entry.texture => l1.bank_of(access),
+            _ => 0,
+        };
         self.lsu.entry = Some(entry);
     }
 

@@ -134,6 +134,8 @@ struct Answer {
 pub(super) struct Lsu {
     entry: Option<Entry>,
     accesses: Vec<Access>,
+    /// The bank of the L1 that the next access goes to, as a set; empty where it goes elsewhere or there is none.
+    bank: u64,
     answer: Option<Answer>,
     turn: u8,
     shared_pipe: VecDeque<(Cycle, Answer)>,
@@ -157,6 +159,7 @@ impl Lsu {
         Self {
             entry: None,
             accesses: Vec::with_capacity(64),
+            bank: 0,
             answer: None,
             turn: 0,
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
@@ -257,7 +260,10 @@ impl Sm {
         if self.lsu.l1.is_some() {
             self.l1_cycle(out);
         }
-        if self.lsu.entry.is_some() {
+        if self.lsu.waits_for_bank() {
+            self.counters.sm.l1_bank_conflicts += 1;
+            self.counters.sm.memory_stall_cycles += 1;
+        } else if self.lsu.entry.is_some() {
             self.work_on_entry(out);
         }
         if self.lsu.entry.is_none()

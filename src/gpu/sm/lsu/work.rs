@@ -7,7 +7,7 @@ use super::super::Sm;
 use super::{Answer, Entry, Work, token};
 
 impl Sm {
-    /// The instruction in the unit makes what accesses it can, and leaves when it has none left.
+    /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
     pub(super) fn work_on_entry(&mut self, out: &mut Outbox) {
         let Some(entry) = self.lsu.entry else { return };
         if matches!(entry.work, Work::SharedLoad | Work::SharedStore) && self.now < entry.leaves {
@@ -83,11 +83,7 @@ impl Sm {
 
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry) {
-        let (Some(l1), Some(first)) = (&mut self.lsu.l1, self.lsu.accesses.last()) else { return };
-        if l1.is_full(first) {
-            self.counters.sm.l1_bank_conflicts += 1;
-            return;
-        }
+        let Some(l1) = &mut self.lsu.l1 else { return };
         let (name, write) = match entry.work {
             Work::Load(slot) => (token::LOAD | u32::from(slot), false),
             _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
@@ -100,5 +96,6 @@ impl Sm {
         }
         self.counters.sm.l1_bank_conflicts += u64::from(left > 0 && entered < l1.banks());
         self.lsu.accesses.truncate(left);
+        self.lsu.bank = self.lsu.accesses.last().map_or(0, |access| l1.bank_of(access));
     }
 }
