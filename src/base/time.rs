@@ -54,6 +54,14 @@ impl Cycle {
     pub fn after(self, cycles: u64) -> Self {
         Self(self.0.saturating_add(cycles))
     }
+
+    /// The cycle behind this one, which is not [`Cycle::NEVER`].
+    #[inline]
+    #[must_use]
+    pub fn next(self) -> Self {
+        debug_assert!(self != Self::NEVER, "what never comes has no cycle behind it");
+        Self(self.0.wrapping_add(1))
+    }
 }
 
 impl fmt::Display for Cycle {

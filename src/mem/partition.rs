@@ -164,7 +164,7 @@ impl Side {
             self.stands = stands;
             *standing = if stands { *standing + 1 } else { *standing - 1 };
         }
-        let next = now.after(1);
+        let next = now.next();
         self.counted = next;
         self.due = self.due_from(slice, next);
         dram
@@ -542,16 +542,16 @@ impl Partition {
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
         let Self { slices, sides, standing_sides, now, common, .. } = self;
-        for ((i, slice), side) in (0..).zip(&mut **slices).zip(&mut **sides) {
+        for (i, (slice, side)) in slices.iter_mut().zip(sides.iter_mut()).enumerate() {
             if !skip || side.due <= *now {
-                dram |= side.cycle(slice, i, *now, common, standing_sides, out);
+                dram |= side.cycle(slice, i as u16, *now, common, standing_sides, out);
             }
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
         }
         self.blocked = blocked;
         if dram {
-            self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).after(1));
+            self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).next());
             self.look_for_edge();
         }
         self.now.0 += 1;
@@ -568,7 +568,7 @@ impl Partition {
             self.dram_cycle(edge);
             self.look_for_edge();
         }
-        self.edge = self.edge.max(last.after(1));
+        self.edge = self.edge.max(last.next());
     }
 
     /// Finds the next edge in which anything happens.
@@ -628,7 +628,7 @@ impl Partition {
             self.send_to_dram(edge);
         }
         self.enter_channel(edge);
-        self.edge = edge.after(1);
+        self.edge = edge.next();
         self.channel_event = self.channel.next_event(self.edge);
     }
 
@@ -673,7 +673,7 @@ impl Partition {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), self.now, "{}: {edge} is worked through late", self.id);
         let ready = self.now.after(self.dram_latency);
         let enters = match ready.0.checked_sub(1) {
-            Some(before) => self.llc_to_dram.last_at_or_before(Cycle(before)).after(1),
+            Some(before) => self.llc_to_dram.last_at_or_before(Cycle(before)).next(),
             None => Cycle(0),
         };
         self.delayed.append((enters, request));

@@ -32,7 +32,7 @@ pub(super) fn warm(slices: &mut [Slice], map: &AddressMap, copy: Warm, how: Memc
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = if how == MemcpyWarms::Low32 { Addr(full & u64::from(u32::MAX)) } else { Addr(full) };
         let Some(slice) = slices.get_mut(usize::from(owners.slice_of(addr).0).wrapping_sub(own)) else {
-            sector += (together - addr.0 % together) / SECTOR_BYTES;
+            sector += owners.bytes_to(addr, own as u16..(own + slices.len()) as u16) / SECTOR_BYTES;
             continue;
         };
         // The sectors of one line go into it together.

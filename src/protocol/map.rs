@@ -5,6 +5,8 @@
 //! into row, bank and column by masks. The lowest bank bits tell the slices of a partition apart, and the number so formed
 //! is mixed with the address bits above it.
 
+use std::ops::Range;
+
 use crate::base::{Addr, SliceId};
 
 /// How the slice number is mixed with the address bits above it.
@@ -104,6 +106,24 @@ impl Hashed {
         let mixed = ipoly(addr.0 >> self.above, partition << self.slice_bits | slice, u32::from(self.bits));
         SliceId(mixed as u16 + self.first)
     }
+
+    /// As [`NearSlices::bytes_to`], where the bits that tell slices apart lie side by side: each slice has one place of a stretch.
+    fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> Option<u64> {
+        let (interleave, _) = self.partition;
+        let partition_bits = self.bits - self.slice_bits;
+        if slices.start < self.first || self.slice_bits > 0 && self.slice.0 != interleave + partition_bits {
+            return None;
+        }
+        let stretch = addr.0 & !((1 << self.above) - 1);
+        let mixed = ipoly(addr.0 >> self.above, 0, u32::from(self.bits));
+        let place_of = |slice: u16| {
+            let plain = u64::from(slice - self.first) ^ mixed;
+            let (partition, slice) = (plain >> self.slice_bits, plain & u64::from(self.slice.1));
+            stretch + (slice << self.slice.0 | partition << interleave)
+        };
+        let next = slices.map(place_of).filter(|place| *place > addr.0).min();
+        Some(next.unwrap_or(stretch + (1 << self.above)) - addr.0)
+    }
 }
 
 impl NearSlices {
@@ -127,6 +147,12 @@ impl NearSlices {
             };
         }
         self.slice
+    }
+
+    /// Bytes from `addr`, which is none of theirs, to the next address that may belong to one of `slices`; never too many.
+    pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
+        let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
+        self.hashed.as_ref().and_then(|hashed| hashed.bytes_to(addr, slices)).unwrap_or(chunk)
     }
 }
 
@@ -389,6 +415,31 @@ mod tests {
             let mut near = NearSlices::new(map.clone());
             for addr in (0..4096).map(|i| Addr((i * 32) ^ ((i % 5) << 20) ^ ((i % 7) << 33))) {
                 assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_passed_over_belongs_to_others() {
+        let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
+        let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
+        let reserved = AddressMap { reserved: 4, ..qv100() };
+        for map in [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two).into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
+            let near = NearSlices::new(map.clone());
+            let first = (map.reserved * map.slices_per_partition) as u16;
+            for own in [first, first + 2 * map.slices_per_partition as u16] {
+                let slices = own..own + map.slices_per_partition as u16;
+                let owns = |addr: u64| slices.contains(&map.slice_of(Addr(addr)).0);
+                let (begin, end) = (0x7_1234_0000, 0x7_1236_0000);
+                let mut steps = 0;
+                let mut addr = begin;
+                while addr < end {
+                    let bytes = if owns(addr) { 32 } else { near.bytes_to(Addr(addr), slices.clone()) };
+                    assert!(owns(addr) || (addr..addr + bytes).step_by(32).all(|passed| !owns(passed)), "{addr:#x} of {map:?}");
+                    steps += u64::from(!owns(addr));
+                    addr += bytes;
+                }
+                assert!(map != qv100() || steps <= 3 * (end - begin) / (64 * 256), "{steps} steps");
             }
         }
     }

@@ -270,7 +270,7 @@ impl L1 {
         self.full &= !(1 << bank);
         match pipe.front() {
             Some(next) => {
-                self.fronts[bank] = next.at.max(now.after(1));
+                self.fronts[bank] = next.at.max(now.next());
                 self.cache.expect_miss(next.addr, next.addr.0);
             }
             None => self.occupied &= !(1 << bank),

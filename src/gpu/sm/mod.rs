@@ -213,6 +213,7 @@ impl Sm {
     ///
     /// # Panics
     /// When the message does not belong on its link.
+    #[inline]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
         match payload {
@@ -247,7 +248,7 @@ impl Sm {
                 self.wake();
             }
             self.step(out);
-            self.now = self.now.after(1);
+            self.now = self.now.next();
         }
         self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
     }
@@ -298,7 +299,7 @@ impl Sm {
             } else {
                 self.operands.pass();
             }
-            self.now = self.now.after(1);
+            self.now = self.now.next();
             if woken {
                 return;
             }

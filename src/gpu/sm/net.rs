@@ -194,11 +194,14 @@ impl Net {
 
 impl Sm {
     /// Takes in what the networks brought.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, out: &mut Outbox) {
-        if self.net.due > self.now {
-            return;
+        if self.net.due <= self.now {
+            self.receive_due(out);
         }
+    }
+
+    fn receive_due(&mut self, out: &mut Outbox) {
         let received = self.net.cycle(self.now, out);
         if let Some(token) = received.reply {
             self.counters.sm.packets_received += 1;

@@ -372,6 +372,7 @@ impl DataCache {
     ///
     /// # Panics
     /// When the entry is that of another fetch.
+    #[inline]
     pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
         assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
         let (line, atomic) = self.mshr.reserved(at);

@@ -289,6 +289,7 @@ impl TagArray {
     }
 
     /// The data of a sector came for `line`, where misses allocate. Data whose line was evicted or emptied meanwhile is dropped.
+    #[inline]
     pub fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
         if self.holds(line, addr) {
             self.complete(line, sectors);
@@ -395,7 +396,7 @@ impl TagArray {
         state.partial &= keep;
         self.dirty -= u32::from(was_dirty && state.modified == 0);
         if state.any() == 0 {
-            self.unlink(line);
+            self.unlink(line, self.set_of(line));
             self.unchain(line);
             self.set_empty(line, true);
         }
@@ -474,10 +475,10 @@ impl TagArray {
     }
 
     fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
-        let old = self.lines[usize::from(at)];
+        let (old, set) = (self.lines[usize::from(at)], self.set_of(at));
         let mut evicted = None;
         if old.sectors.any() != 0 {
-            self.unlink(at);
+            self.unlink(at, set);
             self.unchain(at);
             if old.sectors.modified != 0 {
                 self.dirty -= 1;
@@ -492,10 +493,11 @@ impl TagArray {
         line.tag = tag;
         line.sectors = Sectors { reserved, ..Sectors::default() };
         line.chain = std::mem::replace(self.buckets.get_mut(hash(tag)), at);
-        self.link(at, now);
+        self.link(at, set, now);
         evicted
     }
 
+    #[inline]
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
         let state = &mut self.lines[usize::from(at)].sectors;
@@ -516,6 +518,7 @@ impl TagArray {
         self.renew(at, now);
     }
 
+    #[inline]
     fn complete(&mut self, at: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
         let state = &mut self.lines[usize::from(at)].sectors;
@@ -550,17 +553,19 @@ impl TagArray {
     #[inline]
     fn renew(&mut self, at: u16, now: u64) {
         let line = &mut self.lines[usize::from(at)];
-        if line.newer == NONE {
+        // Lines of one cycle stand by their ways, so that a second access in it moves nothing.
+        if line.newer == NONE || line.time == now as u32 {
             line.time = now as u32;
             return;
         }
-        self.unlink(at);
-        self.link(at, now);
+        let set = self.set_of(at);
+        self.unlink(at, set);
+        self.link(at, set, now);
     }
 
     /// Puts a line at the new end of its set, among those of the same cycle by way.
-    fn link(&mut self, at: u16, now: u64) {
-        let set = self.set_of(at);
+    #[inline]
+    fn link(&mut self, at: u16, set: usize, now: u64) {
         let time = now as u32;
         let mut newer = NONE;
         let mut older = self.sets[set].newest;
@@ -582,9 +587,9 @@ impl TagArray {
         }
     }
 
-    fn unlink(&mut self, at: u16) {
+    #[inline]
+    fn unlink(&mut self, at: u16, set: usize) {
         let Line { older, newer, .. } = self.lines[usize::from(at)];
-        let set = self.set_of(at);
         match older {
             NONE => self.sets[set].oldest = newer,
             _ => self.lines[usize::from(older)].newer = newer,
@@ -595,6 +600,7 @@ impl TagArray {
         }
     }
 
+    #[inline]
     fn unchain(&mut self, at: u16) {
         let line = &self.lines[usize::from(at)];
         let after = line.chain;

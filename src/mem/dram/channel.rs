@@ -1,6 +1,6 @@
 //! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
 
-use crate::base::{Addr, Cycle, Ring, SectorMask, touch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, touch};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
@@ -67,11 +67,11 @@ pub struct Channel {
     timing: Timing,
     dual_bus: bool,
     queue: u32,
+    /// Bursts that so many sectors take.
+    bursts: [u8; 16],
     return_queue: usize,
     banks: Banks,
     scheduler: Scheduler,
-    /// A request that entered after the scheduler's turn of this cycle.
-    entering: Option<Request>,
     /// The request that each bank serves, for the banks in `busy`, and what it needs next.
     serving: Box<[Request]>,
     due: Due,
@@ -105,10 +105,10 @@ impl Channel {
             timing,
             dual_bus: spec.dual_command_bus,
             queue: spec.queue,
+            bursts: std::array::from_fn(|sectors| (sectors as u64 * SECTOR_BYTES).div_ceil(timing.burst_bytes).max(1) as u8),
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
-            scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue + 1),
-            entering: None,
+            scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue),
             serving: vec![Request::default(); spec.banks as usize].into(),
             due: Due::new(spec.banks),
             busy: 0,
@@ -164,16 +164,15 @@ impl Channel {
     /// Requests inside the channel.
     pub fn occupancy(&self) -> usize {
         let waiting = self.scheduler.pending() + self.busy.count_ones();
-        waiting as usize + usize::from(self.entering.is_some()) + self.moving.len() + self.returned.len()
+        waiting as usize + self.moving.len() + self.returned.len()
     }
 
-    /// Takes a request after the work of a cycle; the scheduler sees it in the next one. At most one per cycle.
+    /// Takes a request after the work of a cycle; the scheduler looks at it in the next one.
     #[inline]
     pub fn push(&mut self, request: Request) {
-        debug_assert!(!self.is_full() && self.entering.is_none(), "a request for {} enters a full channel", request.addr);
-        let bytes = u64::from(request.sectors.count()) * crate::base::SECTOR_BYTES;
-        let bursts = bytes.div_ceil(self.timing.burst_bytes).max(1) as u8;
-        self.entering = Some(Request { bursts, ..request });
+        debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
+        let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
+        self.scheduler.add(Request { bursts, ..request });
     }
 
     /// The oldest finished read or awaited write.
@@ -222,15 +221,11 @@ impl Channel {
     pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
         (self.moved, self.finished) = (false, false);
         let finished = self.move_data(now);
-        if let Some(request) = self.entering.take() {
-            self.scheduler.add(request);
-        }
         if let Some(request) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
             let bank = usize::from(request.bank);
             let hit = self.banks.is_open(bank, request.row);
-            self.counters.row_hits += u64::from(hit);
-            self.counters.row_misses += u64::from(!hit);
-            self.serving[bank] = request;
+            *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
+            self.serving[bank] = *request;
             self.busy |= 1 << bank;
             self.need(bank, now);
             self.turn_to(self.first + 1);
@@ -244,7 +239,7 @@ impl Channel {
     /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
     /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
     pub fn next_event(&self, from: Cycle) -> Cycle {
-        if self.entering.is_some() || self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
+        if self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
             return from;
         }
         match self.moving.front() {
@@ -267,20 +262,25 @@ impl Channel {
             self.stopped += 1;
             return None;
         }
-        let (place, request) = *self.moving.front()?;
+        let (place, request) = self.moving.front()?;
         debug_assert!(place + self.stopped >= now.0, "data of {} is moved late at {now}", request.addr);
         if place + self.stopped > now.0 {
             return None;
         }
-        self.moving.pop();
-        match request.kind {
-            RequestKind::WriteBack => return Some(request),
-            RequestKind::Read => self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since))),
-            RequestKind::Write => {}
+        let written_back = match request.kind {
+            RequestKind::WriteBack => Some(*request),
+            RequestKind::Read => {
+                self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
+                None
+            }
+            RequestKind::Write => None,
+        };
+        if written_back.is_none() {
+            self.returned.append(*request);
+            self.finished = true;
         }
-        self.returned.append(request);
-        self.finished = true;
-        None
+        self.moving.drop_front();
+        written_back
     }
 
     /// Issues a column command and a row command, or one of them where they share a bus.

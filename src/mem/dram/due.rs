@@ -89,7 +89,7 @@ impl Due {
             let mut banks = std::mem::take(&mut self.wakes[place as usize]);
             self.filled &= !(1 << place);
             // What remains begins behind that place.
-            let behind = self.wake.after(1);
+            let behind = self.wake.next();
             self.wake = match self.filled.rotate_right((behind.0 % SPAN) as u32) {
                 0 => Cycle::NEVER,
                 ahead => behind.after(u64::from(ahead.trailing_zeros())),

@@ -73,6 +73,7 @@ impl Scheduler {
     }
 
     /// Takes a request; there is room.
+    #[inline]
     pub(super) fn add(&mut self, request: Request) {
         let at = self.free;
         let link = &mut self.links[usize::from(at)];
@@ -107,15 +108,17 @@ impl Scheduler {
         self.links[usize::from(self.queues[0].first)].bank
     }
 
-    /// The next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
+    /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
     ///
     /// FR-FCFS: a bank stays with a row while requests for it wait; then the open row, then the row of the oldest request.
-    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<Request> {
+    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<&Request> {
         if !self.can_schedule(idle) {
             return None;
         }
         if self.policy == DramScheduler::Fcfs {
-            return Some(self.remove(0, NONE, self.queues[0].first));
+            let at = self.queues[0].first;
+            self.remove(0, NONE, at);
+            return Some(&self.requests[usize::from(at)]);
         }
         let able = self.waiting & idle;
         let above = able & u64::MAX << from;
@@ -125,11 +128,12 @@ impl Scheduler {
             Some(hit) => hit,
             None => self.oldest((NONE, queue.first), banks.row(bank)).unwrap_or((NONE, queue.first)),
         };
-        let request = self.remove(bank, before, at);
+        let row = self.links[usize::from(at)].row;
+        self.remove(bank, before, at);
         // Whoever is older wants another row.
         let after = if before == NONE { self.queues[bank].first } else { self.links[usize::from(before)].next };
-        self.queues[bank].hit = self.oldest((before, after), request.row);
-        Some(request)
+        self.queues[bank].hit = self.oldest((before, after), row);
+        Some(&self.requests[usize::from(at)])
     }
 
     /// The oldest request for a row from `at` on, `before` being in front of it, and the one in front of the one found.
@@ -145,7 +149,9 @@ impl Scheduler {
         None
     }
 
-    fn remove(&mut self, queue: usize, before: u16, at: u16) -> Request {
+    /// Takes a request out of its queue; what it was stays where it was until the next one comes.
+    #[inline]
+    fn remove(&mut self, queue: usize, before: u16, at: u16) {
         let Link { next, .. } = self.links[usize::from(at)];
         match before {
             NONE => self.queues[queue].first = next,
@@ -160,6 +166,5 @@ impl Scheduler {
         self.links[usize::from(at)].next = self.free;
         self.free = at;
         self.pending -= 1;
-        self.requests[usize::from(at)]
     }
 }

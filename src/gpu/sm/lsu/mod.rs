@@ -234,18 +234,20 @@ impl Sm {
     }
 
     /// One cycle of the load/store unit; returns whether it took an instruction.
-    #[inline]
+    #[inline(always)]
     pub(super) fn load_store(&mut self, out: &mut Outbox) -> bool {
-        if self.load_store_at() > self.now {
-            return false;
-        }
+        self.load_store_at() <= self.now && self.load_store_due(out)
+    }
+
+    fn load_store_due(&mut self, out: &mut Outbox) -> bool {
         self.count_blocked(self.now);
         let entered = self.load_store_cycle(out);
-        self.lsu.uncounted = self.now.after(1);
+        self.lsu.uncounted = self.now.next();
         self.lsu.next = self.load_store_event(self.lsu.uncounted);
         entered
     }
 
+    #[inline(always)]
     fn load_store_cycle(&mut self, out: &mut Outbox) -> bool {
         self.write_answer();
         if self.lsu.answer.is_none() {
