@@ -198,8 +198,10 @@ pub struct Partition {
     now: Cycle,
     slices: Box<[Slice]>,
     sides: Box<[Side]>,
+    /// The least of what [`Side::due`] says.
+    slices_due: Cycle,
     channel: Channel,
-    /// The first DRAM edge that was not worked through.
+    /// The first DRAM edge that was neither worked through nor known to be past when slices were looked at last.
     edge: Cycle,
     /// The first edge from then on in which the channel itself has work.
     channel_event: Cycle,
@@ -273,6 +275,7 @@ impl Partition {
             now: Cycle(0),
             slices: (0..count).map(slice).collect(),
             sides: vec![side; count as usize].into(),
+            slices_due: Cycle::NEVER,
             channel,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
@@ -305,11 +308,14 @@ impl Partition {
         &self.stalls
     }
 
-    /// Notes whether packets stand still in the state at the end of the LLC cycle simulated last, which holds up to the present,
-    /// and counts a span of standing still that is over. The queue of the network's ejection begins behind the partition's own
+    /// Notes whether packets stand still in the state at the end of the LLC cycle in which slices were looked at last, which holds up
+    /// to the present, and counts a span of standing still that is over. The queue of the network's ejection begins behind the partition's own
     /// `in_queue`.
     #[inline]
     fn watch_stalls(&mut self) {
+        if self.now == self.watched {
+            return;
+        }
         let net = if self.standing_sides > 0 { self.watched } else { Cycle::NEVER };
         // A request that becomes visible within the span begins to wait there.
         let mc = self.blocked.max(self.watched);
@@ -387,6 +393,7 @@ impl Partition {
                 let side = &mut self.sides[slice];
                 if before == 0 {
                     side.due = side.due.min(at.after(1));
+                    self.slices_due = self.slices_due.min(side.due);
                 }
                 if before == self.common.in_queue {
                     side.blocked = at;
@@ -401,6 +408,7 @@ impl Partition {
                 // Without an answer that waits, credits are taken when there is one.
                 if self.slices[slice].has_out() {
                     side.due = side.due.min(at);
+                    self.slices_due = self.slices_due.min(at);
                 }
             }
             Payload::Warm(copy) => {
@@ -421,14 +429,20 @@ impl Partition {
             }
         }
         self.expect_data();
-        let mut next = self.next_event();
-        while self.now < until {
-            self.pass(if skip { next.min(until) } else { self.now });
-            if self.now >= until {
-                break;
-            }
-            next = self.cycle(skip, out);
+        if let (false, Some(before)) = (skip, self.now.0.checked_sub(1)) {
+            // Edges that were passed over are past.
+            self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(Cycle(before)).next());
         }
+        while self.now < until {
+            if skip {
+                self.now = self.next_event().min(until);
+                if self.now == until {
+                    break;
+                }
+            }
+            self.cycle(skip, out);
+        }
+        self.watch_stalls();
         self.catch_up();
     }
 
@@ -456,7 +470,7 @@ impl Partition {
     /// See `Unit::next_event` of the engine.
     #[inline]
     pub fn next_event(&self) -> Cycle {
-        self.sides.iter().fold(self.dram_due.min(self.copied), |next, side| next.min(side.due)).max(self.now)
+        self.slices_due.min(self.dram_due).min(self.copied).max(self.now)
     }
 
     /// See `Unit::settle` of the engine.
@@ -471,7 +485,7 @@ impl Partition {
             }
         }
         // Edges before the present's are past; the open span of a full queue is split behind them.
-        let past = self.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).after(1);
+        let past = self.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
         if let Some(since) = self.full_since.filter(|since| *since < past) {
             self.channel.count_full(past.0 - since.0);
             self.full_since = Some(past);
@@ -508,9 +522,7 @@ impl Partition {
     #[inline]
     fn pass(&mut self, until: Cycle) {
         self.now = self.now.max(until);
-        if self.now > self.watched {
-            self.watch_stalls();
-        }
+        self.watch_stalls();
     }
 
     /// Counts what the slices waited up to the present.
@@ -530,15 +542,29 @@ impl Partition {
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 
-    /// One cycle. Returns what [`Partition::next_event`] would, which is known when every slice was looked at.
     #[inline]
-    fn cycle(&mut self, skip: bool, out: &mut Outbox) -> Cycle {
+    fn cycle(&mut self, skip: bool, out: &mut Outbox) {
         if self.copied <= self.now {
             self.take_copies();
         }
-        if !skip || self.dram_due <= self.now {
-            self.pass_edges(skip);
+        if skip {
+            while self.dram_due <= self.now {
+                self.dram_cycle(self.next_edge);
+                self.look_for_edge();
+            }
+        } else {
+            self.pass_edges();
         }
+        if !skip || self.slices_due <= self.now {
+            self.watch_stalls();
+            self.slice_cycles(skip, out);
+        }
+        self.now.0 += 1;
+    }
+
+    /// One cycle of the slices that have something to do.
+    #[inline]
+    fn slice_cycles(&mut self, skip: bool, out: &mut Outbox) {
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
         let Self { slices, sides, standing_sides, now, common, .. } = self;
@@ -549,26 +575,19 @@ impl Partition {
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
         }
-        self.blocked = blocked;
+        (self.slices_due, self.blocked) = (due, blocked);
         if dram {
             self.edge = self.edge.max(self.llc_to_dram.last_at_or_before(self.now).next());
             self.look_for_edge();
         }
-        self.now.0 += 1;
-        due.min(self.dram_due).min(self.copied).max(self.now)
     }
-    /// Works through the DRAM edges at or before the present LLC cycle.
-    fn pass_edges(&mut self, skip: bool) {
+    /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
+    fn pass_edges(&mut self) {
         let last = self.llc_to_dram.last_at_or_before(self.now);
-        loop {
-            let edge = if skip { self.next_edge } else { self.edge };
-            if edge > last {
-                break;
-            }
-            self.dram_cycle(edge);
+        while self.edge <= last {
+            self.dram_cycle(self.edge);
             self.look_for_edge();
         }
-        self.edge = self.edge.max(last.next());
     }
 
     /// Finds the next edge in which anything happens.
@@ -611,6 +630,7 @@ impl Partition {
                 let Request { addr, sectors, token, kind, .. } = request;
                 slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
                 self.sides[usize::from(request.slice)].due = self.now;
+                self.slices_due = self.now;
                 self.channel.pop_returned();
                 self.places.give_back(usize::from(request.slice));
             }
@@ -649,6 +669,7 @@ impl Partition {
         if slice.to_dram_full() {
             side.catch_up(slice, self.now);
             side.due = self.now;
+            self.slices_due = self.now;
         }
         let Some(down) = slice.pop_to_dram() else { return };
         let (bank, row) = self.common.local.bank_and_row(down.addr);
