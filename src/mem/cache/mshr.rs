@@ -231,7 +231,8 @@ impl Mshr {
     }
 
     /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
-    #[inline]
+    // Called from two places, for every answer; mostly one request waits for an entry.
+    #[inline(always)]
     pub fn next_ready(&mut self) -> Option<u32> {
         let at = *self.ready.front()?;
         let entry = &mut self.entries[usize::from(at)];
@@ -243,13 +244,19 @@ impl Mshr {
             self.release(at);
             return Some(token);
         }
+        self.move_up(at);
+        Some(token)
+    }
+
+    /// The oldest of those that wait behind the request of an entry takes its place.
+    fn move_up(&mut self, at: u16) {
+        let entry = &mut self.entries[usize::from(at)];
         let taken = entry.first;
         let node = &mut self.nodes[usize::from(taken)];
         entry.token = node.token;
         entry.first = node.next;
         node.next = self.free_node;
         self.free_node = taken;
-        Some(token)
     }
 
     fn wait(&mut self, at: u16, token: u32, atomic: bool) {

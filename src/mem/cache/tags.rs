@@ -201,7 +201,8 @@ impl TagArray {
 
     /// Looks `addr` up without changing anything. `set_addr` is what the set index function sees; `sectors` is one sector of
     /// a sectored cache, and does not matter for a line cache.
-    #[inline]
+    // Every access of a cache calls it.
+    #[inline(always)]
     pub fn probe(&self, addr: Addr, set_addr: u64, sectors: SectorMask, write: bool) -> Probe {
         if let Some(line) = self.find(self.number(addr)) {
             return Probe { lookup: self.look_at(line, sectors, write), line };
@@ -240,7 +241,8 @@ impl TagArray {
     }
 
     /// Asks the host for the line that would have to make room for one of `set_addr`, unless that is known to be cheap.
-    #[inline]
+    // Every access of a cache calls it.
+    #[inline(always)]
     pub fn touch_oldest(&self, set_addr: u64) {
         let set = self.set_index(set_addr);
         if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
@@ -271,7 +273,8 @@ impl TagArray {
     /// Carries out a probe of the same address: renews the line, or reserves the sector where misses allocate.
     ///
     /// Returns the line that had to make room, when it was modified.
-    #[inline]
+    // Every access of a cache calls it.
+    #[inline(always)]
     pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
         self.used = true;
         match probe.lookup {

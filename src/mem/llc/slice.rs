@@ -330,6 +330,8 @@ impl Slice {
 
     /// Data from DRAM goes into the cache, an acknowledged write to its sender. Returns whether the queue it
     /// came from was full.
+    // Called from one place, for every sector.
+    #[inline(always)]
     fn take_data(&mut self, now: Cycle, map: &LocalMap) -> bool {
         let Some(Fetched { addr, sectors, token, write }) = self.from_dram.front().copied() else { return false };
         if write {
@@ -355,6 +357,8 @@ impl Slice {
         self.stuck.is_some() || self.to_dram.is_full() || self.out.is_full()
     }
 
+    // Called from one place, for every sector.
+    #[inline(always)]
     fn look_up(&mut self, now: Cycle, map: &LocalMap) -> bool {
         if !self.cache.data_port_free(now) {
             return false;
