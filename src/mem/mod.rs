@@ -6,6 +6,7 @@ pub mod llc;
 mod partition;
 #[cfg(test)]
 mod partition_tests;
+mod side;
 mod warm;
 
 pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, StallCounts, arrival_capacity};

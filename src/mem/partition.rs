@@ -11,13 +11,14 @@ use std::collections::VecDeque;
 
 use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, Ring, SliceId, touch};
 use crate::config::machine::{Machine, MemcpyWarms};
-use crate::protocol::{AddressMap, Credit, LocalMap, Outbox, Payload, Warm};
+use crate::protocol::{AddressMap, LocalMap, Outbox, Payload, Warm};
 use crate::stats::counters;
 
 use super::cache::DownKind;
 use super::dram::control::Issued;
 use super::dram::{Channel, Request, RequestKind};
-use super::llc::{Acted, Fetched, Slice};
+use super::llc::{Fetched, Slice};
+use super::side::{Common, Side};
 use super::warm;
 
 /// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
@@ -95,94 +96,6 @@ impl Places {
     }
 }
 
-/// What the slices of a partition have in common and nothing changes.
-#[derive(Clone, Debug)]
-struct Common {
-    local: LocalMap,
-    ports: PartitionPorts,
-    /// Requests that a slice's own queue holds.
-    in_queue: usize,
-    /// How many requests have to leave the arrival queue for credits to be sent.
-    batch: u16,
-}
-
-/// The network's side of a slice.
-#[derive(Clone, Debug)]
-struct Side {
-    /// Answers that the reply subnet takes.
-    credits: u32,
-    coming: Ring<(Cycle, u16)>,
-    /// Requests that left the arrival queue since the last credits.
-    freed: u16,
-    /// The first cycle in which the slice or its answers may do more than wait.
-    due: Cycle,
-    /// Up to which cycle the slice's waiting is counted.
-    counted: Cycle,
-    /// Whether an answer waits for credits.
-    stands: bool,
-    /// Since which cycle a packet waits in the network's ejection, behind the partition's own queue; never where none does.
-    blocked: Cycle,
-}
-
-impl Side {
-    /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
-    #[inline]
-    fn catch_up(&mut self, slice: &mut Slice, until: Cycle) {
-        if self.counted < until {
-            slice.skip(self.counted, until);
-            self.counted = until;
-        }
-    }
-
-    /// One cycle of slice number `i` and its side of the network. Returns whether the DRAM side may have more to do.
-    #[inline]
-    fn cycle(&mut self, slice: &mut Slice, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
-        self.catch_up(slice, now);
-        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
-            self.credits += u32::from(count);
-        }
-        let Acted { freed, dram } = slice.cycle(now, &common.local);
-        if freed {
-            self.blocked = slice.blocked_from(common.in_queue);
-            // Whether it waits is asked for when one more has left.
-            slice.touch_behind(common.in_queue + 1);
-            self.freed += 1;
-            if self.freed == common.batch {
-                self.freed = 0;
-                let credit = Credit { queue: slice.id().0, count: common.batch };
-                out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
-            }
-        }
-        if self.credits > 0
-            && let Some(packet) = slice.pop_out()
-        {
-            self.credits -= 1;
-            out.send(LinkId(common.ports.reply_out.0 + i), now, Payload::Mem(packet));
-        }
-        let stands = self.credits == 0 && slice.has_out();
-        if stands != self.stands {
-            self.stands = stands;
-            *standing = if stands { *standing + 1 } else { *standing - 1 };
-        }
-        let next = now.next();
-        self.counted = next;
-        self.due = self.due_from(slice, next);
-        dram
-    }
-
-    /// From which cycle on, `from` or later, there is something to do.
-    #[inline]
-    fn due_from(&self, slice: &Slice, from: Cycle) -> Cycle {
-        if !slice.has_out() {
-            return slice.next_event(from);
-        }
-        if self.credits > 0 {
-            return from;
-        }
-        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(slice.next_event(from)).max(from)
-    }
-}
-
 /// One DRAM channel and its LLC slices.
 #[derive(Clone, Debug)]
 pub struct Partition {
@@ -246,15 +159,7 @@ impl Partition {
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
-        let side = Side {
-            credits: machine.noc.input_queue,
-            coming: Ring::new(4),
-            freed: 0,
-            due: Cycle::NEVER,
-            counted: Cycle(0),
-            stands: false,
-            blocked: Cycle::NEVER,
-        };
+        let side = Side::new(machine.noc.input_queue);
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));

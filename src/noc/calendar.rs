@@ -1,8 +1,6 @@
 //! Which ports have something to see in which cycle, so that cycles in which nobody has cost nothing.
 
-use warpshard_sync::Slots;
-
-use crate::base::Cycle;
+use crate::base::{Cycle, Slots};
 
 /// Cycles ahead of the present that have a bucket of their own.
 const SPAN: u64 = 256;

@@ -6,9 +6,7 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
-use warpshard_sync::Slots;
-
-use crate::base::{Cycle, LinkId};
+use crate::base::{Cycle, LinkId, Slots};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::counters;

@@ -132,7 +132,8 @@ impl L1 {
 
     /// Puts accesses into the pipes of their banks, from the end of `accesses` on, until one finds that its bank took one in this
     /// cycle or is full. Returns how many it took.
-    #[inline]
+    // Called from one place, for every access.
+    #[inline(always)]
     pub(super) fn enter(&mut self, accesses: &[Access], write: bool, local: bool, name: u32, now: Cycle) -> usize {
         let at = now.after(self.latency);
         let (mut entered, mut count, mut hinted) = (0u64, 0, None);
@@ -229,17 +230,19 @@ impl L1 {
     /// Finds the first access that is not refused, after some were looked up.
     #[inline]
     fn find_first(&mut self) {
-        self.first = Cycle::NEVER;
+        let mut first = Cycle::NEVER;
         let mut left = self.occupied & !self.refused.banks();
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
-            self.first = self.first.min(self.fronts[bank]);
+            first = first.min(self.fronts[bank]);
         }
+        self.first = first;
     }
 
     /// Looks up the first access of a bank at cycle `now`.
-    #[inline]
+    // Called from one place, for every access.
+    #[inline(always)]
     fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
         let line = access.addr.line();
         let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
@@ -280,6 +283,8 @@ impl L1 {
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
+    // Called from one place, for every access.
+    #[inline(always)]
     pub(super) fn fill(&mut self, reply: &Reply, now: Cycle) -> bool {
         if !self.cache.fill_port_free(now) {
             return false;

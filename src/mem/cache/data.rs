@@ -245,7 +245,8 @@ impl DataCache {
     }
 
     /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
-    #[inline]
+    // Called from two places, for every access.
+    #[inline(always)]
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
         if access.kind == AccessKind::Write {
             return self.write_access(access, now);

@@ -4,9 +4,7 @@
 //! the host a fetch touches: the first request of an entry stands in the entry itself, the entry freed last is taken first, so
 //! that no more of them are ever touched than were in use at once, and neighbouring keys have neighbouring buckets.
 
-use warpshard_sync::Slots;
-
-use crate::base::{Ring, touch};
+use crate::base::{Ring, Slots, touch};
 
 use super::index::hash;
 

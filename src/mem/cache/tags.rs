@@ -3,9 +3,7 @@
 //! Looking a line up costs a short chain walk whatever the associativity, so that the 256 ways of a large L1 are as cheap
 //! as the 24 of an LLC slice. [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found.
 
-use warpshard_sync::Slots;
-
-use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask, touch};
+use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask, Slots, touch};
 use crate::config::machine::{Allocate, Cache};
 
 use super::index::{hash, set_index};
@@ -500,7 +498,8 @@ impl TagArray {
         evicted
     }
 
-    #[inline]
+    // Most misses of a sectored cache come here.
+    #[inline(always)]
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
         let state = &mut self.lines[usize::from(at)].sectors;

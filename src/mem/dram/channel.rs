@@ -218,6 +218,8 @@ impl Channel {
     }
 
     /// One command clock: data, scheduler, commands. Returns a write-back that finished.
+    // Called from one place, for every command clock.
+    #[inline(always)]
     pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
         (self.moved, self.finished) = (false, false);
         let finished = self.move_data(now);
@@ -307,6 +309,8 @@ impl Channel {
         self.last_place <= now.0 - self.stopped + self.timing.read_latency
     }
 
+    // Called from one place, for every burst; the other is for a shared command bus.
+    #[inline(always)]
     fn column(&mut self, bank: usize, now: Cycle) {
         let present = now.0 - self.stopped;
         let write = self.serving[bank].kind != RequestKind::Read;

@@ -1,0 +1,103 @@
+//! A slice's side of the networks: credits for its answers, credits for its requests, and when there is something to do.
+//!
+//! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`Side::due`]
+//! neither the slice nor its answers do more than wait, and that is counted up to and without [`Side::counted`].
+
+use crate::base::{Cycle, LinkId, Ring};
+use crate::protocol::{Credit, LocalMap, Outbox, Payload};
+
+use super::llc::{Acted, Slice};
+use super::partition::PartitionPorts;
+
+/// What the slices of a partition have in common and nothing changes.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    pub(super) local: LocalMap,
+    pub(super) ports: PartitionPorts,
+    /// Requests that a slice's own queue holds.
+    pub(super) in_queue: usize,
+    /// How many requests have to leave the arrival queue for credits to be sent.
+    pub(super) batch: u16,
+}
+
+/// The network's side of a slice.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// Answers that the reply subnet takes.
+    credits: u32,
+    pub(super) coming: Ring<(Cycle, u16)>,
+    /// Requests that left the arrival queue since the last credits.
+    freed: u16,
+    /// The first cycle in which the slice or its answers may do more than wait.
+    pub(super) due: Cycle,
+    /// Up to which cycle the slice's waiting is counted.
+    counted: Cycle,
+    /// Whether an answer waits for credits.
+    stands: bool,
+    /// Since which cycle a packet waits in the network's ejection, behind the partition's own queue; never where none does.
+    pub(super) blocked: Cycle,
+}
+
+impl Side {
+    /// The side of an idle slice whose answers may use `credits` places.
+    pub(super) fn new(credits: u32) -> Self {
+        Self { credits, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
+    }
+
+    /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
+    #[inline]
+    pub(super) fn catch_up(&mut self, slice: &mut Slice, until: Cycle) {
+        if self.counted < until {
+            slice.skip(self.counted, until);
+            self.counted = until;
+        }
+    }
+
+    /// One cycle of slice number `i` and its side of the network. Returns whether the DRAM side may have more to do.
+    #[inline]
+    pub(super) fn cycle(&mut self, slice: &mut Slice, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
+        self.catch_up(slice, now);
+        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
+            self.credits += u32::from(count);
+        }
+        let Acted { freed, dram } = slice.cycle(now, &common.local);
+        if freed {
+            self.blocked = slice.blocked_from(common.in_queue);
+            // Whether it waits is asked for when one more has left.
+            slice.touch_behind(common.in_queue + 1);
+            self.freed += 1;
+            if self.freed == common.batch {
+                self.freed = 0;
+                let credit = Credit { queue: slice.id().0, count: common.batch };
+                out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
+            }
+        }
+        if self.credits > 0
+            && let Some(packet) = slice.pop_out()
+        {
+            self.credits -= 1;
+            out.send(LinkId(common.ports.reply_out.0 + i), now, Payload::Mem(packet));
+        }
+        let stands = self.credits == 0 && slice.has_out();
+        if stands != self.stands {
+            self.stands = stands;
+            *standing = if stands { *standing + 1 } else { *standing - 1 };
+        }
+        let next = now.next();
+        self.counted = next;
+        self.due = self.due_from(slice, next);
+        dram
+    }
+
+    /// From which cycle on, `from` or later, there is something to do.
+    #[inline]
+    fn due_from(&self, slice: &Slice, from: Cycle) -> Cycle {
+        if !slice.has_out() {
+            return slice.next_event(from);
+        }
+        if self.credits > 0 {
+            return from;
+        }
+        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(slice.next_event(from)).max(from)
+    }
+}
