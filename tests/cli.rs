@@ -266,7 +266,7 @@ fn the_users_mistakes_have_their_own_codes_and_sentences() {
         (&["run", "--machine", "v1000"][..], 3, "v100"),
         (&["run", "--set", "gpu.sm=56"], 3, "gpu.sm"),
         (&["run", "--workload", "gem_tiled"], 4, "gemm_tiled"),
-        (&["run", "--set", "workload.m=3"], 4, "no such parameter"),
+        (&["run", "--set", "workload.rows=3"], 4, "no such parameter"),
         (&["run", "--trace", "nowhere/kernelslist.g"], 4, "no such file"),
         (&["run", "--kernels", "7-9"], 2, "selects none of the 1 kernels"),
         (&["run", "--out", "/dev/null/x"], 6, "/dev/null"),

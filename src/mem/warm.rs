@@ -23,8 +23,7 @@ pub(super) fn warm(slices: &mut [Slice], map: &AddressMap, copy: Warm, how: Memc
         MemcpyWarms::Full => (copy.addr.0.saturating_add(copy.bytes - 1)) / SECTOR_BYTES - first + 1,
     };
     let own = usize::from(slices[0].id().0);
-    // Addresses that differ only in bits below those of the partition and the slice have one slice.
-    let together = (1u64 << map.interleave_bit.min(map.bank_mask.trailing_zeros())).max(SECTOR_BYTES);
+    let together = (1u64 << map.slice_bit()).max(SECTOR_BYTES);
     let end = first.saturating_add(count);
     let mut owners = NearSlices::new(map.clone());
     let mut sector = first;

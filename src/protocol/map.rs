@@ -129,8 +129,7 @@ impl Hashed {
 impl NearSlices {
     /// Answers as `map` does.
     pub fn new(map: AddressMap) -> Self {
-        // The bits of the bank that tell slices apart may lie below those of the partition.
-        let shift = if map.slices_per_partition > 1 { map.interleave_bit.min(map.bank_mask.trailing_zeros()) } else { map.interleave_bit };
+        let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
         Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), map }
     }
@@ -163,6 +162,13 @@ struct Split {
 }
 
 impl AddressMap {
+    /// The lowest bit of an address that tells slices apart: addresses that are equal from it on have one slice. The bits of the
+    /// bank that do so may lie below those of the partition.
+    #[inline]
+    pub fn slice_bit(&self) -> u32 {
+        if self.slices_per_partition > 1 { self.interleave_bit.min(self.bank_mask.trailing_zeros()) } else { self.interleave_bit }
+    }
+
     /// The slice that owns `addr`. A few nanoseconds: called once per memory access.
     #[inline]
     pub fn slice_of(&self, addr: Addr) -> SliceId {
@@ -441,6 +447,20 @@ mod tests {
                 }
                 assert!(map != qv100() || steps <= 3 * (end - begin) / (64 * 256), "{steps} steps");
             }
+        }
+    }
+
+    #[test]
+    fn addresses_that_differ_below_the_slice_bit_have_one_slice_and_others_not_always() {
+        let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
+        let one_slice = AddressMap { slices_per_partition: 1, ..low_banks.clone() };
+        let maps = [qv100(), low_banks, one_slice];
+        assert_eq!(maps.each_ref().map(AddressMap::slice_bit), [8, 5, 8]);
+        for map in maps {
+            let bytes = 1 << map.slice_bit();
+            let slice_of = |chunk: u64, byte: u64| map.slice_of(Addr(chunk * bytes + byte));
+            assert!((0..4096).all(|chunk| slice_of(chunk, 0) == slice_of(chunk, bytes - 1)));
+            assert_ne!(slice_of(0, 0), slice_of(1, 0), "the chunk is as large as can be");
         }
     }
 

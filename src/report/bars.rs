@@ -5,6 +5,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::picture::{Picture, PictureError};
+use super::ticks::Labels;
 
 /// The bars of one name on the x axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Bars {
 
 /// Fills from dark to light; their brightness differs by a fifth of the range at least.
 const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
+/// The most labels of the y axis.
+const LABELS: usize = 6;
 /// The part of a chart's height that a line of its legend takes, more or less.
 const LEGEND_ROW: f64 = 0.04;
 /// The part of a group's width that its bars take.
@@ -87,11 +90,12 @@ impl Bars {
         builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(80).y_label_area_size(84);
         let count = self.groups.len();
         let mut chart = builder.build_cartesian_2d(0.0..count as f64, low..high)?;
-        let number = |value: &f64| super::text::si(*value).trim_end().to_owned();
+        let labels = Labels::of_axis(chart.as_coord_spec().y_spec(), LABELS);
+        let number = |value: &f64| labels.text(*value);
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .disable_x_axis()
-            .y_labels(6)
+            .y_labels(LABELS)
             .y_desc(&self.y)
             .axis_desc_style(("sans-serif", 16))
             .label_style(("sans-serif", 13));
@@ -140,6 +144,15 @@ mod tests {
         }
         for text in ["speed", "IPC", "kernel0", "kernel2", "oldest", "phase-aware"] {
             assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_range_has_a_label_of_its_own_at_every_tick() {
+        let percent = Bars { line: Some(100.0), ..bars(&[[100.6, 98.9]]) };
+        let svg = percent.svg().unwrap();
+        for text in ["99.0", "99.5", "100.0", "100.5"] {
+            assert_eq!(svg.lines().filter(|line| line.trim() == text).count(), 1, "{text} in {svg}");
         }
     }
 

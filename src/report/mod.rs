@@ -17,6 +17,7 @@ pub mod plot;
 pub mod strips;
 mod summary;
 pub mod text;
+pub mod ticks;
 pub mod timeline;
 
 pub use facts::{RunFacts, SCHEMA_VERSION};

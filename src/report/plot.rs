@@ -7,6 +7,10 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::picture::{Picture, PictureError};
+use super::ticks::Labels;
+
+/// The most labels of an axis.
+const LABELS: usize = 11;
 
 /// Points with a name for the legend.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,10 +113,12 @@ impl Plot {
         let mut builder = ChartBuilder::on(area);
         builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(48).y_label_area_size(84);
         let mut chart = builder.build_cartesian_2d(x_range, y_range)?;
-        let number = |value: &f64| super::text::si(*value).trim_end().to_owned();
+        let axes = chart.as_coord_spec();
+        let (x, y) = (Labels::of_axis(axes.x_spec(), LABELS), Labels::of_axis(axes.y_spec(), LABELS));
+        let (x, y) = (|value: &f64| x.text(*value), |value: &f64| y.text(*value));
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(&self.x).y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
-        mesh.light_line_style(WHITE.mix(0.0)).x_label_formatter(&number).y_label_formatter(&number).draw()?;
+        mesh.light_line_style(WHITE.mix(0.0)).x_labels(LABELS).y_labels(LABELS).x_label_formatter(&x).y_label_formatter(&y).draw()?;
         if let Some((low, high)) = identity {
             chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.5)))?;
         }
@@ -200,7 +206,7 @@ mod tests {
         let svg = plot(Form::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
         // Three points and one in the legend, of either shape.
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polygon").count()), (4, 4), "{svg}");
-        for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1.00 M"] {
+        for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1 M"] {
             assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
         }
         assert_eq!(svg.matches("<polyline").count() - plot_axis_lines(&svg), 1);

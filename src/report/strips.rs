@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use super::picture::{Picture, PictureError, SIZE};
 use super::plot::Series;
-use super::text::si;
+use super::ticks::Labels;
 
 /// A picture of strips.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Strips {
     pub strips: Vec<Series>,
 }
 
+/// The most labels of the x axis and of a strip's y axis.
+const LABELS: (usize, usize) = (6, 3);
 /// Height of a strip in pixels.
 const STRIP: u32 = 110;
 /// What the x axis takes of the height.
@@ -49,15 +51,16 @@ impl Strips {
     fn draw_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, x: (f64, f64)) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
         let area = area.margin(8, 0, 0, 0).titled(&self.title, ("sans-serif", 22))?;
-        let number = |value: &f64| si(*value).trim_end().to_owned();
         let (strips, below) = area.split_vertically(area.dim_in_pixel().1 - BELOW);
         for (series, strip) in self.strips.iter().zip(strips.split_evenly((self.strips.len(), 1))) {
             let (low, high) = range(series.points.iter().map(|(_, y)| *y)).unwrap_or((0.0, 1.0));
             let mut builder = ChartBuilder::on(&strip);
             builder.margin(6).margin_right(20).y_label_area_size(100);
             let mut chart = builder.build_cartesian_2d(x.0..x.1, low.min(0.0)..high)?;
+            let labels = Labels::of_axis(chart.as_coord_spec().y_spec(), LABELS.1);
+            let number = |value: &f64| labels.text(*value);
             let mut mesh = chart.configure_mesh();
-            mesh.disable_x_axis().x_labels(6).y_labels(3).y_desc(&series.name).axis_desc_style(("sans-serif", 14));
+            mesh.disable_x_axis().y_labels(LABELS.1).y_desc(&series.name).axis_desc_style(("sans-serif", 14));
             mesh.label_style(("sans-serif", 12)).light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
             chart.draw_series(LineSeries::new(series.points.iter().copied(), RGBColor(0, 60, 110).stroke_width(2)))?;
         }
@@ -65,11 +68,13 @@ impl Strips {
         let mut builder = ChartBuilder::on(&below);
         builder.margin_left(6).margin_right(20).y_label_area_size(100).x_label_area_size(54);
         let mut axis = builder.build_cartesian_2d(x.0..x.1, 0.0..1.0)?;
+        let labels = Labels::of_axis(axis.as_coord_spec().x_spec(), LABELS.0);
+        let number = |value: &f64| labels.text(*value);
         let mut mesh = axis.configure_mesh();
         mesh.disable_mesh()
             .set_tick_mark_size(LabelAreaPosition::Bottom, 6)
             .y_labels(0)
-            .x_labels(6)
+            .x_labels(LABELS.0)
             .x_desc(&self.x)
             .axis_desc_style(("sans-serif", 16));
         mesh.label_style(("sans-serif", 13)).x_label_formatter(&number).draw()?;

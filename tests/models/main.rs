@@ -143,11 +143,11 @@ fn total(model: &Model) -> u64 {
 
 #[test]
 fn instruction_counts_equal_closed_forms() {
-    for (n, k) in [(64, 16), (128, 48)] {
-        let model = builtin_model("gemm_tiled", 1, &set(&[("n", n), ("k", k)])).unwrap();
+    for (m, n, k) in [(64, 64, 16), (128, 128, 48), (192, 64, 32)] {
+        let model = builtin_model("gemm_tiled", 1, &set(&[("m", m), ("n", n), ("k", k)])).unwrap();
         // Setup, accumulators; per tile 2 + 2 copies, 2 barriers, 16 x (2 + 16), 2 pointers, 3 for the loop; 1 + 4 stores, EXIT.
         let warp = 9 + 16 + k / 16 * (4 + 2 + 16 * 18 + 2 + 3) + 1 + 4 + 1;
-        assert_eq!(total(&model), (n * n / 4096 * 8 * warp) as u64);
+        assert_eq!(total(&model), (m * n / 4096 * 8 * warp) as u64);
     }
     for (ctas, iterations, vector) in [(2, 3, 1), (3, 1, 4)] {
         let set = set(&[("cta_count", ctas), ("iterations", iterations), ("vector", vector)]);
@@ -182,11 +182,11 @@ fn gemm_has_the_mix_of_a_hand_written_tiled_product() {
 
 #[test]
 fn tiles_are_addressed_exactly() {
-    let (n, k) = (128, 32);
-    let model = builtin_model("gemm_tiled", 1, &set(&[("n", n), ("k", k)])).unwrap();
+    let (m, n, k) = (192, 128, 32);
+    let model = builtin_model("gemm_tiled", 1, &set(&[("m", m), ("n", n), ("k", k)])).unwrap();
     let (n, k) = (n as u64, k as u64);
     let warp = 5;
-    // CTA 2 of a 2 x 2 grid computes rows 64 .. 127 and columns 0 .. 63.
+    // CTA 2 of a 2 x 3 grid computes rows 64 .. 127 and columns 0 .. 63.
     let executed = executed(&model, 0, 2).swap_remove(warp);
     let threads: Vec<u64> = (0..32).map(|lane| warp as u64 * 32 + lane).collect();
     let of = |name: &str| executed.iter().filter(|inst| inst.mnemonic == name).map(|inst| inst.addresses.clone()).collect::<Vec<_>>();

@@ -166,6 +166,7 @@ pub fn run_process(reference: &Path, traces: &Traces<'_>, configuration: &str, o
         configuration,
         reference,
         cache: traces.cache.clone(),
+        threads: &options.threads,
         runs: options.runs,
         only: options.only.as_deref(),
     })

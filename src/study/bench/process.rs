@@ -1,7 +1,8 @@
 //! `bench --process`: the whole program from text to results, against the seconds of the reference simulator.
 //!
-//! Each trace runs in a process of its own on one thread, from its text, reading and writing included, as a user would run
-//! it. The reference's seconds were measured on another host, so that the ratios say the order of magnitude and no more.
+//! Each trace runs in a process of its own, from its text, reading and writing included, as a user would run it, who has all
+//! cores if he says nothing; the reference has one thread. Its seconds were measured on another host, so that the ratios say the
+//! order of magnitude and no more.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +23,9 @@ pub(super) struct Process<'a> {
     pub(super) reference: &'a Path,
     /// Where generated traces are kept.
     pub(super) cache: PathBuf,
-    /// Runs of each trace, of which the median counts.
+    /// Numbers of worker threads.
+    pub(super) threads: &'a [usize],
+    /// Runs of each trace and number of threads, of which the median counts.
     pub(super) runs: usize,
     /// Only traces whose name contains this.
     pub(super) only: Option<&'a str>,
@@ -36,56 +39,71 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
     let results = process.reference.join("accel-sim/results.csv");
     let (rows, _) = read(&results, process.configuration).map_err(StudyError::Reference)?;
     let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
-    let title = format!("whole process on {}, one thread, from text, against {}", process.machine, process.configuration);
+    let title = format!("whole process on {}, from text, against {}", process.machine, process.configuration);
     let mut output = StudyOutput::new("bench-process", title);
-    output.columns(&["trace", "class", "ms", "reference s", "times faster"]);
-    let mut ratios: Vec<(Class, f64)> = Vec::new();
+    output.columns(&["trace", "class", "threads", "ms", "reference s", "times faster"]);
+    let mut ratios: Vec<(Class, usize, f64)> = Vec::new();
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| process.only.is_none_or(|only| trace.contains(only))) {
-        let seconds = trace_folder(process.reference, &process.cache, trace).and_then(|folder| timed(&program, process, &folder));
-        let (seconds, theirs) = match (seconds, rows.iter().find(|row| row.trace == trace)) {
-            (Ok(seconds), Some(row)) => (seconds, row.user_seconds),
-            (Err(why), _) => {
+        let Some(theirs) = rows.iter().find(|row| row.trace == trace).map(|row| row.user_seconds) else {
+            output.note(format!("{trace}: the reference has no result"));
+            continue;
+        };
+        let folder = match trace_folder(process.reference, &process.cache, trace) {
+            Ok(folder) => folder,
+            Err(why) => {
                 output.note(format!("{trace}: {why}"));
                 continue;
             }
-            (_, None) => {
-                output.note(format!("{trace}: the reference has no result"));
-                continue;
-            }
         };
-        ratios.push((class, theirs / seconds));
-        output.row(vec![
-            trace.to_owned(),
-            class.to_string(),
-            format!("{:.1}", seconds * 1e3),
-            format!("{theirs:.2}"),
-            format!("{:.0}", theirs / seconds),
-        ]);
-    }
-    let of = |classes: &[Class]| ratios.iter().filter(|(class, _)| classes.contains(class)).map(|(_, ratio)| *ratio).collect::<Vec<_>>();
-    for (name, classes) in [
-        ("compute", &[Class::Compute][..]),
-        ("memory", &[Class::Memory]),
-        ("compute and memory", &[Class::Compute, Class::Memory]),
-        ("latency", &[Class::Latency]),
-    ] {
-        if let Some(mean) = geometric_mean(&of(classes)) {
-            output.figure(&format!("times faster, geometric mean, {name}"), mean);
+        for &threads in process.threads {
+            let seconds = match timed(&program, process, &folder, threads) {
+                Ok(seconds) => seconds,
+                Err(why) => {
+                    output.note(format!("{trace} on {threads} threads: {why}"));
+                    continue;
+                }
+            };
+            ratios.push((class, threads, theirs / seconds));
+            output.row(vec![
+                trace.to_owned(),
+                class.to_string(),
+                threads.to_string(),
+                format!("{:.1}", seconds * 1e3),
+                format!("{theirs:.2}"),
+                format!("{:.0}", theirs / seconds),
+            ]);
         }
     }
-    if let Some(least) = of(&[Class::Compute]).into_iter().min_by(f64::total_cmp) {
-        output.figure("times faster, least of compute", least);
+    for &threads in process.threads {
+        let of = |classes: &[Class]| {
+            let measured = ratios.iter().filter(|(class, on, _)| classes.contains(class) && *on == threads);
+            measured.map(|(_, _, ratio)| *ratio).collect::<Vec<_>>()
+        };
+        let on = if threads == 1 { "on 1 thread".to_owned() } else { format!("on {threads} threads") };
+        for (name, classes) in [
+            ("compute", &[Class::Compute][..]),
+            ("memory", &[Class::Memory]),
+            ("compute and memory", &[Class::Compute, Class::Memory]),
+            ("latency", &[Class::Latency]),
+        ] {
+            if let Some(mean) = geometric_mean(&of(classes)) {
+                output.figure(&format!("times faster {on}, geometric mean, {name}"), mean);
+            }
+        }
+        if let Some(least) = of(&[Class::Compute]).into_iter().min_by(f64::total_cmp) {
+            output.figure(&format!("times faster {on}, least of compute"), least);
+        }
     }
     if ratios.is_empty() { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
 }
 
 /// Median seconds of a process that runs the trace.
-fn timed(program: &Path, process: &Process<'_>, folder: &Path) -> Result<f64, String> {
+fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, String> {
     let out = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for run in 0..process.runs.max(1) {
         let mut command = Command::new(program);
-        command.arg("run").args(["--machine", process.machine, "--threads", "1"]);
+        command.arg("run").args(["--machine", process.machine, "--threads", &threads.to_string()]);
         command.arg("--trace").arg(folder.join("kernelslist.g")).arg("--out").arg(out.path().join(run.to_string()));
         // Captured traces of errors cost time that no user pays.
         command.env_remove("RUST_BACKTRACE").stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,6 +1,6 @@
 //! `bench --sizes`: what a warp instruction costs on machines of 1 to 320 SMs with the same work per SM.
 //!
-//! Six cases: compute, divergent gathers and streams in proportion to the machine, one CTA and one warp on an otherwise empty
+//! Six cases: compute, divergent gathers and streams with eight CTAs per SM, all of one length, one CTA and one warp on an otherwise empty
 //! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
 
 use std::sync::Arc;
@@ -60,6 +60,11 @@ body = [
 ]
 "#;
 
+/// CTAs per SM of the cases that grow with the machine.
+const PER_SM: u32 = 8;
+/// Rows and columns of `gemm_tiled` that a CTA computes.
+const TILE: u32 = 64;
+
 /// A workload that grows with the machine.
 struct Case {
     name: &'static str,
@@ -67,9 +72,16 @@ struct Case {
 }
 
 const CASES: [Case; 6] = [
-    Case { name: "compute", workload: |sms| model("gemm_tiled", &[("n", 64 * tiles(sms * 8))]) },
-    Case { name: "divergent", workload: |sms| model("divergent", &[("cta_count", sms * 8)]) },
-    Case { name: "memory", workload: |sms| model("stream", &[("cta_count", sms * 8)]) },
+    Case {
+        name: "compute",
+        workload: |sms| {
+            // The matrices grow where CTAs lie and not along the sums, so that a CTA has as many instructions on every machine.
+            let (rows, columns) = near_square(sms * PER_SM);
+            model("gemm_tiled", &[("m", TILE * rows), ("n", TILE * columns), ("k", 64)])
+        },
+    },
+    Case { name: "divergent", workload: |sms| model("divergent", &[("cta_count", sms * PER_SM)]) },
+    Case { name: "memory", workload: |sms| model("stream", &[("cta_count", sms * PER_SM)]) },
     Case { name: "one CTA", workload: |_| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
     Case { name: "one warp", workload: |_| text("one_warp", ONE_WARP, &[]) },
     Case {
@@ -81,9 +93,10 @@ const CASES: [Case; 6] = [
     },
 ];
 
-/// Tiles along each side of a matrix that has `ctas` of them, or a few more.
-fn tiles(ctas: u32) -> u32 {
-    ctas.isqrt() + u32::from(ctas.isqrt().pow(2) < ctas)
+/// Rows and columns of a matrix of exactly `tiles` tiles: the divisors that are nearest to each other.
+fn near_square(tiles: u32) -> (u32, u32) {
+    let rows = (1..=tiles.isqrt()).rev().find(|rows| tiles.is_multiple_of(*rows)).unwrap_or(1);
+    (rows, tiles / rows)
 }
 
 fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
@@ -115,7 +128,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
     let base = load(machine, overrides, &[])?;
     let mut output =
         StudyOutput::new("bench-sizes", format!("host cost on {machine} with other numbers of SMs, one thread, medians of {runs} runs"));
-    output.columns(&["case", "SMs", "partitions", "warp instr", "cycles", "ms", "ns per warp instr", "against 8 SMs"]);
+    output.columns(&["case", "SMs", "partitions", "CTAs", "warp instr", "cycles", "ms", "ns per warp instr", "against 8 SMs"]);
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
     let mut worst: f64 = 1.0;
@@ -126,6 +139,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
             let sized = [("gpu.sms".to_owned(), sms.to_string()), ("mem.map.partitions".to_owned(), partitions.to_string())];
             let machine = load(machine, overrides, &sized)?;
             let workload = Arc::new((case.workload)(sms).map_err(StudyError::Input)?);
+            let ctas: u32 = workload.kernels.iter().map(|kernel| kernel.info.ctas()).sum();
             let mut seconds = Vec::new();
             let mut measured = (0, 0);
             for _ in 0..runs.max(1) {
@@ -146,6 +160,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
                 case.name.to_owned(),
                 sms.to_string(),
                 partitions.to_string(),
+                ctas.to_string(),
                 measured.0.to_string(),
                 measured.1.to_string(),
                 format!("{:.2}", seconds * 1e3),
@@ -165,12 +180,34 @@ fn load(machine: &str, overrides: &[(String, String)], more: &[(String, String)]
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::base::CtaIndex;
 
     #[test]
     fn memory_grows_with_the_machine() {
         let v100 = load("v100", &[], &[]).unwrap();
         assert_eq!([1, 8, 28, 56, 80, 160, 320].map(|sms| partitions(sms, &v100)), [1, 4, 8, 16, 32, 64, 128]);
+    }
+
+    #[test]
+    fn cases_that_grow_have_the_same_work_per_sm_on_every_machine() {
+        for name in ["compute", "divergent", "memory"] {
+            let case = CASES.iter().find(|case| case.name == name).unwrap();
+            let mut lengths = BTreeSet::new();
+            for sms in [1, 7, 8, 28, 56, 80, 160, 320] {
+                let workload = (case.workload)(sms).unwrap();
+                let [kernel] = &workload.kernels[..] else { panic!("{name} has one kernel") };
+                let ctas = kernel.info.ctas();
+                assert_eq!(ctas, 8 * sms, "{name} on {sms} SMs");
+                let instructions = |cta: u32| kernel.source.cta(CtaIndex(cta)).warps.iter().map(|warp| warp.len()).sum::<u32>();
+                lengths.extend([0, ctas / 2, ctas - 1].map(instructions));
+            }
+            let (least, most) = (*lengths.first().unwrap(), *lengths.last().unwrap());
+            // A branch that depends on data gives divergent CTAs some more or fewer.
+            assert!(least > 100 && most - least <= most / 20, "{name}: CTAs of {lengths:?} instructions");
+        }
     }
 
     #[test]

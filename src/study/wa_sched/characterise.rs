@@ -15,7 +15,7 @@ use crate::engine::occupancies;
 use crate::frontend::model::builtin_model;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 
-use super::kernels::of_table_4_2;
+use super::kernels::{as_published, of_table_4_2};
 use super::published::{Class, CoreType, CtaCells, Kernel, PhaseCells, published};
 use super::steady::Job;
 use crate::report::bars::{Bars, Group};
@@ -308,7 +308,7 @@ fn cores(kernel: &Kernel, published: CoreType, options: &Options) -> Result<Cell
 /// A run of `kernel` with one key of the machine set, to the end of the grid when `whole`.
 pub(super) fn job(kernel: &Kernel, machine: &'static str, key: &str, value: u32, options: &Options, whole: bool) -> Job {
     let settings = vec![(key.to_owned(), value.to_string())];
-    Job { machine, settings, workload: workload(kernel), parameters: Vec::new(), cycles: (!whole).then_some(options.cycles) }
+    Job { machine, settings, workload: workload(kernel), parameters: as_published(kernel), cycles: (!whole).then_some(options.cycles) }
 }
 
 /// The count after which no increase gives 2 %, be it of one CTA or of several; `rates` begins with one CTA.

@@ -14,7 +14,7 @@ use crate::report::bars::{Bars, Group};
 use crate::study::{StudyError, StudyOutput};
 
 use super::characterise::{FERMI, Options, workload};
-use super::kernels::Grid;
+use super::kernels::{Grid, as_published};
 use super::published::{Kernel, published};
 use super::stated::{self, Kind, Stated, half_and_half_again, mean, percent_over};
 use super::steady::Job;
@@ -252,14 +252,15 @@ pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
 fn point(kernel: &Kernel, level: Level, types: &Types, options: &Options) -> Result<Point, String> {
     let sm = Machine::load(FERMI, &[]).map_err(|errors| errors.to_string())?.machine.gpu;
     let slots = f64::from(sm.sms * sm.sm.schedulers);
-    let grid = Grid::of(kernel, FERMI, &[])?;
+    let parameters = as_published(kernel);
+    let grid = Grid::of(kernel, FERMI, &parameters)?;
     let rates = level
         .orders()
         .par_iter()
         .map(|order| {
             let settings = vec![("gpu.sm.order".to_owned(), order.key(level))];
-            let job =
-                Job { machine: FERMI, settings, workload: workload(kernel), parameters: Vec::new(), cycles: grid.cycles(options.cycles) };
+            let (workload, parameters) = (workload(kernel), parameters.clone());
+            let job = Job { machine: FERMI, settings, workload, parameters, cycles: grid.cycles(options.cycles) };
             job.rate(options.cache.as_deref())
         })
         .collect::<Result<Vec<f64>, String>>()?;
