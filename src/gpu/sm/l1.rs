@@ -43,15 +43,15 @@ pub(super) struct L1 {
     /// The first cycle in which an access that was not refused may be at the end of its pipe.
     first: Cycle,
     refused: Refused,
-    miss_queue: usize,
-    latency: u64,
+    miss_queue: u32,
+    latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
 }
 
 impl L1 {
     pub(super) fn new(cache: &Cache, spec: &Spec) -> Self {
-        let latency = u64::from(spec.latency.max(1));
+        let latency = spec.latency.max(1);
         let banks = spec.banks.max(1) as usize;
         Self {
             cache: DataCache::new(cache, max_ways(cache, spec), spec.write_ratio),
@@ -63,7 +63,7 @@ impl L1 {
             full: 0,
             first: Cycle::NEVER,
             refused: Refused::new(banks),
-            miss_queue: cache.miss_queue as usize,
+            miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
         }
@@ -135,7 +135,7 @@ impl L1 {
     // Called from one place, for every access.
     #[inline(always)]
     pub(super) fn enter(&mut self, accesses: &[Access], write: bool, local: bool, name: u32, now: Cycle) -> usize {
-        let at = now.after(self.latency);
+        let at = now.after(u64::from(self.latency));
         let (mut entered, mut count, mut hinted) = (0u64, 0, None);
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
@@ -203,7 +203,7 @@ impl L1 {
         if self.refused.banks() == 0 {
             return 0;
         }
-        self.refused.still(self.miss_queue - self.cache.queued(), !self.cache.mshr().is_full())
+        self.refused.still(self.miss_queue as usize - self.cache.queued(), !self.cache.mshr().is_full())
     }
 
     /// The first cycle in which an access may be looked up that is not known to be refused.

@@ -118,9 +118,9 @@ pub struct DataCache {
     queue: Ring<Down>,
     data_port_free: Cycle,
     fill_port_free: Cycle,
-    /// Cycles that a fill occupies its port, and that so many sectors occupy the data port.
+    /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
     fill_cycles: u32,
-    port_cycles: [u16; 16],
+    port_cycles: [u16; 8],
 }
 
 impl DataCache {
@@ -144,7 +144,7 @@ impl DataCache {
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
-            port_cycles: std::array::from_fn(|sectors| port_cycles(spec, sectors as u32) as u16),
+            port_cycles: std::array::from_fn(|more| port_cycles(spec, 1 + more as u32) as u16),
         }
     }
 
@@ -407,7 +407,7 @@ impl DataCache {
     #[inline]
     fn use_data_port(&mut self, sectors: u32, now: Cycle) {
         if sectors > 0 {
-            let cycles = self.port_cycles[sectors as usize % self.port_cycles.len()];
+            let cycles = self.port_cycles[(sectors as usize - 1) % self.port_cycles.len()];
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
     }
