@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-/// A power of two of places, in one allocation. Half as large as a boxed slice and a mask, since queues lie in arrays themselves.
+/// A power of two of places, in one allocation. A third smaller than a boxed slice and a mask: queues lie in arrays themselves.
 pub struct Slots<T> {
     places: NonNull<T>,
     mask: u32,

@@ -555,7 +555,8 @@ impl TagArray {
     #[inline]
     fn renew(&mut self, at: u16, now: u64) {
         let line = &mut self.lines[usize::from(at)];
-        // Lines of one cycle stand by their ways, so that a second access in it moves nothing.
+        // Lines of one cycle stand by their ways, so that a second access in it moves nothing. (Nor does one that comes 2^32 cycles
+        // after the last, which cannot be told from it.)
         if line.newer == NONE || line.time == now as u32 {
             line.time = now as u32;
             return;
