@@ -302,7 +302,8 @@ impl DataCache {
     }
 
     /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
-    #[inline]
+    // Called from one place, for every access.
+    #[inline(always)]
     pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> Option<FailReason> {
         let reason = match (self.queue.free() < ROOM_FOR_FETCH, self.mshr.is_full()) {
             (true, _) => FailReason::QueueFull,
@@ -373,7 +374,8 @@ impl DataCache {
     ///
     /// # Panics
     /// When the entry is that of another fetch.
-    #[inline]
+    // Called from two places, for every sector that comes.
+    #[inline(always)]
     pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
         assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
         let (line, atomic) = self.mshr.reserved(at);

@@ -127,7 +127,8 @@ impl Mshr {
     /// Whether a miss on `key` can be taken now.
     ///
     /// An entry whose data came takes no more requests: its answers are under way, and nothing would fill again.
-    #[inline]
+    // Every miss calls it.
+    #[inline(always)]
     pub fn room(&self, key: u64) -> Room {
         let bucket = hash(key);
         match self.find_in(bucket, key) {

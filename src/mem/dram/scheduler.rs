@@ -111,6 +111,8 @@ impl Scheduler {
     /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
     ///
     /// FR-FCFS: a bank stays with a row while requests for it wait; then the open row, then the row of the oldest request.
+    // Called from one place, for every command clock.
+    #[inline(always)]
     pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<&Request> {
         if !self.can_schedule(idle) {
             return None;
