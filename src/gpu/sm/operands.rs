@@ -69,11 +69,22 @@ struct Collector {
     group: u8,
 }
 
-/// An instruction that reads operands: the banks that it has to read at least once, twice, three and four times.
+/// An instruction that reads operands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reads {
-    banks: [u64; 4],
+    /// The banks that it still has to read.
+    once: u64,
+    /// Those among them that it has to read at least twice, three and four times; rarely any.
+    again: [u64; 3],
     collector: u8,
+}
+
+/// How many banks a set of a few has.
+#[inline]
+fn few(banks: u64) -> u64 {
+    // One, nearly always; counting bits takes a dozen instructions where the host's are not known.
+    let others = banks & banks.wrapping_sub(1);
+    if others == 0 { u64::from(banks != 0) } else { u64::from(banks.count_ones()) }
 }
 
 /// Collectors, banks, and the registers before and after them.
@@ -325,18 +336,24 @@ impl Operands {
         let mut taken = self.written;
         let mut kept = 0;
         for i in 0..usize::from(self.reading) {
-            let Reads { banks: [once, twice, thrice, four], collector } = self.reads[i];
+            let Reads { once, again: [twice, thrice, four], collector } = self.reads[i];
             let granted = once & !taken;
             taken |= granted;
-            let left = once & !granted | twice & granted;
-            if left == 0 {
-                self.complete |= 1 << collector;
-                self.may_leave = true;
-                continue;
+            if twice == 0 {
+                let left = once & !granted;
+                if left == 0 {
+                    self.complete |= 1 << collector;
+                    self.may_leave = true;
+                    continue;
+                }
+                self.conflicts += few(left);
+                self.reads[kept] = Reads { once: left, again: [0; 3], collector };
+            } else {
+                let once = once & !granted | twice & granted;
+                self.conflicts += few(once);
+                let again = [twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
+                self.reads[kept] = Reads { once, again, collector };
             }
-            self.conflicts += u64::from(left.count_ones());
-            let banks = [left, twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
-            self.reads[kept] = Reads { banks, collector };
             kept += 1;
         }
         self.reading = kept as u8;
@@ -386,15 +403,17 @@ impl Operands {
             self.may_leave = true;
             return;
         }
-        let mut banks = [0; 4];
+        let (mut once, mut again) = (0, [0; 3]);
         for bank in &flight.banks[..usize::from(flight.sources)] {
             let bit = 1 << bank;
-            banks[3] |= banks[2] & bit;
-            banks[2] |= banks[1] & bit;
-            banks[1] |= banks[0] & bit;
-            banks[0] |= bit;
+            if once & bit != 0 {
+                again[2] |= again[1] & bit;
+                again[1] |= again[0] & bit;
+                again[0] |= bit;
+            }
+            once |= bit;
         }
-        self.reads[usize::from(self.reading)] = Reads { banks, collector: chosen as u8 };
+        self.reads[usize::from(self.reading)] = Reads { once, again, collector: chosen as u8 };
         self.reading += 1;
     }
 

@@ -88,7 +88,8 @@ impl Scoreboard {
     /// Whether no register of the warp is reserved.
     #[inline]
     pub(super) fn is_clear(&self, warp: usize) -> bool {
-        self.reserved[warp] == [0; 5]
+        // Compared as arrays, they would be compared by a call.
+        self.reserved[warp].iter().fold(0, |all, word| all | word) == 0
     }
 
     /// The reserved registers of a warp, ascending.
