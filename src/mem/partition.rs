@@ -486,6 +486,7 @@ impl Partition {
             self.look_for_edge();
         }
     }
+
     /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
     fn pass_edges(&mut self) {
         let last = self.llc_to_dram.last_at_or_before(self.now);
