@@ -89,7 +89,7 @@ fn an_rtx_2060_agrees_with_accel_sim_s() {
         ("gen-pchase_dram_64", 0.1),
         ("gen-imad_dep_1warp", 0.1),
         ("gen-ffma_dep_1warp", 0.1),
-        ("gen-smem_conflict2", 9.0),
+        ("gen-smem_conflict2", 6.0),
         ("gen-stride2", 2.0),
         ("gen-vecadd_1024x256", 2.0),
         ("real-vecadd-f64-100k-ampere", 2.0),

@@ -4,8 +4,8 @@
 //! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
 //!
 //! Invariants: an SM holds no more CTAs than fit it plus [`Dispatch::ahead`](crate::config::machine::Dispatch); with fewer
-//! unassigned CTAs than SMs at the start of a cycle nothing is bound beyond what fits, so that the tail of a grid goes to
-//! the SMs that are free first, and a round that gives every SM one CTA ahead is not broken off. After each
+//! unassigned CTAs than the chip has places at the start of a cycle nothing is bound beyond what fits, so that the last wave of a
+//! grid goes to the SMs that are free first, and a round that gives every SM one CTA ahead is not broken off. After each
 //! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
 //! before a CTA ends, a kernel becomes ready or a limit is lifted.
 
@@ -208,7 +208,9 @@ impl Dispatch {
         };
         let chosen = streams.place(place)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        let ahead = if (chosen.round as usize) < self.rooms.len() { 0 } else { self.ahead };
+        // Whoever waits at an SM might find a place elsewhere before, unless the others fill all of them even if all end at once.
+        let places = resident as usize * self.rooms.len();
+        let ahead = if (chosen.round as usize) < places { 0 } else { self.ahead };
         // The SM itself starts no more than the limit, so that here, too, a CTA may wait there ahead of time.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
         (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)

@@ -73,7 +73,7 @@ fn an_sm_holds_what_fits_and_what_is_bound_ahead_and_no_more() {
 }
 
 #[test]
-fn with_fewer_ctas_left_than_sms_nothing_is_bound_ahead() {
+fn with_fewer_ctas_left_than_places_nothing_is_bound_ahead() {
     // After the first wave of four three are left: they go to the SMs that are free first, not behind the long CTA.
     let chip = ran(4, &spec(), &[job(0, 7, 1, |cta| if cta == 0 { 500 } else { 30 })]);
     assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
@@ -81,6 +81,15 @@ fn with_fewer_ctas_left_than_sms_nothing_is_bound_ahead() {
     assert_eq!(chip.starts(0)[4..], [20 + 30 + 2 * 5; 3]);
     let more = ran(4, &spec(), &[job(0, 8, 1, |cta| if cta == 0 { 500 } else { 30 })]);
     assert_eq!(more.grid.counters().ctas_bound_ahead, 4, "a round that every SM gets a CTA of is not broken off");
+}
+
+#[test]
+fn no_cta_of_the_last_wave_waits_behind_long_ones() {
+    // Eight places, six CTAs left behind the first eight: all may be free before those of SM 0 are.
+    let chip = ran(4, &spec(), &[job(0, 14, 2, |cta| if cta % 4 == 0 && cta < 8 { 500 } else { 30 })]);
+    assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
+    assert!(!chip.places(0)[8..].contains(&0), "{:?}", chip.places(0));
+    assert_eq!(chip.grid.end_cycle(), Some(Cycle(21 + 500)));
 }
 
 #[test]
