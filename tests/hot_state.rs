@@ -1,7 +1,7 @@
 //! How much state an SM and an LLC slice of the V100 touch: it has to fit caches together with that of all others.
 //!
 //! The budgets are 32 KB and 24 KB. An SM without its L1 keeps its own; the L1's tags and MSHRs alone exceed it, and a slice
-//! exceeds its own. So the sizes as they are today are the limits here; whoever makes them smaller lowers the limits.
+//! exceeds its own by a little. So the sizes as they are today are the limits here; whoever makes them smaller lowers the limits.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn an_sm_with_its_l1_grows_no_further() {
 fn a_slice_grows_no_further() {
     let machine = v100();
     let bytes = Slice::new(SliceId(0), &machine.mem.llc, &machine.mem.queues, 1).hot_bytes();
-    assert!(bytes <= 32_700, "{bytes} bytes");
+    assert!(bytes <= 24_800, "{bytes} bytes");
 }
 
 #[test]

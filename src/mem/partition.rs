@@ -432,8 +432,8 @@ impl Partition {
 
     /// Counts what the slices waited up to the present.
     fn catch_up(&mut self) {
-        for (slice, side) in self.slices.iter_mut().zip(&mut self.sides) {
-            side.catch_up(slice, self.now);
+        for i in 0..self.slices.len() {
+            self.sides[i].catch_up(&mut self.slices[i], self.now);
         }
     }
 
@@ -473,7 +473,8 @@ impl Partition {
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
         let Self { slices, sides, standing_sides, now, common, .. } = self;
-        for (i, (slice, side)) in slices.iter_mut().zip(sides.iter_mut()).enumerate() {
+        for i in 0..slices.len() {
+            let (slice, side) = (&mut slices[i], &mut sides[i]);
             if !skip || side.due <= *now {
                 dram |= side.cycle(slice, i as u16, *now, common, standing_sides, out);
             }

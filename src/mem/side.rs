@@ -62,7 +62,7 @@ impl Side {
         }
         let Acted { freed, dram } = slice.cycle(now, &common.local);
         if freed {
-            self.blocked = slice.blocked_from(common.in_queue);
+            self.blocked = slice.blocked_from(common.in_queue, now);
             // Whether it waits is asked for when one more has left.
             slice.touch_behind(common.in_queue + 1);
             self.freed += 1;

@@ -22,10 +22,14 @@ struct Piped {
     addr: Addr,
     bytes: u32,
     name: u32,
+    /// The set of its line.
+    set: u32,
     sectors: SectorMask,
     write: bool,
     local: bool,
 }
+
+const _: () = assert!(size_of::<Piped>() == 32);
 
 /// The L1 of an SM.
 #[derive(Debug)]
@@ -82,7 +86,7 @@ impl L1 {
     /// What the tags know of the first sector of an access.
     pub(super) fn probe(&self, addr: Addr, sectors: SectorMask, write: bool) -> Probe {
         let first = SectorMask(sectors.0 & sectors.0.wrapping_neg());
-        self.cache.tags().probe(addr, addr.0, first, write)
+        self.cache.tags().probe(addr, self.cache.set_index(addr.0), first, write)
     }
 
     /// Whether `line` holds sectors of `addr`.
@@ -151,12 +155,13 @@ impl L1 {
                 self.fronts[bank] = at;
                 self.first = self.first.min(at);
             }
-            pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
+            let set = self.cache.set_index(addr.0);
+            pipe.push(Piped { at, addr, bytes, name, set, sectors, write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
             if hinted != Some(addr.line()) {
                 hinted = Some(addr.line());
-                self.cache.expect_address(addr);
+                self.cache.expect_address(addr, set);
             }
         }
         self.occupied |= entered;
@@ -247,7 +252,7 @@ impl L1 {
         let line = access.addr.line();
         let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
         if !access.write
-            && let Some(reason) = self.cache.refuses_read(access.addr, access.sectors)
+            && let Some(reason) = self.cache.refuses_read(access.addr, access.set, access.sectors)
         {
             // It may lack more than that, which will be found when there is room.
             self.refused.add(bank, reason, false, line, sectors);
@@ -255,7 +260,7 @@ impl L1 {
         }
         let lookup = Lookup {
             addr: access.addr,
-            set_addr: access.addr.0,
+            set: access.set,
             sectors: access.sectors,
             bytes: access.bytes,
             kind: if access.write { AccessKind::Write } else { AccessKind::Read },
@@ -274,7 +279,7 @@ impl L1 {
         match pipe.front() {
             Some(next) => {
                 self.fronts[bank] = next.at.max(now.next());
-                self.cache.expect_miss(next.addr, next.addr.0);
+                self.cache.expect_look_up(next.addr, next.set);
             }
             None => self.occupied &= !(1 << bank),
         }

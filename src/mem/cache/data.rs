@@ -10,8 +10,8 @@ use super::{AccessKind, Evicted, Lookup, Mshr, Probe, Room, TagArray};
 pub struct Access {
     /// Address of the sector or of the line.
     pub addr: Addr,
-    /// What the set index function sees: the address, or its bits within a slice.
-    pub set_addr: u64,
+    /// The set that it belongs to, by [`DataCache::set_index`].
+    pub set: u32,
     /// The sectors meant.
     pub sectors: SectorMask,
     /// Bytes written in the one sector meant; all ones otherwise.
@@ -175,7 +175,7 @@ impl DataCache {
 
     /// Puts sectors of a line into the cache that nobody asked for: a line makes room without being written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
-        self.tags.fill_allocating(addr, set_addr, sectors, now.0);
+        self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
     /// Whether the data port can take an access at `now`.
@@ -238,10 +238,17 @@ impl DataCache {
         self.mshr.next_ready()
     }
 
-    /// Looks a request up without changing anything.
+    /// The set of an address of which the set index function sees `set_addr`: the address, or its bits within a slice.
     #[inline]
+    pub fn set_index(&self, set_addr: u64) -> u32 {
+        self.tags.set_index(set_addr)
+    }
+
+    /// Looks a request up without changing anything.
+    // Every access calls it.
+    #[inline(always)]
     pub fn probe(&self, access: &Access) -> Probe {
-        self.tags.probe(access.addr, access.set_addr, access.sectors, access.kind == AccessKind::Write)
+        self.tags.probe(access.addr, access.set, access.sectors, access.kind == AccessKind::Write)
     }
 
     /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
@@ -304,13 +311,13 @@ impl DataCache {
     /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
     // Called from one place, for every access.
     #[inline(always)]
-    pub fn refuses_read(&self, addr: Addr, sectors: SectorMask) -> Option<FailReason> {
+    pub fn refuses_read(&self, addr: Addr, set: u32, sectors: SectorMask) -> Option<FailReason> {
         let reason = match (self.queue.free() < ROOM_FOR_FETCH, self.mshr.is_full()) {
             (true, _) => FailReason::QueueFull,
             (false, true) => FailReason::NoMshr,
             (false, false) => return None,
         };
-        let needs = !self.tags.has(addr, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
+        let needs = !self.tags.has(addr, set, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
         needs.then_some(reason)
     }
 
@@ -343,22 +350,15 @@ impl DataCache {
 
     /// An address will be looked up soon, and [`DataCache::expect_look_up`] will be called before.
     #[inline]
-    pub fn expect_address(&self, addr: Addr) {
-        self.tags.touch_bucket(addr);
+    pub fn expect_address(&self, addr: Addr, set: u32) {
+        self.tags.touch_start(addr, set);
         self.mshr.touch_bucket(self.key(addr));
-    }
-
-    /// An address will be looked up next.
-    #[inline]
-    pub fn expect_look_up(&self, addr: Addr) {
-        self.tags.touch_first(addr);
     }
 
     /// An address will be looked up next, and a line of its set may have to make room.
     #[inline]
-    pub fn expect_miss(&self, addr: Addr, set_addr: u64) {
-        self.tags.touch_first(addr);
-        self.tags.touch_oldest(set_addr);
+    pub fn expect_look_up(&self, addr: Addr, set: u32) {
+        self.tags.touch_lines(addr, set);
     }
 
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
@@ -384,7 +384,7 @@ impl DataCache {
             Allocate::OnFill => {
                 // Any sector stands for the whole line where lines are not divided.
                 let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
-                self.tags.fill_allocating(addr, set_addr(), sectors, now.0);
+                self.tags.fill_allocating(addr, self.set_index(set_addr()), sectors, now.0);
             }
         }
         if atomic && self.spec.allocate == Allocate::OnMiss && self.tags.holds(line, addr) {

@@ -5,8 +5,12 @@
 //! Time comes in with each call; nothing here counts cycles.
 
 mod data;
+mod directory;
+mod hashed;
 mod index;
 mod mshr;
+mod near;
+mod sectors;
 mod tags;
 #[cfg(test)]
 mod tests;

@@ -1,58 +1,18 @@
-//! The tag array: lines with a state per sector, a recency order per set, and the masks of written bytes.
+//! The tag array: which lines are there, the state of their sectors, the order of their use, and the masks of written bytes.
 //!
-//! Looking a line up costs a short chain walk whatever the associativity, so that the 256 ways of a large L1 are as cheap
-//! as the 24 of an LLC slice. [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found.
+//! [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found. How lines are found depends on how many ways a
+//! set has, and cannot be told from outside.
 
-use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask, Slots, touch};
-use crate::config::machine::{Allocate, Cache};
+use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
+use crate::config::machine::{Allocate, Cache, SetIndex};
 
-use super::index::{hash, set_index};
+use super::directory::{Directory, NONE};
+use super::hashed::Hashed;
+use super::index::set_index;
+use super::near::{self, Near};
+use super::sectors::Sectors;
 
-const NONE: u16 = u16::MAX;
 const ALL: u8 = SectorMask::ALL.0;
-
-/// The states of a line's sectors, one bit per sector in each mask.
-///
-/// A sector is in at most one of reserved, valid and modified; in none of them it is invalid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sectors {
-    reserved: u8,
-    valid: u8,
-    modified: u8,
-    /// Modified, but not all of it is known: a read must fetch.
-    unreadable: u8,
-    /// Low half: becomes modified when its data comes. High half: becomes readable then.
-    on_fill: u8,
-    /// Modified, and the bytes written are in the byte masks; otherwise all of it is dirty.
-    partial: u8,
-}
-
-impl Sectors {
-    fn any(self) -> u8 {
-        self.reserved | self.valid | self.modified
-    }
-
-    /// Whether nothing was written here, nor will be when data comes.
-    fn is_clean(self) -> bool {
-        self.modified | self.unreadable | self.on_fill == 0
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    /// Line number (address / bytes of a line) while any sector is not invalid.
-    tag: u64,
-    /// Low half of the cycle of the last access; tells equal times apart from others, no more.
-    time: u32,
-    /// Neighbours in the recency order of the set.
-    older: u16,
-    newer: u16,
-    /// The next line of the same bucket.
-    chain: u16,
-    sectors: Sectors,
-}
-
-const _: () = assert!(size_of::<Line>() == 24);
 
 /// What a probe found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,32 +49,26 @@ pub struct Evicted {
     pub bytes: [u32; SECTORS_PER_LINE as usize],
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Set {
-    oldest: u16,
-    newest: u16,
-}
-
 /// The tags of a cache.
 #[derive(Clone, Debug)]
-pub struct TagArray {
-    spec: Cache,
-    write_ratio: u32,
-    max_ways: u32,
-    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
-    per_way: u64,
-    ways: u32,
-    lines: Box<[Line]>,
-    /// The first line of those whose numbers' hashes lead here.
-    buckets: Slots<u16>,
-    sets: Box<[Set]>,
-    /// Ways without a line, `words` words per set.
-    empty: Box<[u64]>,
-    words: usize,
-    /// Written bytes of partly written sectors; touched for those only.
-    bytes: Box<[[u32; SECTORS_PER_LINE as usize]]>,
-    dirty: u32,
-    used: bool,
+pub struct TagArray(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Of few ways.
+    Near(Tags<Near>),
+    /// Of more.
+    Hashed(Tags<Hashed>),
+}
+
+/// Calls the same function of either.
+macro_rules! each {
+    ($self:expr, $tags:ident => $call:expr) => {
+        match $self {
+            TagArray(Kind::Near($tags)) => $call,
+            TagArray(Kind::Hashed($tags)) => $call,
+        }
+    };
 }
 
 impl TagArray {
@@ -131,40 +85,25 @@ impl TagArray {
         assert!(spec.ways >= 1 && spec.ways <= max_ways, "{} of at most {max_ways} ways", spec.ways);
         let count = spec.sets * max_ways;
         assert!(count < u32::from(NONE), "a cache of {count} lines");
-        let line = Line { tag: 0, time: 0, older: NONE, newer: NONE, chain: NONE, sectors: Sectors::default() };
-        let words = max_ways.div_ceil(64) as usize;
-        let mut tags = Self {
-            spec: *spec,
-            write_ratio,
-            max_ways,
-            per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
-            ways: spec.ways,
-            lines: vec![line; count as usize].into(),
-            buckets: Slots::new(count as usize, NONE),
-            sets: vec![Set { oldest: NONE, newest: NONE }; spec.sets as usize].into(),
-            empty: vec![0; words * spec.sets as usize].into(),
-            words,
-            bytes: vec![[0; SECTORS_PER_LINE as usize]; count as usize].into(),
-            dirty: 0,
-            used: true,
-        };
-        tags.invalidate();
-        tags
+        Self(match max_ways {
+            ..=near::MAX_WAYS => Kind::Near(Tags::new(spec, max_ways, write_ratio)),
+            _ => Kind::Hashed(Tags::new(spec, max_ways, write_ratio)),
+        })
     }
 
     /// Lines in use.
     pub fn line_count(&self) -> u32 {
-        self.spec.sets * self.ways
+        each!(self, tags => tags.line_count())
     }
 
     /// Lines that hold a modified sector.
     pub fn dirty(&self) -> u32 {
-        self.dirty
+        each!(self, tags => tags.dirty)
     }
 
     /// Bytes of the arrays that every access may touch.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.lines) + size_of_val(self.buckets.as_slice()) + size_of_val(&*self.sets) + size_of_val(&*self.empty)
+        each!(self, tags => tags.directory.hot_bytes())
     }
 
     /// Empties the cache and uses `ways` ways from now on. What was modified is lost, as in the reference.
@@ -172,100 +111,59 @@ impl TagArray {
     /// # Panics
     /// When `ways` is zero or more than there is room for.
     pub fn set_ways(&mut self, ways: u32) {
-        assert!(ways >= 1 && ways <= self.max_ways, "{ways} of at most {} ways", self.max_ways);
-        self.used |= ways != self.ways;
-        self.ways = ways;
-        self.invalidate();
+        each!(self, tags => tags.set_ways(ways));
     }
 
     /// Empties the cache. What was modified is lost, as in the reference; costs nothing when nothing was accessed since.
     pub fn invalidate(&mut self) {
-        if !self.used {
-            return;
-        }
-        self.used = false;
-        self.dirty = 0;
-        self.buckets.fill(NONE);
-        self.sets.fill(Set { oldest: NONE, newest: NONE });
-        for line in &mut self.lines {
-            line.sectors = Sectors::default();
-        }
-        for (i, word) in self.empty.iter_mut().enumerate() {
-            let first = (i % self.words) as u32 * 64;
-            let here = self.ways.saturating_sub(first).min(64);
-            *word = if here == 0 { 0 } else { u64::MAX >> (64 - here) };
-        }
+        each!(self, tags => tags.invalidate());
     }
 
-    /// Looks `addr` up without changing anything. `set_addr` is what the set index function sees; `sectors` is one sector of
-    /// a sectored cache, and does not matter for a line cache.
+    /// The set that addresses belong to of which the set index function sees `set_addr`.
+    #[inline(always)]
+    pub fn set_index(&self, set_addr: u64) -> u32 {
+        each!(self, tags => set_index(set_addr, u32::from(tags.line_bits), tags.sets, tags.index))
+    }
+
+    /// Looks `addr`, which belongs to `set`, up without changing anything. `sectors` is one sector of a sectored cache, and does not
+    /// matter for a line cache.
     // Every access of a cache calls it.
     #[inline(always)]
-    pub fn probe(&self, addr: Addr, set_addr: u64, sectors: SectorMask, write: bool) -> Probe {
-        if let Some(line) = self.find(self.number(addr)) {
-            return Probe { lookup: self.look_at(line, sectors, write), line };
-        }
-        match self.victim(self.set_index(set_addr)) {
-            Some(line) => Probe { lookup: Lookup::Miss, line },
-            None => Probe { lookup: Lookup::NoLine, line: NONE },
-        }
+    pub fn probe(&self, addr: Addr, set: u32, sectors: SectorMask, write: bool) -> Probe {
+        each!(self, tags => tags.probe(addr, set, sectors, write))
     }
 
     /// Whether a read of a sector (of a line cache: of a line) would hit.
     #[inline]
-    pub fn has(&self, addr: Addr, sectors: SectorMask) -> bool {
-        self.find(self.number(addr)).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
+    pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        each!(self, tags => tags.has(addr, set, sectors))
     }
 
-    /// Asks the host for what misses look at besides, whatever their address.
+    /// Asks the host for what look-ups begin with, whatever their address.
     #[inline]
     pub fn touch_sets(&self) {
-        touch(&*self.sets);
-        touch(&*self.empty);
+        each!(self, tags => tags.directory.touch_sets());
     }
 
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
-    pub fn touch_bucket(&self, addr: Addr) {
-        touch(self.buckets.get(hash(self.number(addr))));
+    pub fn touch_start(&self, addr: Addr, set: u32) {
+        each!(self, tags => tags.directory.touch_start(tags.number(addr), set));
     }
 
-    /// Asks the host for the line that a look-up of `addr` comes to first.
+    /// Asks the host for the line that a look-up of `addr` comes to first, and for the one that would have to make room.
     #[inline]
-    pub fn touch_first(&self, addr: Addr) {
-        if let Some(line) = self.lines.get(usize::from(*self.buckets.get(hash(self.number(addr))))) {
-            touch(&line.time);
-        }
-    }
-
-    /// Asks the host for the line that would have to make room for one of `set_addr`, unless that is known to be cheap.
-    // Every access of a cache calls it.
-    #[inline(always)]
-    pub fn touch_oldest(&self, set_addr: u64) {
-        let set = self.set_index(set_addr);
-        if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
-            touch(&line.time);
-        }
+    pub fn touch_lines(&self, addr: Addr, set: u32) {
+        each!(self, tags => {
+            tags.directory.touch_first(tags.number(addr));
+            tags.directory.touch_oldest(set);
+        });
     }
 
     /// Asks the host for a line.
     #[inline]
     pub fn touch(&self, line: u16) {
-        touch(&self.lines[usize::from(line)].time);
-    }
-
-    /// What is there of the sectors that a line may hold.
-    #[inline]
-    fn look_at(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
-        let state = &self.lines[usize::from(line)].sectors;
-        let mask = self.mask(sectors);
-        if state.reserved & mask != 0 {
-            Lookup::HitReserved
-        } else if state.valid & mask != 0 || state.modified & mask != 0 && (write || state.unreadable & mask == 0) {
-            Lookup::Hit
-        } else {
-            Lookup::SectorMiss
-        }
+        each!(self, tags => tags.directory.touch(line));
     }
 
     /// Carries out a probe of the same address: renews the line, or reserves the sector where misses allocate.
@@ -274,35 +172,169 @@ impl TagArray {
     // Every access of a cache calls it.
     #[inline(always)]
     pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
+        each!(self, tags => tags.access(probe, addr, sectors, now))
+    }
+
+    /// The data of a sector came for `line`, where misses allocate. Data whose line was evicted or emptied meanwhile is dropped.
+    #[inline(always)]
+    pub fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
+        each!(self, tags => tags.fill(line, addr, sectors));
+    }
+
+    /// The data of sectors of one line came, where fills allocate; a line makes room without being written back, as in the
+    /// reference. The sectors come one after the other, in ascending order.
+    pub fn fill_allocating(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: u64) {
+        each!(self, tags => tags.fill_allocating(addr, set, sectors, now));
+    }
+
+    /// Whether `line` holds sectors of `addr`.
+    #[inline]
+    pub fn holds(&self, line: u16, addr: Addr) -> bool {
+        each!(self, tags => tags.holds(line, addr))
+    }
+
+    /// Marks bytes of a sector of `line` as written: `bytes` of the one sector meant, all ones for whole sectors.
+    /// A line cache keeps no byte masks: its modified lines are dirty as a whole.
+    pub fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+        each!(self, tags => tags.write(line, sectors, bytes));
+    }
+
+    /// Says after a write into an absent or reserved sector that its other bytes are unknown, unless the write covered all.
+    /// With `pending`, the fetch under way will bring them, and leaves the sector modified.
+    pub fn write_missed(&mut self, line: u16, sectors: SectorMask, pending: bool) {
+        each!(self, tags => tags.write_missed(line, sectors, pending));
+    }
+
+    /// Says of a reserved sector that `bytes` are written into it when its data comes.
+    pub fn modify_on_fill(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+        each!(self, tags => tags.modify_on_fill(line, sectors, bytes));
+    }
+
+    /// Forgets a sector of `line`, modified or not.
+    pub fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
+        each!(self, tags => tags.evict_sector(line, sectors));
+    }
+}
+
+/// Tags whose lines are found by `D`. Its functions are those of [`TagArray`].
+#[derive(Clone, Debug)]
+struct Tags<D> {
+    directory: D,
+    line_bits: u8,
+    sectored: bool,
+    allocate: Allocate,
+    index: SetIndex,
+    /// All sectors of a line.
+    whole: SectorMask,
+    sets: u32,
+    write_ratio: u32,
+    max_ways: u32,
+    ways: u32,
+    /// Written bytes of partly written sectors; touched for those only.
+    bytes: Box<[[u32; SECTORS_PER_LINE as usize]]>,
+    dirty: u32,
+    used: bool,
+}
+
+impl<D: Directory> Tags<D> {
+    fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        let mut directory = D::new(spec.sets, max_ways);
+        directory.clear(spec.ways);
+        Self {
+            directory,
+            line_bits: spec.line_bytes.trailing_zeros() as u8,
+            sectored: spec.sectored,
+            allocate: spec.allocate,
+            index: spec.index,
+            whole: spec.whole_line(),
+            sets: spec.sets,
+            write_ratio,
+            max_ways,
+            ways: spec.ways,
+            bytes: vec![[0; SECTORS_PER_LINE as usize]; (spec.sets * max_ways) as usize].into(),
+            dirty: 0,
+            used: false,
+        }
+    }
+
+    #[inline]
+    fn line_count(&self) -> u32 {
+        self.sets * self.ways
+    }
+
+    fn set_ways(&mut self, ways: u32) {
+        assert!(ways >= 1 && ways <= self.max_ways, "{ways} of at most {} ways", self.max_ways);
+        self.used |= ways != self.ways;
+        self.ways = ways;
+        self.invalidate();
+    }
+
+    fn invalidate(&mut self) {
+        if !self.used {
+            return;
+        }
+        self.used = false;
+        self.dirty = 0;
+        self.directory.clear(self.ways);
+    }
+
+    #[inline(always)]
+    fn probe(&self, addr: Addr, set: u32, sectors: SectorMask, write: bool) -> Probe {
+        if let Some(line) = self.directory.find(self.number(addr), set) {
+            return Probe { lookup: self.look_at(line, sectors, write), line };
+        }
+        match self.victim(set) {
+            Some(line) => Probe { lookup: Lookup::Miss, line },
+            None => Probe { lookup: Lookup::NoLine, line: NONE },
+        }
+    }
+
+    /// A line that waits for no data and may be evicted.
+    #[inline]
+    fn victim(&self, set: u32) -> Option<u16> {
+        let any = self.dirty * 100 >= self.write_ratio * self.line_count();
+        self.directory.victim(set, |sectors| !sectors.is_reserved() && (any || !sectors.is_modified()))
+    }
+
+    #[inline]
+    fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        self.directory.find(self.number(addr), set).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
+    }
+
+    /// What is there of the sectors that a line may hold.
+    #[inline(always)]
+    fn look_at(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
+        self.directory.sectors(line).look_at(self.mask(sectors), write)
+    }
+
+    #[inline(always)]
+    fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
         self.used = true;
         match probe.lookup {
             Lookup::Hit | Lookup::HitReserved => {
-                self.renew(probe.line, now);
+                self.directory.renew(probe.line, now);
                 None
             }
-            Lookup::SectorMiss if self.spec.allocate == Allocate::OnMiss => {
+            Lookup::SectorMiss if self.allocate == Allocate::OnMiss => {
                 self.reserve_sector(probe.line, sectors, now);
                 None
             }
-            Lookup::Miss if self.spec.allocate == Allocate::OnMiss => self.reserve_line(probe.line, addr, sectors, now),
+            Lookup::Miss if self.allocate == Allocate::OnMiss => self.reserve_line(probe.line, addr, sectors, now),
             _ => None,
         }
     }
 
-    /// The data of a sector came for `line`, where misses allocate. Data whose line was evicted or emptied meanwhile is dropped.
-    #[inline]
-    pub fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
+    #[inline(always)]
+    fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
         if self.holds(line, addr) {
             self.complete(line, sectors);
         }
     }
 
-    /// The data of sectors of one line came, where fills allocate; a line makes room without being written back, as in the
-    /// reference. The sectors come one after the other, in ascending order.
-    pub fn fill_allocating(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: u64) {
+    fn fill_allocating(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: u64) {
         let one = |left: u8| SectorMask(left & left.wrapping_neg());
         let mut left = sectors.0;
-        let Probe { mut lookup, line } = self.probe(addr, set_addr, one(left), false);
+        let Probe { mut lookup, line } = self.probe(addr, set, one(left), false);
         if lookup == Lookup::NoLine {
             return;
         }
@@ -325,176 +357,71 @@ impl TagArray {
         }
     }
 
-    /// Whether `line` holds sectors of `addr`.
-    #[inline]
-    pub fn holds(&self, line: u16, addr: Addr) -> bool {
-        let line = &self.lines[usize::from(line)];
-        line.tag == self.number(addr) && line.sectors.any() != 0
+    #[inline(always)]
+    fn holds(&self, line: u16, addr: Addr) -> bool {
+        self.directory.tag(line) == self.number(addr) && self.directory.sectors(line).any()
     }
 
-    /// Marks bytes of a sector of `line` as written: `bytes` of the one sector meant, all ones for whole sectors.
-    /// A line cache keeps no byte masks: its modified lines are dirty as a whole.
-    pub fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+    fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         let mask = self.mask(sectors);
-        let state = &mut self.lines[usize::from(line)].sectors;
-        self.dirty += u32::from(state.modified == 0);
-        let fresh = mask & !state.modified;
-        state.reserved &= !mask;
-        state.valid &= !mask;
-        state.modified |= mask;
-        if bytes == u32::MAX || !self.spec.sectored {
-            state.partial &= !mask;
-            state.unreadable &= !mask;
-            return;
-        }
-        let index = mask.trailing_zeros() as usize;
-        let written = &mut self.bytes[usize::from(line)][index];
-        if fresh != 0 && state.on_fill & fresh == 0 {
-            state.partial |= fresh;
-            *written = bytes;
-        } else if state.partial & mask != 0 {
-            *written |= bytes;
-        }
-        if state.partial & mask != 0 && *written == u32::MAX {
-            state.partial &= !mask;
-            state.unreadable &= !mask;
-        }
+        let whole = bytes == u32::MAX || !self.sectored;
+        let Self { directory, bytes: written, dirty, .. } = self;
+        let state = directory.sectors_mut(line);
+        *dirty += u32::from(!state.is_modified());
+        if whole { state.write_whole(mask) } else { state.write_part(mask, bytes, bytes_of(written, line, mask)) }
     }
 
-    /// Says after a write into an absent or reserved sector that its other bytes are unknown, unless the write covered all.
-    /// With `pending`, the fetch under way will bring them, and leaves the sector modified.
-    pub fn write_missed(&mut self, line: u16, sectors: SectorMask, pending: bool) {
+    fn write_missed(&mut self, line: u16, sectors: SectorMask, pending: bool) {
         let mask = self.mask(sectors);
-        let state = &mut self.lines[usize::from(line)].sectors;
-        let unknown = mask & state.partial;
-        state.unreadable |= unknown;
-        if pending {
-            state.on_fill |= mask | unknown << SECTORS_PER_LINE;
-        }
+        self.directory.sectors_mut(line).write_missed(mask, pending);
     }
 
-    /// Says of a reserved sector that `bytes` are written into it when its data comes.
-    pub fn modify_on_fill(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
+    fn modify_on_fill(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         let mask = self.mask(sectors);
-        let state = &mut self.lines[usize::from(line)].sectors;
-        let first = state.on_fill & mask == 0;
-        state.on_fill |= mask;
-        let written = &mut self.bytes[usize::from(line)][mask.trailing_zeros() as usize];
-        *written = if first { bytes } else { *written | bytes };
-        if *written == u32::MAX { state.partial &= !mask } else { state.partial |= mask }
+        self.directory.sectors_mut(line).modify_on_fill(mask, bytes, bytes_of(&mut self.bytes, line, mask));
     }
 
-    /// Forgets a sector of `line`, modified or not.
-    pub fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
-        let keep = !self.mask(sectors);
-        let state = &mut self.lines[usize::from(line)].sectors;
-        let was_dirty = state.modified != 0;
-        state.reserved &= keep;
-        state.valid &= keep;
-        state.modified &= keep;
-        state.unreadable &= keep;
-        state.on_fill &= !(!keep | !keep << SECTORS_PER_LINE);
-        state.partial &= keep;
-        self.dirty -= u32::from(was_dirty && state.modified == 0);
-        if state.any() == 0 {
-            self.unlink(line, self.set_of(line));
-            self.unchain(line);
-            self.set_empty(line, true);
+    fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
+        let mask = self.mask(sectors);
+        let holds_more = self.change(line, |state| {
+            state.forget(mask);
+            state.any()
+        });
+        if !holds_more {
+            self.directory.remove(line);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn mask(&self, sectors: SectorMask) -> u8 {
-        debug_assert!(!self.spec.sectored || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
-        if self.spec.sectored { sectors.0 } else { ALL }
-    }
-
-    #[inline]
-    fn line_bits(&self) -> u32 {
-        self.spec.line_bytes.trailing_zeros()
+        debug_assert!(!self.sectored || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
+        if self.sectored { sectors.0 } else { ALL }
     }
 
     /// The number of the line that holds `addr`.
     #[inline]
     fn number(&self, addr: Addr) -> u64 {
-        addr.0 >> self.line_bits()
+        addr.0 >> self.line_bits
+    }
+
+    /// Changes the sectors of a line, and counts whether it is modified before and behind.
+    #[inline(always)]
+    fn change<T>(&mut self, line: u16, change: impl FnOnce(&mut Sectors) -> T) -> T {
+        let state = self.directory.sectors_mut(line);
+        let before = u32::from(state.is_modified());
+        let result = change(state);
+        self.dirty = self.dirty + u32::from(state.is_modified()) - before;
+        result
     }
 
     #[inline]
-    fn set_index(&self, set_addr: u64) -> u32 {
-        set_index(set_addr, self.line_bits(), self.spec.sets, self.spec.index)
-    }
-
-    #[inline]
-    fn set_of(&self, line: u16) -> usize {
-        ((u64::from(line) * self.per_way) >> 32) as usize
-    }
-
-    /// Notes whether a way holds a line.
-    #[inline]
-    fn set_empty(&mut self, line: u16, empty: bool) {
-        let set = self.set_of(line);
-        let way = usize::from(line) - set * self.max_ways as usize;
-        let (word, bit) = (set * self.words + way / 64, 1 << (way % 64));
-        if empty { self.empty[word] |= bit } else { self.empty[word] &= !bit }
-    }
-
-    #[inline]
-    fn find(&self, tag: u64) -> Option<u16> {
-        let mut at = *self.buckets.get(hash(tag));
-        while at != NONE {
-            let line = &self.lines[usize::from(at)];
-            if line.tag == tag {
-                return Some(at);
-            }
-            at = line.chain;
-        }
-        None
-    }
-
-    /// The line that makes room: the empty way of the highest number, else the line whose last access is the longest ago
-    /// (of several, the lowest way) among those that wait for no data and may be evicted.
-    fn victim(&self, set: u32) -> Option<u16> {
-        for word in (0..self.words).rev() {
-            let empty = self.empty[set as usize * self.words + word];
-            if empty != 0 {
-                return Some((set * self.max_ways + word as u32 * 64 + 63 - empty.leading_zeros()) as u16);
-            }
-        }
-        let any = self.dirty * 100 >= self.write_ratio * self.line_count();
-        let mut at = self.sets[set as usize].oldest;
-        while at != NONE {
-            let line = &self.lines[usize::from(at)];
-            if line.sectors.reserved == 0 && (any || line.sectors.modified == 0) {
-                // The line will be taken out of its bucket, if the miss finds room everywhere else.
-                touch(self.buckets.get(hash(line.tag)));
-                return Some(at);
-            }
-            at = line.newer;
-        }
-        None
-    }
-
     fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
-        let (old, set) = (self.lines[usize::from(at)], self.set_of(at));
         let mut evicted = None;
-        if old.sectors.any() != 0 {
-            self.unlink(at, set);
-            self.unchain(at);
-            if old.sectors.modified != 0 {
-                self.dirty -= 1;
-                evicted = Some(self.written(at));
-            }
-        } else {
-            self.set_empty(at, false);
+        if self.directory.sectors(at).is_modified() {
+            self.dirty -= 1;
+            evicted = Some(self.written(at));
         }
-        let tag = self.number(addr);
-        let reserved = self.mask(sectors);
-        let line = &mut self.lines[usize::from(at)];
-        line.tag = tag;
-        line.sectors = Sectors { reserved, ..Sectors::default() };
-        line.chain = std::mem::replace(self.buckets.get_mut(hash(tag)), at);
-        self.link(at, set, now);
+        self.directory.place(at, self.number(addr), Sectors::waiting(self.mask(sectors)), now);
         evicted
     }
 
@@ -502,120 +429,33 @@ impl TagArray {
     #[inline(always)]
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
-        let state = &mut self.lines[usize::from(at)].sectors;
-        if state.is_clean() {
-            state.valid &= !mask;
-            state.reserved |= mask;
-            self.renew(at, now);
-            return;
-        }
-        let was_dirty = state.modified != 0;
-        // A partly written sector stays so when the rest of it comes.
-        state.on_fill = state.on_fill & !(mask | mask << SECTORS_PER_LINE) | state.modified & mask;
-        state.modified &= !mask;
-        state.valid &= !mask;
-        state.unreadable &= !mask;
-        state.reserved |= mask;
-        self.dirty -= u32::from(was_dirty && state.modified == 0);
-        self.renew(at, now);
+        self.change(at, |state| state.reserve(mask));
+        self.directory.renew(at, now);
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, at: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
-        let state = &mut self.lines[usize::from(at)].sectors;
-        if state.is_clean() {
-            state.reserved &= !mask;
-            state.valid |= mask;
-            return;
-        }
-        let was_dirty = state.modified != 0;
-        let modified = state.on_fill & mask;
-        state.reserved &= !mask;
-        state.modified = state.modified & !mask | modified;
-        state.valid = state.valid & !mask | mask & !modified;
-        state.unreadable &= !(state.on_fill >> SECTORS_PER_LINE & mask);
-        state.on_fill &= !(mask | mask << SECTORS_PER_LINE);
-        self.dirty += u32::from(!was_dirty && state.modified != 0);
+        self.change(at, |state| state.complete(mask));
     }
 
+    /// What is modified of a line.
+    #[cold]
     fn written(&self, at: u16) -> Evicted {
-        let line = &self.lines[usize::from(at)];
+        let state = self.directory.sectors(at);
         let mut bytes = [0; SECTORS_PER_LINE as usize];
         for (i, bytes) in bytes.iter_mut().enumerate() {
-            if line.sectors.modified >> i & 1 != 0 {
-                *bytes = if line.sectors.partial >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
+            if state.modified() >> i & 1 != 0 {
+                *bytes = if state.partial() >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
             }
         }
-        let sectors = if self.spec.sectored { SectorMask(line.sectors.modified) } else { self.spec.whole_line() };
-        Evicted { addr: Addr(line.tag << self.line_bits()), sectors, bytes }
+        let sectors = if self.sectored { SectorMask(state.modified()) } else { self.whole };
+        Evicted { addr: Addr(self.directory.tag(at) << self.line_bits), sectors, bytes }
     }
+}
 
-    /// Makes a line the newest of its set.
-    #[inline]
-    fn renew(&mut self, at: u16, now: u64) {
-        let line = &mut self.lines[usize::from(at)];
-        // Lines of one cycle stand by their ways, so that a second access in it moves nothing. (Nor does one that comes 2^32 cycles
-        // after the last, which cannot be told from it.)
-        if line.newer == NONE || line.time == now as u32 {
-            line.time = now as u32;
-            return;
-        }
-        let set = self.set_of(at);
-        self.unlink(at, set);
-        self.link(at, set, now);
-    }
-
-    /// Puts a line at the new end of its set, among those of the same cycle by way.
-    #[inline]
-    fn link(&mut self, at: u16, set: usize, now: u64) {
-        let time = now as u32;
-        let mut newer = NONE;
-        let mut older = self.sets[set].newest;
-        while older != NONE && older > at && self.lines[usize::from(older)].time == time {
-            newer = older;
-            older = self.lines[usize::from(older)].older;
-        }
-        let line = &mut self.lines[usize::from(at)];
-        line.time = time;
-        line.older = older;
-        line.newer = newer;
-        match older {
-            NONE => self.sets[set].oldest = at,
-            _ => self.lines[usize::from(older)].newer = at,
-        }
-        match newer {
-            NONE => self.sets[set].newest = at,
-            _ => self.lines[usize::from(newer)].older = at,
-        }
-    }
-
-    #[inline]
-    fn unlink(&mut self, at: u16, set: usize) {
-        let Line { older, newer, .. } = self.lines[usize::from(at)];
-        match older {
-            NONE => self.sets[set].oldest = newer,
-            _ => self.lines[usize::from(older)].newer = newer,
-        }
-        match newer {
-            NONE => self.sets[set].newest = older,
-            _ => self.lines[usize::from(newer)].older = older,
-        }
-    }
-
-    #[inline]
-    fn unchain(&mut self, at: u16) {
-        let line = &self.lines[usize::from(at)];
-        let after = line.chain;
-        let first = self.buckets.get_mut(hash(line.tag));
-        if *first == at {
-            *first = after;
-            return;
-        }
-        let mut before = *first;
-        while self.lines[usize::from(before)].chain != at {
-            before = self.lines[usize::from(before)].chain;
-        }
-        self.lines[usize::from(before)].chain = after;
-    }
+/// Where the written bytes of a sector are kept.
+#[inline]
+fn bytes_of(bytes: &mut [[u32; SECTORS_PER_LINE as usize]], line: u16, mask: u8) -> &mut u32 {
+    &mut bytes[usize::from(line)][mask.trailing_zeros() as usize]
 }

@@ -5,7 +5,7 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use crate::base::{Addr, Cycle, LINE_BYTES, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -38,9 +38,6 @@ pub struct Acted {
     pub dram: bool,
 }
 
-/// What lies below the number of a line.
-const LINE_BITS: u32 = LINE_BYTES.trailing_zeros();
-
 /// Requests that may be looked up in a span between two calls of [`Slice::touch`], more or less.
 const EXPECTED: usize = 12;
 
@@ -48,7 +45,20 @@ const EXPECTED: usize = 12;
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
     packet: MemPacket,
-    at: Cycle,
+    /// Low half of the cycle in which it is seen.
+    at: u32,
+    /// The set of its line.
+    set: u32,
+}
+
+const _: () = assert!(size_of::<Arrived>() == 32);
+
+impl Arrived {
+    /// The whole of that cycle, given one less than 2^31 cycles from it.
+    #[inline]
+    fn seen(&self, now: Cycle) -> Cycle {
+        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+    }
 }
 
 /// An LLC slice.
@@ -58,9 +68,7 @@ pub struct Slice {
     sectored: bool,
     cache: DataCache,
     arrivals: Ring<Arrived>,
-    /// The line of the oldest of them as the slice sees it, and any address in it.
-    within: u64,
-    /// When it arrived; never where there is none.
+    /// When the oldest of them arrived; never where there is none.
     since: Cycle,
     pending: Pending,
     to_dram: Ring<ToDram>,
@@ -81,7 +89,6 @@ impl Slice {
             sectored: spec.sectored,
             cache: DataCache::new(spec, spec.ways, 0),
             arrivals: Ring::new(16),
-            within: 0,
             since: Cycle::NEVER,
             pending: Pending::default(),
             to_dram: Ring::new(queues.to_dram as usize),
@@ -122,9 +129,9 @@ impl Slice {
     #[inline]
     pub fn arrive(&mut self, at: Cycle, packet: MemPacket, map: &LocalMap) -> usize {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
-        self.arrivals.append(Arrived { packet, at });
+        let set = self.cache.set_index(map.within_slice(packet.addr));
+        self.arrivals.append(Arrived { packet, at: at.0 as u32, set });
         if self.arrivals.len() == 1 {
-            self.within = map.within_slice(packet.addr);
             self.since = at;
         }
         self.arrivals.len() - 1
@@ -151,18 +158,11 @@ impl Slice {
         if !self.arrivals.is_empty() {
             self.cache.expect_look_ups();
         }
-        for place in 0..EXPECTED {
-            let Some(arrived) = self.arrivals.get(place) else { break };
-            self.cache.expect_address(arrived.packet.addr);
+        for Arrived { packet, set, .. } in self.arrivals.iter().take(EXPECTED) {
+            self.cache.expect_address(packet.addr, *set);
         }
-        self.expect_look_up();
-    }
-
-    /// The oldest request will be looked up soon.
-    #[inline]
-    fn expect_look_up(&self) {
-        if let Some(Arrived { packet, .. }) = self.arrivals.front() {
-            self.cache.expect_miss(packet.addr, self.within);
+        if let Some(Arrived { packet, set, .. }) = self.arrivals.front() {
+            self.cache.expect_look_up(packet.addr, *set);
         }
     }
 
@@ -176,8 +176,8 @@ impl Slice {
 
     /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
     #[inline]
-    pub fn blocked_from(&self, places: usize) -> Cycle {
-        self.arrivals.get(places).map_or(Cycle::NEVER, |arrived| arrived.at)
+    pub fn blocked_from(&self, places: usize, now: Cycle) -> Cycle {
+        self.arrivals.get(places).map_or(Cycle::NEVER, |arrived| arrived.seen(now))
     }
 
     /// Whether the queue to DRAM takes nothing more.
@@ -265,7 +265,7 @@ impl Slice {
             if self.is_blocked() {
                 self.count_waiting(1);
             } else {
-                freed = self.look_up(now, map);
+                freed = self.look_up(now);
             }
         }
         Acted { freed, dram }
@@ -310,13 +310,14 @@ impl Slice {
                 None if self.out.is_full() => "the queue to the network is full",
                 None => "it is about to be looked up",
             };
-            let Arrived { packet, at } = arrived;
+            let packet = &arrived.packet;
             lines.push(format!(
-                "{}: {} requests, the oldest for {} of {} since {at}: {why}",
+                "{}: {} requests, the oldest for {} of {} since {}: {why}",
                 self.id,
                 self.arrivals.len(),
                 packet.addr,
-                packet.port
+                packet.port,
+                self.since
             ));
         }
         let for_data = self.pending.len() - self.out.len();
@@ -359,7 +360,7 @@ impl Slice {
 
     // Called from one place, for every sector.
     #[inline(always)]
-    fn look_up(&mut self, now: Cycle, map: &LocalMap) -> bool {
+    fn look_up(&mut self, now: Cycle) -> bool {
         if !self.cache.data_port_free(now) {
             return false;
         }
@@ -370,10 +371,9 @@ impl Slice {
             MemOp::Write => AccessKind::Write,
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
-        debug_assert!(self.within >> LINE_BITS == map.within_slice(part.addr) >> LINE_BITS, "{}: {} is another's", self.id, part.addr);
-        let set_addr = self.within;
+        let set = arrived.set;
         let access =
-            Access { addr: part.addr, set_addr, sectors: part.sectors, bytes: part.bytes, kind, local: false, token: self.pending.next() };
+            Access { addr: part.addr, set, sectors: part.sectors, bytes: part.bytes, kind, local: false, token: self.pending.next() };
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
             Answer::None => {
@@ -392,11 +392,10 @@ impl Slice {
             self.arrivals.drop_front();
             self.since = Cycle::NEVER;
             if let Some(next) = self.arrivals.front() {
-                self.since = next.at;
+                self.since = next.seen(now);
                 // Sectors of a line come one after the other, mostly, and are looked up at the same place.
                 if next.packet.addr.line() != part.addr.line() {
-                    self.within = map.within_slice(next.packet.addr);
-                    self.expect_look_up();
+                    self.cache.expect_look_up(next.packet.addr, next.set);
                 }
             }
             return true;

@@ -1,0 +1,61 @@
+//! What a tag array needs of its lines: to find them, to choose who makes room, and to keep their order of use.
+
+use super::sectors::Sectors;
+
+/// No line.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// The lines of a cache. They are numbered set by set, `max_ways` to each.
+///
+/// A way without a line has no sector that is not invalid. Lines of a set stand in the order of their last access, those of one
+/// cycle by their ways.
+pub(super) trait Directory {
+    /// No lines; [`Directory::clear`] says how many ways are in use.
+    fn new(sets: u32, max_ways: u32) -> Self;
+
+    /// Bytes of the arrays.
+    fn hot_bytes(&self) -> usize;
+
+    /// Forgets all lines, and uses `ways` ways of each set from now on.
+    fn clear(&mut self, ways: u32);
+
+    /// The line of number `tag`, which belongs to `set`.
+    fn find(&self, tag: u64, set: u32) -> Option<u16>;
+
+    /// The number of a line.
+    fn tag(&self, line: u16) -> u64;
+
+    /// The sectors of a line.
+    fn sectors(&self, line: u16) -> Sectors;
+
+    /// The sectors of a line, to be changed; at least one stays what is not invalid, unless [`Directory::remove`] follows.
+    fn sectors_mut(&mut self, line: u16) -> &mut Sectors;
+
+    /// The line that makes room: the empty way of the highest number, else the line whose last access is the longest ago
+    /// (of several, the lowest way) among those that may go.
+    fn victim(&self, set: u32, may_go: impl Fn(Sectors) -> bool) -> Option<u16>;
+
+    /// Puts a line in the place of another or into an empty way, as the newest of its set.
+    fn place(&mut self, line: u16, tag: u64, sectors: Sectors, now: u64);
+
+    /// Makes a line the newest of its set.
+    fn renew(&mut self, line: u16, now: u64);
+
+    /// Empties the way of a line.
+    fn remove(&mut self, line: u16);
+
+    /// Asks the host for what look-ups begin with, whatever their address.
+    fn touch_sets(&self);
+
+    /// Asks the host for what the look-up of a number begins with.
+    fn touch_start(&self, tag: u64, set: u32);
+
+    /// Asks the host for the line that a look-up comes to first; what it begins with should be there.
+    fn touch_first(&self, tag: u64);
+
+    /// Asks the host for the line that would have to make room; what a look-up begins with should be there.
+    fn touch_oldest(&self, set: u32);
+
+    /// Asks the host for a line.
+    fn touch(&self, line: u16);
+}

@@ -1,0 +1,301 @@
+//! Lines kept set by set: for caches of few ways, where all that a look-up needs lies side by side.
+//!
+//! Of each line a byte that depends on its number stands in the head of its set, together with the order in which the lines were used. So
+//! a look-up reads one cache line of the host for the head and one for each line whose byte fits, mostly one or none.
+
+use crate::base::touch;
+
+use super::directory::Directory;
+use super::sectors::Sectors;
+
+/// Ways that a head has room for.
+pub(super) const MAX_WAYS: u32 = 24;
+/// Ways in a word of a head.
+const IN_WORD: usize = 8;
+const WORDS: usize = MAX_WAYS as usize / IN_WORD;
+/// The lowest and the highest bit of each byte.
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = LOW << 7;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Line number (address / bytes of a line) while any sector is not invalid.
+    tag: u64,
+    sectors: Sectors,
+}
+
+const _: () = assert!(size_of::<Line>() == 16);
+
+/// What a look-up begins with.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Head {
+    /// A byte for each way, zero for one without a line.
+    prints: [u64; WORDS],
+    /// The ways with a line, the one used longest ago first.
+    order: Order,
+    /// Ways without a line.
+    empty: u32,
+    /// Low half of the cycle of the last access.
+    time: u32,
+    /// Ways with a line, and how many of the newest of them were used in that cycle.
+    len: u8,
+    together: u8,
+}
+
+const _: () = assert!(size_of::<Head>() == 64);
+
+/// A sequence of ways, a byte each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Order([u64; WORDS]);
+
+impl Order {
+    #[inline]
+    fn get(&self, place: usize) -> u8 {
+        (self.0[place / IN_WORD] >> (place % IN_WORD * 8)) as u8
+    }
+
+    /// Where `way` stands, which does stand among the first `len`.
+    #[inline]
+    fn place(&self, way: u8, len: usize) -> usize {
+        for word in (0..len.div_ceil(IN_WORD)).rev() {
+            let place = word * IN_WORD + bytes_equal(self.0[word], way).trailing_zeros() as usize / 8;
+            // Behind the end stand zeros, which are no way.
+            if place < len.min((word + 1) * IN_WORD) {
+                return place;
+            }
+        }
+        unreachable!("way {way} is not among the {len} of its set")
+    }
+
+    /// Takes out what stands at a place; what is behind moves up.
+    #[inline]
+    fn take_out(&mut self, place: usize) {
+        let [a, b, c] = self.0;
+        let before = (1u64 << (place % IN_WORD * 8)) - 1;
+        let without = |word: u64, next: u64| word & before | word >> 8 & !before | next << 56;
+        self.0 = match place / IN_WORD {
+            0 => [without(a, b), b >> 8 | c << 56, c >> 8],
+            1 => [a, without(b, c), c >> 8],
+            _ => [a, b, without(c, 0)],
+        };
+    }
+
+    /// Puts a way at the end, behind which there is room.
+    #[inline]
+    fn append(&mut self, place: usize, way: u8) {
+        self.0[place / IN_WORD] |= u64::from(way) << (place % IN_WORD * 8);
+    }
+
+    /// Puts a way at a place; what is there and behind moves back.
+    fn insert(&mut self, place: usize, way: u8) {
+        let (first, shift) = (place / IN_WORD, place % IN_WORD * 8);
+        for word in (first + 1..WORDS).rev() {
+            self.0[word] = self.0[word] << 8 | self.0[word - 1] >> 56;
+        }
+        let before = (1u64 << shift) - 1;
+        self.0[first] = self.0[first] & before | u64::from(way) << shift | (self.0[first] & !before) << 8;
+    }
+}
+
+impl Head {
+    /// Puts a way that is not among them at the new end, among those of the same cycle by way.
+    #[inline]
+    fn append(&mut self, way: u8, now: u32) {
+        let mut place = usize::from(self.len);
+        if self.time == now {
+            let first = self.len - self.together;
+            while place > usize::from(first) && self.order.get(place - 1) > way {
+                place -= 1;
+            }
+            self.order.insert(place, way);
+            self.together += 1;
+        } else {
+            self.order.append(place, way);
+            (self.time, self.together) = (now, 1);
+        }
+        self.len += 1;
+    }
+
+    /// Takes the way at a place out; where it was used in the last cycle, one fewer was.
+    #[inline]
+    fn take_out(&mut self, place: usize) {
+        self.order.take_out(place);
+        self.together -= u8::from(place >= usize::from(self.len - self.together));
+        self.len -= 1;
+    }
+
+    #[inline]
+    fn set_print(&mut self, way: u8, print: u8) {
+        let (word, shift) = (usize::from(way) / IN_WORD, usize::from(way) % IN_WORD * 8);
+        self.prints[word] = self.prints[word] & !(0xff << shift) | u64::from(print) << shift;
+    }
+}
+
+/// Lines by set.
+#[derive(Clone, Debug)]
+pub(super) struct Near {
+    ways: u32,
+    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
+    per_way: u64,
+    heads: Box<[Head]>,
+    lines: Box<[Line]>,
+}
+
+impl Near {
+    /// The set of a line, and its way there.
+    #[inline]
+    fn place_of(&self, line: u16) -> (usize, u8) {
+        let set = (u64::from(line) * self.per_way) >> 32;
+        (set as usize, (u32::from(line) - set as u32 * self.ways) as u8)
+    }
+}
+
+impl Directory for Near {
+    fn new(sets: u32, max_ways: u32) -> Self {
+        assert!(max_ways <= MAX_WAYS, "{max_ways} ways in a head of {MAX_WAYS}");
+        Self {
+            ways: max_ways,
+            per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
+            heads: vec![Head::default(); sets as usize].into(),
+            lines: vec![Line::default(); (sets * max_ways) as usize].into(),
+        }
+    }
+
+    fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.heads) + size_of_val(&*self.lines)
+    }
+
+    fn clear(&mut self, ways: u32) {
+        self.heads.fill(Head { empty: u32::MAX >> (32 - ways), ..Head::default() });
+        self.lines.fill(Line::default());
+    }
+
+    // Every access of an LLC slice calls it.
+    #[inline(always)]
+    fn find(&self, tag: u64, set: u32) -> Option<u16> {
+        let (head, first) = (&self.heads[set as usize], set as usize * self.ways as usize);
+        let print = print(tag);
+        for (word, prints) in head.prints.iter().enumerate() {
+            let mut fits = bytes_equal(*prints, print);
+            while fits != 0 {
+                let line = first + word * IN_WORD + fits.trailing_zeros() as usize / 8;
+                if self.lines[line].tag == tag {
+                    return Some(line as u16);
+                }
+                fits &= fits - 1;
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn tag(&self, line: u16) -> u64 {
+        self.lines[usize::from(line)].tag
+    }
+
+    #[inline]
+    fn sectors(&self, line: u16) -> Sectors {
+        self.lines[usize::from(line)].sectors
+    }
+
+    #[inline]
+    fn sectors_mut(&mut self, line: u16) -> &mut Sectors {
+        &mut self.lines[usize::from(line)].sectors
+    }
+
+    #[inline]
+    fn victim(&self, set: u32, may_go: impl Fn(Sectors) -> bool) -> Option<u16> {
+        let (head, first) = (&self.heads[set as usize], set * self.ways);
+        if head.empty != 0 {
+            return Some((first + 31 - head.empty.leading_zeros()) as u16);
+        }
+        for place in 0..usize::from(head.len) {
+            let line = first + u32::from(head.order.get(place));
+            if may_go(self.lines[line as usize].sectors) {
+                return Some(line as u16);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn place(&mut self, line: u16, tag: u64, sectors: Sectors, now: u64) {
+        let (set, way) = self.place_of(line);
+        let head = &mut self.heads[set];
+        if head.empty >> way & 1 != 0 {
+            head.empty &= !(1 << way);
+        } else {
+            // What makes room is mostly the oldest.
+            let place = if head.order.get(0) == way { 0 } else { head.order.place(way, usize::from(head.len)) };
+            head.take_out(place);
+        }
+        head.append(way, now as u32);
+        head.set_print(way, print(tag));
+        self.lines[usize::from(line)] = Line { tag, sectors };
+    }
+
+    #[inline]
+    fn renew(&mut self, line: u16, now: u64) {
+        let (set, way) = self.place_of(line);
+        let head = &mut self.heads[set];
+        let (len, now) = (usize::from(head.len), now as u32);
+        if head.order.get(len - 1) == way {
+            if head.time != now {
+                (head.time, head.together) = (now, 1);
+            }
+            return;
+        }
+        let place = head.order.place(way, len);
+        // Lines of one cycle stand by their ways, so that a second access in it moves nothing.
+        if head.time == now && place >= len - usize::from(head.together) {
+            return;
+        }
+        head.take_out(place);
+        head.append(way, now);
+    }
+
+    fn remove(&mut self, line: u16) {
+        let (set, way) = self.place_of(line);
+        let head = &mut self.heads[set];
+        let place = head.order.place(way, usize::from(head.len));
+        head.take_out(place);
+        head.set_print(way, 0);
+        head.empty |= 1 << way;
+    }
+
+    #[inline]
+    fn touch_sets(&self) {}
+
+    #[inline]
+    fn touch_start(&self, _tag: u64, set: u32) {
+        touch(&self.heads[set as usize].time);
+    }
+
+    #[inline]
+    fn touch_first(&self, _tag: u64) {}
+
+    #[inline]
+    fn touch_oldest(&self, set: u32) {
+        let oldest = self.heads[set as usize].order.get(0);
+        touch(&self.lines[set as usize * self.ways as usize + usize::from(oldest)].tag);
+    }
+
+    #[inline]
+    fn touch(&self, line: u16) {
+        touch(&self.lines[usize::from(line)].tag);
+    }
+}
+
+/// The byte by which a line is looked for; never zero.
+#[inline]
+fn print(tag: u64) -> u8 {
+    ((tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).max(1)
+}
+
+/// The highest bit of each byte of `word` that is `byte`.
+#[inline]
+fn bytes_equal(word: u64, byte: u8) -> u64 {
+    let differ = word ^ u64::from(byte).wrapping_mul(LOW);
+    !(((differ & !HIGH) + !HIGH) | differ) & HIGH
+}
