@@ -280,7 +280,8 @@ impl Partition {
     ///
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the partition's, or lies in the past.
-    #[inline]
+    // Called for every message, from one loop.
+    #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.id, self.now);
         match payload {

@@ -146,25 +146,44 @@ impl Subnet {
     ///
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    #[inline]
+    // Called for every message, from one loop.
+    #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        if at < self.now {
+            self.refuse(link, at, payload);
+        }
         match payload {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues[input].push(at, packet) {
+                let Some(queue) = self.queues.get_mut(input) else { self.refuse(link, at, payload) };
+                if queue.push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.name());
+                if output >= self.outputs.count() {
+                    self.refuse(link, at, payload);
+                }
                 if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+            _ => self.refuse(link, at, payload),
+        }
+    }
+
+    /// Says what is wrong with a message.
+    #[cold]
+    fn refuse(&self, link: LinkId, at: Cycle, payload: Payload) -> ! {
+        let name = self.name();
+        if at < self.now {
+            panic!("{name}: {link} brings a message for {at}, which is before {}", self.now);
+        }
+        match payload {
+            Payload::Mem(_) => panic!("{name}: a packet comes over {link}, which is no input"),
+            Payload::Credit(_) => panic!("{name}: credits come over {link}, which is no output"),
+            other => panic!("{name}: {link} brings {other:?} at {at}"),
         }
     }
 
