@@ -80,4 +80,10 @@ impl Queue {
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         self.packets.pop()
     }
+
+    /// Removes the oldest packet, which was looked at.
+    #[inline]
+    pub(super) fn drop_front(&mut self) {
+        self.packets.drop_front();
+    }
 }
