@@ -531,15 +531,14 @@ impl Partition {
     }
 
     fn dram_cycle(&mut self, edge: Cycle) {
-        if let Some(request) = self.channel.returned().copied() {
-            let slice = &mut self.slices[usize::from(request.slice)];
+        if let Some(&Request { addr, sectors, token, kind, slice: number, .. }) = self.channel.returned() {
+            let slice = &mut self.slices[usize::from(number)];
             if !slice.from_dram_full() {
-                let Request { addr, sectors, token, kind, .. } = request;
                 slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
-                self.sides[usize::from(request.slice)].due = self.now;
+                self.sides[usize::from(number)].due = self.now;
                 self.slices_due = self.now;
                 self.channel.pop_returned();
-                self.places.give_back(usize::from(request.slice));
+                self.places.give_back(usize::from(number));
             }
         }
         if let Some(finished) = self.channel.cycle(edge) {
