@@ -57,7 +57,7 @@ impl<T: Copy> Ring<T> {
     /// The same; a large value is then copied but once, after there is room.
     #[inline]
     pub fn append_with(&mut self, value: impl FnOnce() -> T) {
-        if self.len as usize == self.slots.count() {
+        if !self.slots.reach(self.len) {
             self.grow();
         }
         *self.slots.get_mut(self.head.wrapping_add(self.len)) = value();

@@ -33,13 +33,19 @@ impl Direction {
         }
     }
 
-    /// The sectors of data that a packet carries this way: a read asks with its header alone, a write is acknowledged so.
+    /// Whether packets carry data this way: a read asks with its header alone, a write is acknowledged so.
+    #[inline]
+    fn carries(self, op: MemOp) -> bool {
+        match self {
+            Self::Request => op != MemOp::Read,
+            Self::Reply => !matches!(op, MemOp::Write | MemOp::Reduction),
+        }
+    }
+
+    /// The sectors of data that a packet carries this way.
     #[inline]
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
-        match (self, packet.op) {
-            (Self::Request, MemOp::Read) | (Self::Reply, MemOp::Write | MemOp::Reduction) => 0,
-            (Self::Request, _) | (Self::Reply, _) => packet.sectors.count(),
-        }
+        if self.carries(packet.op) { packet.sectors.count() } else { 0 }
     }
 }
 
@@ -118,13 +124,18 @@ impl Wants {
         *self.sets.get_mut(place) |= 1 << (input % 64);
     }
 
-    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does.
+    /// A number that no input comes behind, of so many.
+    fn last(inputs: usize) -> u16 {
+        (inputs.next_multiple_of(64) - 1) as u16
+    }
+
+    /// Takes the first input behind `before`, wrapping, that wants `output`; somebody does.
     #[inline(always)]
-    fn take(&mut self, output: usize, from: usize) -> usize {
-        let mut word = from / 64;
+    fn take(&mut self, output: usize, before: u16) -> usize {
+        let mut word = usize::from(before / 64);
         let mut place = self.place(output, word);
-        let mut inputs = *self.sets.get(place) & u64::MAX << (from % 64);
-        // The first word is looked at again at the end, for those below `from`.
+        let mut inputs = *self.sets.get(place) & (!1 << (before % 64));
+        // The first word is looked at again at the end, for those up to `before`.
         let mut words = self.words;
         while inputs == 0 {
             assert!(words > 0, "output {output} is wanted by nobody");
@@ -153,8 +164,8 @@ pub struct Subnet {
     wants: Wants,
     /// How many inputs have a visible packet.
     heads: u32,
-    /// The input at which an output begins to look (iSLIP).
-    pointer: Slots<u16>,
+    /// The input that an output served last (iSLIP).
+    served: Slots<u16>,
     batch: u16,
     /// Inputs to look at again after the cycle (round robin).
     popped: Vec<u16>,
@@ -180,7 +191,7 @@ impl Subnet {
             calendar,
             wants: Wants::new(inputs, outputs),
             heads: 0,
-            pointer: Slots::new(outputs, 0),
+            served: Slots::new(outputs, Wants::last(inputs)),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
@@ -373,10 +384,9 @@ impl Subnet {
     fn islip(&mut self, out: &mut Outbox) {
         let mut turn = Turn::first();
         while let Some(output) = self.outputs.next_ready(&mut turn) {
-            let pointer = self.pointer.get_mut(output as u32);
-            let input = self.wants.take(output, usize::from(*pointer));
-            let next = input + 1;
-            *pointer = if next == self.inputs { 0 } else { next as u16 };
+            let served = self.served.get_mut(output as u32);
+            let input = self.wants.take(output, *served);
+            *served = input as u16;
             self.grant(input, output, out);
             self.reveal(input);
         }
@@ -392,9 +402,10 @@ impl Subnet {
             Direction::Reply if turn >= outputs => turn - outputs,
             _ => 0,
         };
+        let before = if first == 0 { Wants::last(inputs) } else { first as u16 - 1 };
         let mut turn = Turn::first();
         while let Some(output) = self.outputs.next_ready(&mut turn) {
-            let input = self.wants.take(output, first);
+            let input = self.wants.take(output, before);
             self.grant(input, output, out);
             self.popped.push(input as u16);
         }

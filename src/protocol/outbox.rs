@@ -113,7 +113,12 @@ impl<P: Copy> Outbox<P> {
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
-        self.sent[usize::from(post.to)].push(Sent { link, at, payload });
+        let sent = &mut self.sent[usize::from(post.to)];
+        // Room first, so that a full box is not between the payload and its place.
+        if sent.len() == sent.capacity() {
+            sent.reserve(1);
+        }
+        sent.push(Sent { link, at, payload });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.

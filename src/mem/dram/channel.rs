@@ -205,10 +205,10 @@ impl Channel {
         self.returned.back().filter(|request| request.kind == RequestKind::Read)
     }
 
-    /// Takes the oldest finished read or awaited write.
+    /// Removes the oldest finished read or awaited write, which was looked at.
     #[inline]
-    pub fn pop_returned(&mut self) -> Option<Request> {
-        self.returned.pop()
+    pub fn drop_returned(&mut self) {
+        self.returned.drop_front();
     }
 
     /// Whether the return queue takes nothing, so that the data bus stops.
