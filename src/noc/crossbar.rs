@@ -6,7 +6,7 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
-use crate::base::{Cycle, LinkId, Slots};
+use crate::base::{Cycle, LinkId, SectorMask, Slots};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::counters;
@@ -153,12 +153,14 @@ impl Wants {
 #[derive(Clone, Debug)]
 pub struct Subnet {
     direction: Direction,
+    /// The sectors whose data packets carry, by what is to be done.
+    carried: [SectorMask; 4],
     arbiter: Arbiter,
     ports: SubnetPorts,
     inputs: usize,
     outputs: Outputs,
     now: Cycle,
-    queues: Box<[Queue]>,
+    queues: Slots<Queue>,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
     calendar: Calendar,
     wants: Wants,
@@ -180,14 +182,16 @@ impl Subnet {
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
         assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         let calendar = Calendar::new(inputs + outputs);
+        let carried = |op| if direction.carries(op) { SectorMask(u8::MAX) } else { SectorMask(0) };
         Self {
             direction,
+            carried: [MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction].map(carried),
             arbiter: spec.arbiter,
             ports,
             inputs,
             outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
-            queues: Queue::several(inputs),
+            queues: Slots::new(inputs, Queue::new()),
             calendar,
             wants: Wants::new(inputs, outputs),
             heads: 0,
@@ -221,8 +225,10 @@ impl Subnet {
         match payload {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                let Some(queue) = self.queues.get_mut(input) else { self.refuse(link, at, payload) };
-                if queue.push(at, packet) {
+                if input >= self.inputs {
+                    self.refuse(link, at, payload);
+                }
+                if self.queues.get_mut(input as u32).push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -294,10 +300,10 @@ impl Subnet {
         let mut lines = Vec::new();
         for output in 0..self.outputs.count() {
             let inputs: Vec<_> = (0..self.inputs).filter(|input| self.wants.has(output, *input)).collect();
-            let since = inputs.iter().filter_map(|i| self.queues[*i].front()).map(|waiting| waiting.arrival(self.now)).min();
+            let since = inputs.iter().filter_map(|i| self.queues.get(*i as u32).front()).map(|waiting| waiting.arrival(self.now)).min();
             if let Some(since) = since {
                 let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
-                let packets: u32 = inputs.iter().map(|i| self.queues[*i].len()).sum();
+                let packets: u32 = inputs.iter().map(|i| self.queues.get(*i as u32).len()).sum();
                 lines.push(format!(
                     "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
                     self.direction.crossbar(),
@@ -355,30 +361,31 @@ impl Subnet {
         }
     }
 
+    /// The oldest packet of a queue: how long it has waited, which is negative where it has yet to come, and its output.
+    #[inline(always)]
+    fn head(&self, queue: &Queue) -> Option<(i64, usize)> {
+        let waiting = queue.front()?;
+        let output = match self.direction {
+            Direction::Request => waiting.packet.slice.index(),
+            Direction::Reply => waiting.packet.port.index(),
+        };
+        Some((waiting.waited(self.now), output))
+    }
+
     /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
     // Called for each packet once when it was granted and once when it is seen.
     #[inline(always)]
     fn reveal(&mut self, input: usize) {
-        let queue = &self.queues[input];
-        let Some(waiting) = queue.front() else { return };
-        let waited = waiting.waited(self.now);
+        let queue = self.queues.get(input as u32);
+        let Some((waited, output)) = self.head(queue) else { return };
         if waited < 0 {
             self.calendar.note(self.now, Cycle(self.now.0 + waited.unsigned_abs()), input);
             return;
         }
-        let output = self.output(&waiting.packet);
         queue.touch_second();
         self.wants.add(output, input);
         self.outputs.want(output);
         self.heads += 1;
-    }
-
-    #[inline]
-    fn output(&self, packet: &MemPacket) -> usize {
-        match self.direction {
-            Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.port.index(),
-        }
     }
 
     fn islip(&mut self, out: &mut Outbox) {
@@ -418,12 +425,13 @@ impl Subnet {
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
     fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
-        let queue = &mut self.queues[input];
+        let queue = self.queues.get_mut(input as u32);
         let Some(waiting) = queue.front() else { panic!("{}: input {input} is empty at {}", self.direction.crossbar(), self.now) };
+        let MemPacket { sectors, op, .. } = waiting.packet;
         self.counters.packets += 1;
-        self.counters.flits += 1 + u64::from(self.direction.data_sectors(&waiting.packet));
+        self.counters.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
         self.counters.queue_cycles += waiting.waited(self.now) as u64;
-        out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(waiting.packet));
+        out.send_with(LinkId(self.ports.data_out.0 + output as u16), self.now, || Payload::Mem(waiting.packet));
         queue.drop_front();
         queue.freed += 1;
         if queue.freed == self.batch {
@@ -438,6 +446,6 @@ impl Subnet {
     /// Places for packets that the input queues ever needed at once.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
-        self.queues.iter().map(Queue::places).max().unwrap_or(0)
+        self.queues.as_slice().iter().map(Queue::places).max().unwrap_or(0)
     }
 }

@@ -37,9 +37,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Self { packets: Ring::new(1), freed: 0 }
+    }
+
     /// As many of them as `count`.
     pub(super) fn several(count: usize) -> Box<[Self]> {
-        (0..count).map(|_| Self { packets: Ring::new(1), freed: 0 }).collect()
+        (0..count).map(|_| Self::new()).collect()
     }
 
     /// Packets that wait.

@@ -111,14 +111,20 @@ impl<P: Copy> Outbox<P> {
     // Called for every message from few places; otherwise the payload is written twice.
     #[inline(always)]
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
+        self.send_with(link, now, || payload);
+    }
+
+    /// The same; a payload that lies somewhere is then copied but once, after there is room for it.
+    // As `send`.
+    #[inline(always)]
+    pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
         let sent = &mut self.sent[usize::from(post.to)];
-        // Room first, so that a full box is not between the payload and its place.
         if sent.len() == sent.capacity() {
-            sent.reserve(1);
+            make_room(sent);
         }
-        sent.push(Sent { link, at, payload });
+        sent.push(Sent { link, at, payload: payload() });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.
@@ -138,6 +144,13 @@ impl<P: Copy> Outbox<P> {
     pub fn events(&mut self) -> &mut Vec<Event> {
         &mut self.events
     }
+}
+
+/// Makes room for one more.
+#[cold]
+#[inline(never)]
+fn make_room<T>(sent: &mut Vec<T>) {
+    sent.reserve(1);
 }
 
 #[cfg(test)]
