@@ -121,6 +121,13 @@ impl GpuUnit {
     }
 }
 
+/// Does what is rare apart from what is not.
+#[cold]
+#[inline(never)]
+fn apart(rare: impl FnOnce()) {
+    rare();
+}
+
 fn net_kind(direction: Direction) -> &'static str {
     match direction {
         Direction::Request => "request_net",
@@ -165,7 +172,14 @@ impl Unit for GpuUnit {
 
     #[inline(always)]
     fn deliver_all(&mut self, messages: &[Sent<Payload>], mut seen: impl FnMut(&Sent<Payload>) -> Cycle) {
-        each!(self, unit => messages.iter().for_each(|sent| unit.deliver(sent.link, seen(sent), sent.payload)));
+        each!(self, unit => messages.iter().for_each(|sent| {
+            let at = seen(sent);
+            match sent.payload {
+                // Nearly all are packets; here the unit need not ask whether they are.
+                Payload::Mem(packet) => unit.deliver(sent.link, at, Payload::Mem(packet)),
+                other => apart(|| unit.deliver(sent.link, at, other)),
+            }
+        }));
     }
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {

@@ -631,8 +631,9 @@ impl Partition {
         }
         self.channel.push(edge, *request);
         self.delayed.pop();
-        if let Some(since) = self.full_since.take() {
+        if let Some(since) = self.full_since {
             self.channel.count_full(edge.0 - since.0);
+            self.full_since = None;
         }
     }
 }

@@ -220,13 +220,13 @@ impl Subnet {
     #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         if at < self.now {
-            self.refuse(link, at, payload);
+            self.refuse(link, at, "a message for the past");
         }
         match payload {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 if input >= self.inputs {
-                    self.refuse(link, at, payload);
+                    self.refuse(link, at, "a packet, but is no input");
                 }
                 if self.queues.get_mut(input as u32).push(at, packet) {
                     self.calendar.note(self.now, at, input);
@@ -235,28 +235,21 @@ impl Subnet {
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
                 if output >= self.outputs.count() {
-                    self.refuse(link, at, payload);
+                    self.refuse(link, at, "credits, but is no output");
                 }
                 if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
-            _ => self.refuse(link, at, payload),
+            _ => self.refuse(link, at, "what is neither a packet nor a credit"),
         }
     }
 
-    /// Says what is wrong with a message.
+    /// Says what is wrong with a message. Without its payload, which would have to be kept for that.
     #[cold]
-    fn refuse(&self, link: LinkId, at: Cycle, payload: Payload) -> ! {
-        let name = self.direction.crossbar();
-        if at < self.now {
-            panic!("{name}: {link} brings a message for {at}, which is before {}", self.now);
-        }
-        match payload {
-            Payload::Mem(_) => panic!("{name}: a packet comes over {link}, which is no input"),
-            Payload::Credit(_) => panic!("{name}: credits come over {link}, which is no output"),
-            other => panic!("{name}: {link} brings {other:?} at {at}"),
-        }
+    #[inline(never)]
+    fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
+        panic!("{}, {}: {link} brings {what}, for {at}", self.direction.crossbar(), self.now);
     }
 
     /// Simulates up to and without `until`; see `Unit::run`.
