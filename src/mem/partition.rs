@@ -467,7 +467,6 @@ impl Partition {
         if skip {
             while self.dram_due <= self.now {
                 self.dram_cycle(self.next_edge);
-                self.look_for_edge();
             }
         } else {
             self.pass_edges();
@@ -504,7 +503,6 @@ impl Partition {
         let last = self.llc_to_dram.last_at_or_before(self.now);
         while self.edge <= last {
             self.dram_cycle(self.edge);
-            self.look_for_edge();
         }
     }
 
@@ -546,6 +544,7 @@ impl Partition {
         from.to_dram().is_some() && self.places.has(slice) && !from.from_dram_full()
     }
 
+    /// Works through a DRAM edge and finds the next one.
     fn dram_cycle(&mut self, edge: Cycle) {
         if let Some(&Request { addr, sectors, token, kind, slice: number, .. }) = self.channel.returned() {
             let slice = &mut self.slices[usize::from(number)];
@@ -572,6 +571,7 @@ impl Partition {
         self.enter_channel(edge);
         self.edge = edge.next();
         self.channel_event = if self.answer_leaves() { self.edge } else { self.channel.next_event(self.edge) };
+        self.look_for_edge();
     }
 
     /// One slice sends its oldest request; the one behind the last sender is asked first.
