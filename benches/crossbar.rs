@@ -67,7 +67,7 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
         let until = (epoch + 2) * EPOCH;
         subnet.run(Cycle(until), true, &mut out);
         let mut taken = [0u16; 80];
-        for sent in out.for_worker(0).drain(..) {
+        for sent in out.in_box(0).drain(..) {
             if sent.link >= PORTS.data_out {
                 taken[usize::from(sent.link.0 - PORTS.data_out.0)] += 1;
             }

@@ -51,7 +51,7 @@ impl Reader {
             }
             self.now += EPOCH;
             self.partition.run(Cycle(self.now), true, &mut self.out);
-            for sent in std::mem::take(self.out.for_worker(0)) {
+            for sent in std::mem::take(self.out.in_box(0)) {
                 if let Payload::Mem(packet) = sent.payload {
                     answered += 1;
                     let link = LinkId(PORTS.credit_in.0 + packet.slice.0);

@@ -81,7 +81,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     while done < 2 {
         now += EPOCH;
         sm.run(Cycle(now), true, &mut out);
-        for sent in std::mem::take(out.for_worker(0)) {
+        for sent in std::mem::take(out.in_box(0)) {
             match sent.payload {
                 Payload::Mem(_) => {
                     sm.deliver(PORTS.from_reply_net, Cycle(now), sent.payload);

@@ -110,7 +110,7 @@ impl Memory {
     fn cycle(&mut self) {
         let now = Cycle(self.now);
         for unit in 0..3 + usize::from(PARTITIONS) {
-            for message in self.out.for_worker(unit).drain(..).collect::<Vec<_>>() {
+            for message in self.out.in_box(unit).drain(..).collect::<Vec<_>>() {
                 let at = message.arrival(now);
                 match (unit, message.payload) {
                     (0, payload) => self.request.deliver(message.link, at, payload),

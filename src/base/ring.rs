@@ -51,10 +51,16 @@ impl<T: Copy> Ring<T> {
     /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.
     #[inline]
     pub fn append(&mut self, value: T) {
-        if self.len as usize == self.slots.count() {
+        self.append_with(|| value);
+    }
+
+    /// The same; a large value is then copied but once, after there is room.
+    #[inline]
+    pub fn append_with(&mut self, value: impl FnOnce() -> T) {
+        if !self.slots.reach(self.len) {
             self.grow();
         }
-        *self.slots.get_mut(self.head.wrapping_add(self.len)) = value;
+        *self.slots.get_mut(self.head.wrapping_add(self.len)) = value();
         self.len += 1;
     }
 

@@ -77,7 +77,7 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
         if !(matches!(spans, Spans::Events) && core.next_event() >= Cycle(until)) {
             core.run(Cycle(until), !matches!(spans, Spans::Each), &mut out);
         }
-        for sent in std::mem::take(out.for_worker(0)) {
+        for sent in std::mem::take(out.in_box(0)) {
             let at = sent.arrival(Cycle(until)).0 - 1;
             let Payload::Mem(packet) = sent.payload else { continue };
             requests.push((Cycle(at), packet));

@@ -337,8 +337,7 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>, workers: &mut Loc
         workers.get_mut(worker).tray.push(slot);
     }
     for worker in workers.iter_mut() {
-        worker.index_slots(&shared.classes, &shared.links);
-        worker.outbox.reassign(&worker_of);
+        worker.index_slots(&shared.classes, &worker_of);
     }
 }
 

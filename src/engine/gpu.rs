@@ -10,7 +10,7 @@ use crate::mem::llc::LlcCounters;
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{Direction, NetCounters, OutputQueued, Subnet};
-use crate::protocol::{Outbox, Payload};
+use crate::protocol::{Outbox, Payload, Sent};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
 use super::{Unit, Work};
@@ -121,6 +121,13 @@ impl GpuUnit {
     }
 }
 
+/// Does what is rare apart from what is not.
+#[cold]
+#[inline(never)]
+fn apart(rare: impl FnOnce()) {
+    rare();
+}
+
 fn net_kind(direction: Direction) -> &'static str {
     match direction {
         Direction::Request => "request_net",
@@ -159,10 +166,20 @@ impl Unit for GpuUnit {
     type Sample = Vec<u64>;
     type Decision = GpuDecision;
 
-    // Called for every message, from one place; otherwise the payload is copied on the way.
-    #[inline(always)]
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         each!(self, unit => unit.deliver(link, at, payload));
+    }
+
+    #[inline(always)]
+    fn deliver_all(&mut self, messages: &[Sent<Payload>], mut seen: impl FnMut(&Sent<Payload>) -> Cycle) {
+        each!(self, unit => messages.iter().for_each(|sent| {
+            let at = seen(sent);
+            match sent.payload {
+                // Nearly all are packets; here the unit need not ask whether they are.
+                Payload::Mem(packet) => unit.deliver(sent.link, at, Payload::Mem(packet)),
+                other => apart(|| unit.deliver(sent.link, at, other)),
+            }
+        }));
     }
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {

@@ -183,6 +183,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 receiver.push(rx);
             }
         }
+        let units = plan.units.len();
         let (trays, guests): (Vec<_>, Vec<_>) = (0..threads).map(|_| tray(Vec::new())).unzip();
         let mut workers: Vec<Worker<U>> = senders
             .into_iter()
@@ -190,8 +191,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             .zip(trays)
             .enumerate()
             .map(|(index, ((senders, receivers), tray))| {
-                let outbox = Outbox::new(Arc::clone(&routes), worker_of.clone(), threads);
-                Worker::new(index, plan.units.len(), tray, outbox, senders, receivers, settings.log)
+                let outbox = Outbox::new(Arc::clone(&routes), (0..units as u16).collect(), units);
+                Worker::new(index, units, tray, outbox, senders, receivers, settings.log)
             })
             .collect();
 
@@ -209,7 +210,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, nanos: 0, all_nanos: 0 };
             workers[usize::from(worker_of[index])].tray.push(slot);
         }
-        workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &plan.links));
+        workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &worker_of));
 
         let period = plan.reference.period;
         let stride = turns.stride * period;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::{Cycle, LinkId};
-use crate::protocol::Outbox;
+use crate::protocol::{Outbox, Sent};
 
 /// A piece of the machine that one worker steps alone.
 ///
@@ -24,6 +24,12 @@ pub trait Unit: Send + 'static {
     /// arrivals that never decrease; messages of different links come in any order, so the unit keeps them apart by link
     /// and lets its own arbiter choose among those of one cycle.
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: Self::Payload);
+
+    /// Takes several messages, as [`Unit::deliver`] takes each, at the cycle that `seen` says. Where units are of several kinds,
+    /// the kind is chosen once for all.
+    fn deliver_all(&mut self, messages: &[Sent<Self::Payload>], mut seen: impl FnMut(&Sent<Self::Payload>) -> Cycle) {
+        messages.iter().for_each(|sent| self.deliver(sent.link, seen(sent), sent.payload));
+    }
 
     /// Simulates every cycle from the present up to and without `until`.
     ///

@@ -16,7 +16,6 @@ use super::Unit;
 use super::agenda::Agenda;
 use super::control::Shared;
 use super::log::{Logged, MessageLog};
-use super::plan::PlannedLink;
 
 /// Fewer units than this are not offered to others: fetching their state costs more than waiting for them.
 const WORTH_OFFERING: usize = 4;
@@ -55,6 +54,9 @@ impl TimeClass {
     }
 }
 
+/// All that one worker sent to one unit in an epoch.
+pub(super) type Parcel<U> = Vec<Sent<<U as Unit>::Payload>>;
+
 /// One worker's share of the machine and its report to the control step.
 pub(super) struct Worker<U: Unit> {
     index: usize,
@@ -64,11 +66,13 @@ pub(super) struct Worker<U: Unit> {
     due: Vec<u32>,
     /// Place of each unit that lives here.
     place: Vec<u32>,
-    /// Place of the receiver of each link, where it lives here.
-    receiver: Vec<u32>,
-    pub(super) outbox: Outbox<U::Payload>,
-    senders: Vec<Sender<Sent<U::Payload>>>,
-    receivers: Vec<Receiver<Sent<U::Payload>>>,
+    /// What its units and those that it takes over send, in a box for each unit of the machine.
+    outbox: Outbox<U::Payload>,
+    /// Units of each worker, by place.
+    residents: Vec<Vec<u16>>,
+    /// To each worker, a parcel for each unit that lives there, by place.
+    senders: Vec<Sender<Parcel<U>>>,
+    receivers: Vec<Receiver<Parcel<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Messages sent in this epoch and in all.
     pub(super) sent: u64,
@@ -93,8 +97,8 @@ impl<U: Unit> Worker<U> {
         units: usize,
         tray: TrayOwner<Slot<U>>,
         outbox: Outbox<U::Payload>,
-        senders: Vec<Sender<Sent<U::Payload>>>,
-        receivers: Vec<Receiver<Sent<U::Payload>>>,
+        senders: Vec<Sender<Parcel<U>>>,
+        receivers: Vec<Receiver<Parcel<U>>>,
         log: bool,
     ) -> Self {
         Self {
@@ -103,8 +107,8 @@ impl<U: Unit> Worker<U> {
             agenda: Agenda::default(),
             due: Vec::new(),
             place: vec![u32::MAX; units],
-            receiver: Vec::new(),
             outbox,
+            residents: vec![Vec::new(); senders.len()],
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -122,8 +126,8 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Fills the tables by place after units have come or gone.
-    pub(super) fn index_slots(&mut self, classes: &[TimeClass], links: &[PlannedLink]) {
+    /// Fills the tables by place after units have come or gone; `worker_of[unit]` has that unit, each worker its units in their order.
+    pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
         self.place.fill(u32::MAX);
         self.due.clear();
         let mut entries = Vec::with_capacity(self.tray.len());
@@ -132,8 +136,10 @@ impl<U: Unit> Worker<U> {
             entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
         }
         self.agenda.reset(entries.into_iter());
-        self.receiver.clear();
-        self.receiver.extend(links.iter().map(|link| self.place[link.to.index()]));
+        self.residents.iter_mut().for_each(Vec::clear);
+        for (unit, &worker) in worker_of.iter().enumerate() {
+            self.residents[usize::from(worker)].push(unit as u16);
+        }
     }
 
     /// Has its units for itself again, and enters into the agenda what those who stepped them left.
@@ -148,25 +154,22 @@ impl<U: Unit> Worker<U> {
     /// Takes in what was sent in the epoch before.
     pub(super) fn receive<D>(&mut self, shared: &Shared<U, D>) {
         self.take_back(shared);
-        let Self { tray, agenda, receiver: place_of, receivers, log, late, .. } = self;
-        let (place_of, classes, presents) = (&place_of[..], &shared.classes[..], &shared.presents[..]);
+        let Self { tray, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
-            receiver.receive(shared.epoch, |sent: &Sent<U::Payload>| {
-                let place = place_of[sent.link.index()] as usize;
-                let slot = tray.get_mut(place);
-                let present = presents[usize::from(slot.class)];
-                let mut at = sent.arrival(present);
-                if at < present {
-                    at = arrive_late(shared, sent, at, present, classes[usize::from(slot.class)], late);
+            receiver.empty(shared.epoch, |parcels| {
+                for (place, parcel) in parcels.iter_mut().enumerate() {
+                    if parcel.is_empty() {
+                        continue;
+                    }
+                    let slot = tray.get_mut(place);
+                    let class = usize::from(slot.class);
+                    let first = take_in(&mut slot.unit, parcel, shared.presents[class], shared.classes[class], shared, log, late);
+                    if first < slot.next {
+                        slot.next = first;
+                        agenda.lower(place, shared.classes[class].global(first));
+                    }
+                    parcel.clear();
                 }
-                if let Some(log) = log {
-                    log.delivered.push(Logged { link: sent.link, at: at.0, payload: sent.payload });
-                }
-                if at < slot.next {
-                    slot.next = at;
-                    agenda.lower(place, classes[usize::from(slot.class)].global(at));
-                }
-                slot.unit.deliver(sent.link, at, sent.payload);
             });
         }
     }
@@ -237,15 +240,26 @@ impl<U: Unit> Worker<U> {
     /// Hands out what was sent in this epoch.
     fn send<D>(&mut self, shared: &Shared<U, D>) {
         self.sent = 0;
-        for (worker, sender) in self.senders.iter_mut().enumerate() {
-            let batch = self.outbox.for_worker(worker);
-            self.sent += batch.len() as u64;
-            if let Some(log) = &mut self.log {
-                log.sent.extend(batch.iter().map(|sent| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload }));
+        let Self { outbox, residents, senders, log, .. } = self;
+        for (residents, sender) in residents.iter().zip(senders) {
+            let sent: usize = residents.iter().map(|&unit| outbox.in_box(usize::from(unit)).len()).sum();
+            if sent == 0 {
+                continue;
             }
-            if !batch.is_empty() {
-                sender.send(shared.epoch, batch);
-            }
+            self.sent += sent as u64;
+            sender.fill(shared.epoch, |parcels| {
+                parcels.resize_with(residents.len(), Vec::new);
+                for (parcel, &unit) in parcels.iter_mut().zip(residents) {
+                    let messages = outbox.in_box(usize::from(unit));
+                    if let Some(log) = log {
+                        let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
+                        log.sent.extend(messages.iter().map(logged));
+                    }
+                    if !messages.is_empty() {
+                        std::mem::swap(parcel, messages);
+                    }
+                }
+            });
         }
         self.messages += self.sent;
         self.events.append(self.outbox.events());
@@ -299,6 +313,33 @@ impl<U: Unit, D> Stepper<'_, U, D> {
         }
         self.next = self.next.min(shared.classes[class].global(slot.next));
     }
+}
+
+/// Gives a unit at `present` a parcel; says when the first message is seen.
+#[inline]
+fn take_in<U: Unit, D>(
+    unit: &mut U,
+    parcel: &Parcel<U>,
+    present: Cycle,
+    class: TimeClass,
+    shared: &Shared<U, D>,
+    log: &mut Option<MessageLog<U::Payload>>,
+    late: &mut LateMessages,
+) -> Cycle {
+    if let Some(log) = log {
+        let seen = |sent: &Sent<U::Payload>| sent.arrival(present).max(present).0;
+        log.delivered.extend(parcel.iter().map(|sent| Logged { link: sent.link, at: seen(sent), payload: sent.payload }));
+    }
+    let mut first = Cycle::NEVER;
+    unit.deliver_all(parcel, |sent| {
+        let mut at = sent.arrival(present);
+        if at < present {
+            at = arrive_late(shared, sent, at, present, class, late);
+        }
+        first = first.min(at);
+        at
+    });
+    first
 }
 
 /// When a message is seen whose time has passed: at once, which only a relaxed run allows.

@@ -77,22 +77,32 @@ counters! {
 /// The places in DRAM that slices share: one each, the rest for whoever comes.
 #[derive(Clone, Debug)]
 struct Places {
-    private: Box<[bool]>,
+    /// The slices that use their own.
+    private: u64,
     shared: u32,
     limit: u32,
 }
 
 impl Places {
+    #[inline]
+    fn uses_own(&self, slice: usize) -> bool {
+        self.private >> slice & 1 != 0
+    }
+
+    #[inline]
     fn has(&self, slice: usize) -> bool {
-        !self.private[slice] || self.shared < self.limit
+        !self.uses_own(slice) || self.shared < self.limit
     }
 
+    #[inline]
     fn take(&mut self, slice: usize) {
-        if self.private[slice] { self.shared += 1 } else { self.private[slice] = true }
+        self.shared += u32::from(self.uses_own(slice));
+        self.private |= 1 << slice;
     }
 
+    #[inline]
     fn give_back(&mut self, slice: usize) {
-        if self.private[slice] { self.private[slice] = false } else { self.shared -= 1 }
+        if self.uses_own(slice) { self.private &= !(1 << slice) } else { self.shared -= 1 }
     }
 }
 
@@ -116,7 +126,7 @@ pub struct Partition {
     channel: Channel,
     /// The first DRAM edge that was neither worked through nor known to be past when slices were looked at last.
     edge: Cycle,
-    /// The first edge from then on in which the channel itself has work.
+    /// The first edge from then on in which the channel itself has work; the next one where an answer leaves in that anyway.
     channel_event: Cycle,
     /// The first edge from then on in which anything happens, and the LLC cycle before which it is worked through.
     next_edge: Cycle,
@@ -158,6 +168,7 @@ impl Partition {
         let mem = &machine.mem;
         let count = mem.map.slices_per_partition;
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
+        assert!(count <= u64::BITS, "{id} has {count} slices");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues, kernels);
         let side = Side::new(machine.noc.input_queue);
         let channel = Channel::new(mem, machine.clocks.dram, id);
@@ -187,7 +198,7 @@ impl Partition {
             next_edge: Cycle::NEVER,
             dram_due: Cycle::NEVER,
             delayed: Ring::new(16),
-            places: Places { private: vec![false; count as usize].into(), shared: 0, limit },
+            places: Places { private: 0, shared: 0, limit },
             last_sender: count as usize - 1,
             full_since: None,
             copies: VecDeque::new(),
@@ -280,7 +291,8 @@ impl Partition {
     ///
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the partition's, or lies in the past.
-    #[inline]
+    // Called for every message, from one loop.
+    #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.id, self.now);
         match payload {
@@ -455,7 +467,6 @@ impl Partition {
         if skip {
             while self.dram_due <= self.now {
                 self.dram_cycle(self.next_edge);
-                self.look_for_edge();
             }
         } else {
             self.pass_edges();
@@ -493,7 +504,6 @@ impl Partition {
         let last = self.llc_to_dram.last_at_or_before(self.now);
         while self.edge <= last {
             self.dram_cycle(self.edge);
-            self.look_for_edge();
         }
     }
 
@@ -505,10 +515,9 @@ impl Partition {
     }
 
     /// The first DRAM edge not worked through in which anything would happen.
+    #[inline]
     fn find_edge(&self) -> Cycle {
-        if let Some(request) = self.channel.returned()
-            && (!self.slices[usize::from(request.slice)].from_dram_full() || self.channel.return_full())
-        {
+        if self.channel_event <= self.edge || self.answer_leaves() || self.channel.return_full() {
             return self.edge;
         }
         let full = self.channel.is_full();
@@ -524,22 +533,28 @@ impl Partition {
         next.max(self.edge)
     }
 
+    /// Whether an answer of the channel is ready and its slice takes it.
+    #[inline]
+    fn answer_leaves(&self) -> bool {
+        self.channel.returned().is_some_and(|request| !self.slices[usize::from(request.slice)].from_dram_full())
+    }
+
     #[inline]
     fn can_send(&self, slice: usize) -> bool {
         let from = &self.slices[slice];
         from.to_dram().is_some() && self.places.has(slice) && !from.from_dram_full()
     }
 
+    /// Works through a DRAM edge and finds the next one.
     fn dram_cycle(&mut self, edge: Cycle) {
-        if let Some(request) = self.channel.returned().copied() {
-            let slice = &mut self.slices[usize::from(request.slice)];
+        if let Some(&Request { addr, sectors, token, kind, slice: number, .. }) = self.channel.returned() {
+            let slice = &mut self.slices[usize::from(number)];
             if !slice.from_dram_full() {
-                let Request { addr, sectors, token, kind, .. } = request;
                 slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
-                self.sides[usize::from(request.slice)].due = self.now;
+                self.sides[usize::from(number)].due = self.now;
                 self.slices_due = self.now;
-                self.channel.pop_returned();
-                self.places.give_back(usize::from(request.slice));
+                self.channel.drop_returned();
+                self.places.give_back(usize::from(number));
             }
         }
         if let Some(finished) = self.channel.cycle(edge) {
@@ -556,7 +571,8 @@ impl Partition {
         }
         self.enter_channel(edge);
         self.edge = edge.next();
-        self.channel_event = self.channel.next_event(self.edge);
+        self.channel_event = if self.answer_leaves() { self.edge } else { self.channel.next_event(self.edge) };
+        self.look_for_edge();
     }
 
     /// One slice sends its oldest request; the one behind the last sender is asked first.
@@ -616,8 +632,9 @@ impl Partition {
         }
         self.channel.push(edge, *request);
         self.delayed.pop();
-        if let Some(since) = self.full_since.take() {
+        if let Some(since) = self.full_since {
             self.channel.count_full(edge.0 - since.0);
+            self.full_since = None;
         }
     }
 }

@@ -88,7 +88,7 @@ fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
 
 /// Answers that left, with the cycle of sending.
 fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
-    let sent = out.for_worker(0).drain(..);
+    let sent = out.in_box(0).drain(..);
     sent.filter_map(|s| match s.payload {
         Payload::Mem(p) => Some((u64::from(s.at) - 1, p)),
         _ => None,
@@ -151,7 +151,7 @@ fn a_stream_of_reads_saturates_the_channel() {
             }
         }
         unit.run(Cycle(now + 1), true, &mut out);
-        for message in out.for_worker(0).drain(..).collect::<Vec<_>>() {
+        for message in out.in_box(0).drain(..).collect::<Vec<_>>() {
             match message.payload {
                 Payload::Mem(answer) => {
                     got += 1;

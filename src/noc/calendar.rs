@@ -5,8 +5,14 @@ use crate::base::{Cycle, Slots};
 /// Cycles ahead of the present that have a bucket of their own.
 const SPAN: u64 = 256;
 const SPAN_WORDS: usize = (SPAN / 64) as usize;
-/// The last bit of a mark.
-const LAST_MARK: usize = 63;
+
+/// How far the ports of a cycle were taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sight {
+    /// The words that were, and what is left of the last.
+    word: usize,
+    ports: u64,
+}
 
 /// A set of ports per cycle.
 #[derive(Clone, Debug)]
@@ -15,8 +21,7 @@ pub(super) struct Calendar {
     /// A set of `words` words per cycle, in places of which there are two to `shift`.
     buckets: Slots<u64>,
     shift: u32,
-    /// A bit per word of each bucket that holds a port; the last stands for all words from there on.
-    marks: Box<[u64; SPAN as usize]>,
+    /// The cycles whose sets hold ports.
     filled: [u64; SPAN_WORDS],
     /// Ports due beyond the buckets; rare, since messages come about an epoch ahead.
     far: Vec<(Cycle, u32)>,
@@ -28,14 +33,7 @@ impl Calendar {
         let words = ports.div_ceil(64);
         let places = words.next_power_of_two();
         let buckets = Slots::new(places * SPAN as usize, 0);
-        Self {
-            words,
-            buckets,
-            shift: places.trailing_zeros(),
-            marks: Box::new([0; SPAN as usize]),
-            filled: [0; SPAN_WORDS],
-            far: Vec::new(),
-        }
+        Self { words, buckets, shift: places.trailing_zeros(), filled: [0; SPAN_WORDS], far: Vec::new() }
     }
 
     /// Notes that `port` has something to see at `at`, at or after the present.
@@ -49,7 +47,6 @@ impl Calendar {
         let bucket = (at.0 % SPAN) as usize;
         let word = port / 64;
         *self.word(bucket, word) |= 1 << (port % 64);
-        self.marks[bucket] |= 1 << word.min(LAST_MARK);
         self.filled[bucket / 64] |= 1 << (bucket % 64);
     }
 
@@ -81,32 +78,19 @@ impl Calendar {
         Cycle::NEVER
     }
 
-    /// Takes up to 64 ports of cycle `now`, the lowest first: the number of the first of them and a bit for each. Call
-    /// [`Calendar::arrive`] first.
+    /// Takes the next port that has something to see in cycle `now`, ascending. Call [`Calendar::arrive`] first.
     #[inline]
-    pub(super) fn take(&mut self, now: Cycle) -> Option<(usize, u64)> {
-        let bucket = (now.0 % SPAN) as usize;
-        let mark = self.marks[bucket];
-        if mark == 0 {
-            return None;
+    pub(super) fn take(&mut self, now: Cycle, sight: &mut Sight) -> Option<usize> {
+        while sight.ports == 0 {
+            if sight.word == self.words {
+                return None;
+            }
+            sight.ports = std::mem::take(self.word((now.0 % SPAN) as usize, sight.word));
+            sight.word += 1;
         }
-        let word = mark.trailing_zeros() as usize;
-        if word == LAST_MARK {
-            return self.take_last(bucket);
-        }
-        self.marks[bucket] = mark & (mark - 1);
-        Some((word * 64, std::mem::take(self.word(bucket, word))))
-    }
-
-    /// The same for the words that share the last mark.
-    #[cold]
-    fn take_last(&mut self, bucket: usize) -> Option<(usize, u64)> {
-        let word = (LAST_MARK..self.words).find(|word| *self.word(bucket, *word) != 0)?;
-        let ports = std::mem::take(self.word(bucket, word));
-        if (word + 1..self.words).all(|word| *self.word(bucket, word) == 0) {
-            self.marks[bucket] = 0;
-        }
-        Some((word * 64, ports))
+        let port = (sight.word - 1) * 64 + sight.ports.trailing_zeros() as usize;
+        sight.ports &= sight.ports - 1;
+        Some(port)
     }
 
     #[inline]
@@ -154,8 +138,9 @@ mod tests {
         while calendar.next(now) != Cycle::NEVER {
             now = calendar.next(now);
             assert!(calendar.arrive(now));
-            while let Some((first, mask)) = calendar.take(now) {
-                seen.push((now.0, first + mask.trailing_zeros() as usize));
+            let mut sight = Sight::default();
+            while let Some(port) = calendar.take(now, &mut sight) {
+                seen.push((now.0, port));
             }
         }
         assert_eq!(seen, all);

@@ -6,13 +6,13 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
-use crate::base::{Cycle, LinkId, Slots};
+use crate::base::{Cycle, LinkId, SectorMask, Slots};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::counters;
 
-use super::calendar::Calendar;
-use super::outputs::Outputs;
+use super::calendar::{Calendar, Sight};
+use super::outputs::{Outputs, Turn};
 use super::queues::Queue;
 
 /// Which way packets go.
@@ -25,13 +25,27 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The sectors of data that a packet carries this way: a read asks with its header alone, a write is acknowledged so.
+    /// What the crossbar is called that goes this way.
+    pub(super) fn crossbar(self) -> &'static str {
+        match self {
+            Self::Request => "request crossbar",
+            Self::Reply => "reply crossbar",
+        }
+    }
+
+    /// Whether packets carry data this way: a read asks with its header alone, a write is acknowledged so.
+    #[inline]
+    fn carries(self, op: MemOp) -> bool {
+        match self {
+            Self::Request => op != MemOp::Read,
+            Self::Reply => !matches!(op, MemOp::Write | MemOp::Reduction),
+        }
+    }
+
+    /// The sectors of data that a packet carries this way.
     #[inline]
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
-        match (self, packet.op) {
-            (Self::Request, MemOp::Read) | (Self::Reply, MemOp::Write | MemOp::Reduction) => 0,
-            (Self::Request, _) | (Self::Reply, _) => packet.sectors.count(),
-        }
+        if self.carries(packet.op) { packet.sectors.count() } else { 0 }
     }
 }
 
@@ -77,26 +91,83 @@ pub struct NetSample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetDecision {}
 
+/// The inputs whose oldest visible packet wants an output, for each output.
+#[derive(Clone, Debug)]
+struct Wants {
+    /// A bit per input, `words` words in two to `shift` places per output.
+    sets: Slots<u64>,
+    words: usize,
+    shift: u32,
+}
+
+impl Wants {
+    fn new(inputs: usize, outputs: usize) -> Self {
+        let words = inputs.div_ceil(64);
+        let places = words.next_power_of_two();
+        Self { sets: Slots::new(places * outputs, 0), words, shift: places.trailing_zeros() }
+    }
+
+    /// The place of a word of the inputs that want an output.
+    #[inline]
+    fn place(&self, output: usize, word: usize) -> u32 {
+        debug_assert!(word < self.words, "word {word} of {}", self.words);
+        ((output << self.shift) + word) as u32
+    }
+
+    fn has(&self, output: usize, input: usize) -> bool {
+        self.sets.get(self.place(output, input / 64)) >> (input % 64) & 1 != 0
+    }
+
+    #[inline]
+    fn add(&mut self, output: usize, input: usize) {
+        let place = self.place(output, input / 64);
+        *self.sets.get_mut(place) |= 1 << (input % 64);
+    }
+
+    /// A number that no input comes behind, of so many.
+    fn last(inputs: usize) -> u16 {
+        (inputs.next_multiple_of(64) - 1) as u16
+    }
+
+    /// Takes the first input behind `before`, wrapping, that wants `output`; somebody does.
+    #[inline(always)]
+    fn take(&mut self, output: usize, before: u16) -> usize {
+        let mut word = usize::from(before / 64);
+        let mut place = self.place(output, word);
+        let mut inputs = *self.sets.get(place) & (!1 << (before % 64));
+        // The first word is looked at again at the end, for those up to `before`.
+        let mut words = self.words;
+        while inputs == 0 {
+            assert!(words > 0, "output {output} is wanted by nobody");
+            words -= 1;
+            word = if word + 1 == self.words { 0 } else { word + 1 };
+            place = self.place(output, word);
+            inputs = *self.sets.get(place);
+        }
+        *self.sets.get_mut(place) ^= inputs & inputs.wrapping_neg();
+        word * 64 + inputs.trailing_zeros() as usize
+    }
+}
+
 /// One subnet of the crossbar.
 #[derive(Clone, Debug)]
 pub struct Subnet {
     direction: Direction,
+    /// The sectors whose data packets carry, by what is to be done.
+    carried: [SectorMask; 4],
     arbiter: Arbiter,
     ports: SubnetPorts,
     inputs: usize,
     outputs: Outputs,
     now: Cycle,
-    queues: Box<[Queue]>,
+    queues: Slots<Queue>,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
     calendar: Calendar,
-    /// Inputs whose oldest visible packet wants an output, `words` words in two to `shift` places per output.
-    wants: Slots<u64>,
-    words: usize,
-    shift: u32,
+    wants: Wants,
     /// How many inputs have a visible packet.
     heads: u32,
-    /// The input at which an output begins to look (iSLIP).
-    pointer: Box<[u16]>,
+    /// The input that an output served last (iSLIP).
+    served: Slots<u16>,
     batch: u16,
     /// Inputs to look at again after the cycle (round robin).
     popped: Vec<u16>,
@@ -111,21 +182,20 @@ impl Subnet {
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
         assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         let calendar = Calendar::new(inputs + outputs);
-        let words = inputs.div_ceil(64);
+        let carried = |op| if direction.carries(op) { SectorMask(u8::MAX) } else { SectorMask(0) };
         Self {
             direction,
+            carried: [MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction].map(carried),
             arbiter: spec.arbiter,
             ports,
             inputs,
             outputs: Outputs::new(outputs, ports.output_capacity),
             now: Cycle(0),
-            queues: Queue::several(inputs),
+            queues: Slots::new(inputs, Queue::new()),
             calendar,
-            wants: Slots::new(words.next_power_of_two() * outputs, 0),
-            words,
-            shift: words.next_power_of_two().trailing_zeros(),
+            wants: Wants::new(inputs, outputs),
             heads: 0,
-            pointer: vec![0; outputs].into(),
+            served: Slots::new(outputs, Wants::last(inputs)),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
@@ -146,26 +216,40 @@ impl Subnet {
     ///
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    #[inline]
+    // Called for every message, from one loop.
+    #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        if at < self.now {
+            self.refuse(link, at, "a message for the past");
+        }
         match payload {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues[input].push(at, packet) {
+                if input >= self.inputs {
+                    self.refuse(link, at, "a packet, but is no input");
+                }
+                if self.queues.get_mut(input as u32).push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.name());
+                if output >= self.outputs.count() {
+                    self.refuse(link, at, "credits, but is no output");
+                }
                 if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+            _ => self.refuse(link, at, "what is neither a packet nor a credit"),
         }
+    }
+
+    /// Says what is wrong with a message. Without its payload, which would have to be kept for that.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
+        panic!("{}, {}: {link} brings {what}, for {at}", self.direction.crossbar(), self.now);
     }
 
     /// Simulates up to and without `until`; see `Unit::run`.
@@ -189,7 +273,7 @@ impl Subnet {
 
     /// See `Unit::settle` of the engine.
     pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
         self.wait_until(at);
     }
 
@@ -208,26 +292,19 @@ impl Subnet {
     pub fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for output in 0..self.outputs.count() {
-            let inputs: Vec<_> = (0..self.inputs).filter(|i| self.wants.get(self.word(output, i / 64)) >> (i % 64) & 1 != 0).collect();
-            let since = inputs.iter().filter_map(|i| self.queues[*i].front()).map(|waiting| waiting.arrival(self.now)).min();
+            let inputs: Vec<_> = (0..self.inputs).filter(|input| self.wants.has(output, *input)).collect();
+            let since = inputs.iter().filter_map(|i| self.queues.get(*i as u32).front()).map(|waiting| waiting.arrival(self.now)).min();
             if let Some(since) = since {
                 let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
-                let packets: u32 = inputs.iter().map(|i| self.queues[*i].len()).sum();
+                let packets: u32 = inputs.iter().map(|i| self.queues.get(*i as u32).len()).sum();
                 lines.push(format!(
                     "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
-                    self.name(),
+                    self.direction.crossbar(),
                     inputs.len()
                 ));
             }
         }
         lines
-    }
-
-    fn name(&self) -> &'static str {
-        match self.direction {
-            Direction::Request => "request crossbar",
-            Direction::Reply => "reply crossbar",
-        }
     }
 
     /// Lets cycles pass in which nothing is seen and nothing granted.
@@ -265,12 +342,9 @@ impl Subnet {
 
     /// Looks at what becomes visible in this cycle.
     fn see(&mut self) {
-        while let Some((first, mut ports)) = self.calendar.take(self.now) {
-            while ports != 0 {
-                let port = first + ports.trailing_zeros() as usize;
-                ports &= ports - 1;
-                if port < self.inputs { self.reveal(port) } else { self.take_credits(port - self.inputs) }
-            }
+        let mut sight = Sight::default();
+        while let Some(port) = self.calendar.take(self.now, &mut sight) {
+            if port < self.inputs { self.reveal(port) } else { self.take_credits(port - self.inputs) }
         }
     }
 
@@ -280,46 +354,39 @@ impl Subnet {
         }
     }
 
+    /// The oldest packet of a queue: how long it has waited, which is negative where it has yet to come, and its output.
+    #[inline(always)]
+    fn head(&self, queue: &Queue) -> Option<(i64, usize)> {
+        let waiting = queue.front()?;
+        let output = match self.direction {
+            Direction::Request => waiting.packet.slice.index(),
+            Direction::Reply => waiting.packet.port.index(),
+        };
+        Some((waiting.waited(self.now), output))
+    }
+
     /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
     // Called for each packet once when it was granted and once when it is seen.
     #[inline(always)]
     fn reveal(&mut self, input: usize) {
-        let queue = &self.queues[input];
-        let Some(waiting) = queue.front() else { return };
-        let waited = waiting.waited(self.now);
+        let queue = self.queues.get(input as u32);
+        let Some((waited, output)) = self.head(queue) else { return };
         if waited < 0 {
-            self.calendar.note(self.now, self.now.after(waited.unsigned_abs()), input);
+            self.calendar.note(self.now, Cycle(self.now.0 + waited.unsigned_abs()), input);
             return;
         }
-        let output = self.output(&waiting.packet);
         queue.touch_second();
-        *self.wants.get_mut(self.word(output, input / 64)) |= 1 << (input % 64);
+        self.wants.add(output, input);
         self.outputs.want(output);
         self.heads += 1;
     }
 
-    /// The place of a word of the inputs that want an output.
-    #[inline]
-    fn word(&self, output: usize, word: usize) -> u32 {
-        debug_assert!(output < self.outputs.count() && word < self.words, "{}: a packet for output {output}", self.name());
-        ((output << self.shift) + word) as u32
-    }
-
-    #[inline]
-    fn output(&self, packet: &MemPacket) -> usize {
-        match self.direction {
-            Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.port.index(),
-        }
-    }
-
     fn islip(&mut self, out: &mut Outbox) {
-        let mut from = 0;
-        while let Some(output) = self.outputs.next_ready(from) {
-            from = output + 1;
-            let input = self.choose(output, usize::from(self.pointer[output]));
-            let next = input + 1;
-            self.pointer[output] = if next == self.inputs { 0 } else { next as u16 };
+        let mut turn = Turn::first();
+        while let Some(output) = self.outputs.next_ready(&mut turn) {
+            let served = self.served.get_mut(output as u32);
+            let input = self.wants.take(output, *served);
+            *served = input as u16;
             self.grant(input, output, out);
             self.reveal(input);
         }
@@ -335,10 +402,10 @@ impl Subnet {
             Direction::Reply if turn >= outputs => turn - outputs,
             _ => 0,
         };
-        let mut from = 0;
-        while let Some(output) = self.outputs.next_ready(from) {
-            from = output + 1;
-            let input = self.choose(output, first);
+        let before = if first == 0 { Wants::last(inputs) } else { first as u16 - 1 };
+        let mut turn = Turn::first();
+        while let Some(output) = self.outputs.next_ready(&mut turn) {
+            let input = self.wants.take(output, before);
             self.grant(input, output, out);
             self.popped.push(input as u16);
         }
@@ -347,51 +414,31 @@ impl Subnet {
         }
     }
 
-    /// Takes the first input at or after `from`, wrapping, that wants `output`; somebody does.
+    /// Passes the oldest packet of an input on.
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
-    fn choose(&mut self, output: usize, from: usize) -> usize {
-        let (mut word, mut mask) = (from / 64, u64::MAX << (from % 64));
-        // The first word is looked at twice: above `from` first, below it last.
-        for _ in 0..=self.words {
-            let place = self.word(output, word);
-            let wants = self.wants.get_mut(place);
-            let inputs = *wants & mask;
-            if inputs != 0 {
-                *wants &= !(inputs & inputs.wrapping_neg());
-                return word * 64 + inputs.trailing_zeros() as usize;
-            }
-            mask = u64::MAX;
-            word = if word + 1 == self.words { 0 } else { word + 1 };
-        }
-        panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
-    }
-
-    // As `choose`.
-    #[inline(always)]
     fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
-        let queue = &mut self.queues[input];
-        let Some(waiting) = queue.pop() else { panic!("{}: input {input} is empty at {}", self.name(), self.now) };
-        queue.freed += 1;
-        let returns = queue.freed == self.batch;
-        if returns {
-            queue.freed = 0;
-        }
+        let queue = self.queues.get_mut(input as u32);
+        let Some(waiting) = queue.front() else { panic!("{}: input {input} is empty at {}", self.direction.crossbar(), self.now) };
+        let MemPacket { sectors, op, .. } = waiting.packet;
         self.counters.packets += 1;
-        self.counters.flits += 1 + u64::from(self.direction.data_sectors(&waiting.packet));
+        self.counters.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
         self.counters.queue_cycles += waiting.waited(self.now) as u64;
-        out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(waiting.packet));
-        self.outputs.pass(output);
-        self.heads -= 1;
-        if returns {
+        out.send_with(LinkId(self.ports.data_out.0 + output as u16), self.now, || Payload::Mem(waiting.packet));
+        queue.drop_front();
+        queue.freed += 1;
+        if queue.freed == self.batch {
+            queue.freed = 0;
             let credit = Credit { queue: input as u16, count: self.batch };
             out.send(LinkId(self.ports.credit_out.0 + input as u16), self.now, Payload::Credit(credit));
         }
+        self.outputs.pass(output);
+        self.heads -= 1;
     }
 
     /// Places for packets that the input queues ever needed at once.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
-        self.queues.iter().map(Queue::places).max().unwrap_or(0)
+        self.queues.as_slice().iter().map(Queue::places).max().unwrap_or(0)
     }
 }

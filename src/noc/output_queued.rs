@@ -10,9 +10,9 @@ use crate::base::{Cycle, LinkId};
 use crate::config::machine::Noc;
 use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 
-use super::calendar::Calendar;
+use super::calendar::{Calendar, Sight};
 use super::crossbar::{Direction, NetCounters, NetDecision, NetSample, SubnetPorts};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Turn};
 use super::queues::Queue;
 
 /// One subnet with a queue per output. Nothing contends at its inputs, so it counts no conflicts.
@@ -68,23 +68,23 @@ impl OutputQueued {
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.direction.crossbar(), self.now);
         match payload {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.name());
+                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.direction.crossbar());
                 if self.queues[input].push(at, packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.name());
+                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.direction.crossbar());
                 if self.outputs.expect(output, at, credit.count) {
                     self.calendar.note(self.now, at, self.inputs + output);
                 }
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
+            other => panic!("{}: {link} brings {other:?} at {at}", self.direction.crossbar()),
         }
     }
 
@@ -114,7 +114,7 @@ impl OutputQueued {
 
     /// See `Unit::settle` of the engine.
     pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
         self.wait_until(at);
     }
 
@@ -136,16 +136,9 @@ impl OutputQueued {
             let since = queue.front()?.arrival(self.now);
             let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
             let packets = queue.len();
-            Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.name()))
+            Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.direction.crossbar()))
         };
         (0..self.outputs.count()).filter_map(line).collect()
-    }
-
-    fn name(&self) -> &'static str {
-        match self.direction {
-            Direction::Request => "request crossbar",
-            Direction::Reply => "reply crossbar",
-        }
     }
 
     fn wait_until(&mut self, at: Cycle) {
@@ -161,12 +154,9 @@ impl OutputQueued {
     }
 
     fn see(&mut self) {
-        while let Some((first, mut ports)) = self.calendar.take(self.now) {
-            while ports != 0 {
-                let port = first + ports.trailing_zeros() as usize;
-                ports &= ports - 1;
-                if port < self.inputs { self.enter(port) } else { self.take_credits(port - self.inputs) }
-            }
+        let mut sight = Sight::default();
+        while let Some(port) = self.calendar.take(self.now, &mut sight) {
+            if port < self.inputs { self.enter(port) } else { self.take_credits(port - self.inputs) }
         }
     }
 
@@ -179,7 +169,12 @@ impl OutputQueued {
                 break;
             }
             let output = self.output(&packet);
-            debug_assert!(output < self.outputs.count(), "{}: a packet for output {output} of {}", self.name(), self.outputs.count());
+            debug_assert!(
+                output < self.outputs.count(),
+                "{}: a packet for output {output} of {}",
+                self.direction.crossbar(),
+                self.outputs.count()
+            );
             self.queues[input].pop();
             self.queues[self.inputs + output].push(at, packet);
             self.origins[output].push_back(input as u16);
@@ -202,11 +197,10 @@ impl OutputQueued {
 
     /// Passes the oldest packet of every output on that has a credit.
     fn pass_on(&mut self, out: &mut Outbox) {
-        let mut from = 0;
-        while let Some(output) = self.outputs.next_ready(from) {
-            from = output + 1;
+        let mut turn = Turn::first();
+        while let Some(output) = self.outputs.next_ready(&mut turn) {
             let (Some(waiting), Some(input)) = (self.queues[self.inputs + output].pop(), self.origins[output].pop_front()) else {
-                panic!("{}: output {output} is wanted by nobody at {}", self.name(), self.now);
+                panic!("{}: output {output} is wanted by nobody at {}", self.direction.crossbar(), self.now);
             };
             let packet = waiting.packet;
             self.counters.packets += 1;

@@ -5,7 +5,22 @@
 
 use std::collections::VecDeque;
 
-use crate::base::Cycle;
+use crate::base::{Cycle, Slots};
+
+/// How far the outputs of a crossbar were looked at in a cycle, in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    word: u32,
+    /// The outputs of the word that were not.
+    left: u64,
+}
+
+impl Turn {
+    /// The beginning of a cycle.
+    pub(super) fn first() -> Self {
+        Self { word: 0, left: u64::MAX }
+    }
+}
 
 /// An output.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +34,13 @@ struct Output {
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
     capacity: u32,
-    outputs: Box<[Output]>,
+    count: usize,
+    outputs: Slots<Output>,
     /// Credits under way, with the cycle in which they are seen.
     coming: Box<[VecDeque<(Cycle, u16)>]>,
-    ready: Box<[u64]>,
+    /// A bit for each that is ready, in `words` words.
+    ready: Slots<u64>,
+    words: u32,
     wanted_count: u32,
     ready_count: u32,
 }
@@ -36,9 +54,11 @@ impl Outputs {
         assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
         Self {
             capacity,
-            outputs: vec![Output { credits: capacity, wanting: 0 }; count].into(),
+            count,
+            outputs: Slots::new(count, Output { credits: capacity, wanting: 0 }),
             coming: vec![VecDeque::new(); count].into(),
-            ready: vec![0; count.div_ceil(64)].into(),
+            ready: Slots::new(count.div_ceil(64), 0),
+            words: count.div_ceil(64) as u32,
             wanted_count: 0,
             ready_count: 0,
         }
@@ -47,7 +67,7 @@ impl Outputs {
     /// How many there are.
     #[inline]
     pub(super) fn count(&self) -> usize {
-        self.outputs.len()
+        self.count
     }
 
     /// How many are wanted.
@@ -68,32 +88,36 @@ impl Outputs {
         self.ready_count != 0
     }
 
-    /// The first ready output from `from` on.
+    /// The next ready output of a cycle's turn.
     #[inline]
-    pub(super) fn next_ready(&self, from: usize) -> Option<usize> {
-        let mut word = from / 64;
-        let mut bits = self.ready.get(word)? & u64::MAX << (from % 64);
-        while bits == 0 {
-            word += 1;
-            bits = *self.ready.get(word)?;
+    pub(super) fn next_ready(&self, turn: &mut Turn) -> Option<usize> {
+        while turn.word < self.words {
+            let bits = self.ready.get(turn.word) & turn.left;
+            if bits != 0 {
+                let bit = bits.trailing_zeros();
+                turn.left = !1 << bit;
+                return Some((turn.word * 64 + bit) as usize);
+            }
+            *turn = Turn { word: turn.word + 1, left: u64::MAX };
         }
-        Some(word * 64 + bits.trailing_zeros() as usize)
+        None
     }
 
     /// Whether an output has a credit.
     pub(super) fn has_credit(&self, output: usize) -> bool {
-        self.outputs[output].credits > 0
+        self.outputs.get(output as u32).credits > 0
     }
 
     /// One more wants this output.
     #[inline]
     pub(super) fn want(&mut self, output: usize) {
-        let Output { credits, wanting } = &mut self.outputs[output];
+        debug_assert!(output < self.count, "output {output} of {}", self.count);
+        let Output { credits, wanting } = self.outputs.get_mut(output as u32);
         *wanting += 1;
         if *wanting == 1 {
             self.wanted_count += 1;
             if *credits > 0 {
-                self.ready[output / 64] |= 1 << (output % 64);
+                *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
                 self.ready_count += 1;
             }
         }
@@ -102,13 +126,13 @@ impl Outputs {
     /// A packet of those who want this output, which was ready, leaves by it.
     #[inline]
     pub(super) fn pass(&mut self, output: usize) {
-        debug_assert!(self.ready[output / 64] >> (output % 64) & 1 != 0, "output {output} is not ready");
-        let Output { credits, wanting } = &mut self.outputs[output];
+        debug_assert!(self.ready.get(output as u32 / 64) >> (output % 64) & 1 != 0, "output {output} is not ready");
+        let Output { credits, wanting } = self.outputs.get_mut(output as u32);
         *credits -= 1;
         *wanting -= 1;
         self.wanted_count -= u32::from(*wanting == 0);
         if *wanting == 0 || *credits == 0 {
-            self.ready[output / 64] &= !(1 << (output % 64));
+            *self.ready.get_mut(output as u32 / 64) &= !(1 << (output % 64));
             self.ready_count -= 1;
         }
     }
@@ -129,9 +153,9 @@ impl Outputs {
                 return Some(at);
             }
             coming.pop_front();
-            let Output { credits, wanting } = &mut self.outputs[output];
+            let Output { credits, wanting } = self.outputs.get_mut(output as u32);
             if *credits == 0 && count > 0 && *wanting > 0 {
-                self.ready[output / 64] |= 1 << (output % 64);
+                *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
                 self.ready_count += 1;
             }
             *credits += u32::from(count);
@@ -154,15 +178,18 @@ mod tests {
         outputs.want(64);
         outputs.want(64);
         assert_eq!((outputs.wanted(), outputs.stalled()), (3, 0));
-        assert_eq!([0, 3, 4, 65, 129].map(|from| outputs.next_ready(from)), [Some(3), Some(3), Some(64), Some(129), Some(129)]);
-        assert_eq!([outputs.next_ready(130), outputs.next_ready(1000)], [None; 2]);
+        let mut turn = Turn::first();
+        assert_eq!([(); 3].map(|()| outputs.next_ready(&mut turn)), [3, 64, 129].map(Some));
+        outputs.want(63);
+        assert_eq!([(); 2].map(|()| outputs.next_ready(&mut turn)), [None; 2], "a turn does not go back");
+        outputs.pass(63);
         outputs.pass(64);
         outputs.pass(64);
         outputs.pass(3);
-        assert_eq!((outputs.wanted(), outputs.stalled(), outputs.next_ready(0)), (2, 1, Some(129)));
+        assert_eq!((outputs.wanted(), outputs.stalled(), outputs.next_ready(&mut Turn::first())), (2, 1, Some(129)));
         assert!(outputs.expect(64, Cycle(5), 1) && !outputs.expect(64, Cycle(9), 1));
         assert_eq!(outputs.take_credits(64, Cycle(5)), Some(Cycle(9)));
-        assert_eq!((outputs.next_ready(0), outputs.stalled()), (Some(64), 0));
+        assert_eq!((outputs.next_ready(&mut Turn::first()), outputs.stalled()), (Some(64), 0));
         assert_eq!(outputs.take_credits(64, Cycle(9)), None);
         outputs.pass(129);
         outputs.pass(64);

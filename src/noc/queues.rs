@@ -37,9 +37,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// An empty one.
+    pub(super) fn new() -> Self {
+        Self { packets: Ring::new(1), freed: 0 }
+    }
+
     /// As many of them as `count`.
     pub(super) fn several(count: usize) -> Box<[Self]> {
-        (0..count).map(|_| Self { packets: Ring::new(1), freed: 0 }).collect()
+        (0..count).map(|_| Self::new()).collect()
     }
 
     /// Packets that wait.
@@ -79,5 +84,11 @@ impl Queue {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         self.packets.pop()
+    }
+
+    /// Removes the oldest packet, which was looked at.
+    #[inline]
+    pub(super) fn drop_front(&mut self) {
+        self.packets.drop_front();
     }
 }

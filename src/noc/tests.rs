@@ -63,7 +63,7 @@ fn send(net: &mut Subnet, at: u64, input: usize, output: usize, token: u32) {
 
 /// What left: (cycle of sending, link, token or credit count).
 fn sent(out: &mut Outbox) -> Vec<(u64, u16, u32)> {
-    out.for_worker(0)
+    out.in_box(0)
         .drain(..)
         .map(|s| match s.payload {
             Payload::Mem(p) => (u64::from(s.at) - 1, s.link.0, p.token),

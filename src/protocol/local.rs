@@ -10,8 +10,8 @@ use super::AddressMap;
 /// One run of bits that goes to another place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
-    /// Bits to the right, before the mask.
-    shift: u32,
+    /// Places that the bits are rotated to the right by, before the mask.
+    by: u32,
     mask: u64,
 }
 
@@ -23,15 +23,14 @@ struct Field {
 }
 
 impl Field {
-    /// The bits of `sources` (bit i of the result comes from bit `sources[i]`), as few runs as possible.
-    fn new(sources: &[u32]) -> Self {
+    /// Bit `to` of the result comes from bit `from`, for each pair of `bits`; as few runs as possible.
+    fn new(bits: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut runs: Vec<Run> = Vec::new();
-        for (to, from) in sources.iter().enumerate() {
-            // A bit moves down or stays, since nothing is put between the bits of a field.
-            let (shift, bit) = (from - to as u32, 1 << to);
+        for (to, from) in bits {
+            let (by, bit) = (from.wrapping_sub(to) % 64, 1 << to);
             match runs.last_mut() {
-                Some(run) if run.shift == shift => run.mask |= bit,
-                _ => runs.push(Run { shift, mask: bit }),
+                Some(run) if run.by == by => run.mask |= bit,
+                _ => runs.push(Run { by, mask: bit }),
             }
         }
         let others = runs.split_off(runs.len().min(3)).into();
@@ -41,12 +40,15 @@ impl Field {
 
     #[inline]
     fn of(&self, value: u64) -> u64 {
-        let part = |run: Run| value >> (run.shift & 63) & run.mask;
+        let part = |run: Run| value.rotate_right(run.by) & run.mask;
         let [a, b, c] = self.first;
         let first = part(a) | part(b) | part(c);
         if self.others.is_empty() { first } else { self.others.iter().fold(first, |all, run| all | part(*run)) }
     }
 }
+
+/// The bit of [`LocalMap::place`] at which the bank begins, above the row.
+const BANK: u32 = 32;
 
 /// An address map, prepared for addresses that are known to lie in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +56,8 @@ pub struct LocalMap {
     /// The bit at which the number of the partition is divided out, and the divisor, where shifts do not do it.
     divided: Option<(u32, u64)>,
     within: Field,
-    bank: Field,
-    row: Field,
+    /// Row and bank.
+    place: Field,
 }
 
 impl LocalMap {
@@ -73,8 +75,15 @@ impl LocalMap {
             slice_bits.push(banks.trailing_zeros());
             banks &= banks - 1;
         }
-        let within: Vec<u32> = (0..64 - removed).filter(|bit| !slice_bits.contains(bit)).map(source).collect();
-        Self { divided, within: Field::new(&within), bank: Field::new(&under(map.bank_mask)), row: Field::new(&under(map.row_mask)) }
+        let within = (0..64 - removed).filter(|bit| !slice_bits.contains(bit)).map(source);
+        let (row, bank) = (under(map.row_mask), under(map.bank_mask));
+        assert!(
+            row.len() <= BANK as usize && bank.len() <= BANK as usize,
+            "an address map of {} row and {} bank bits",
+            row.len(),
+            bank.len()
+        );
+        Self { divided, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
     }
 
     #[inline]
@@ -94,8 +103,8 @@ impl LocalMap {
     /// Bank and row, as [`AddressMap::locate`] tells them.
     #[inline]
     pub fn bank_and_row(&self, addr: Addr) -> (u32, u32) {
-        let rest = self.undivided(addr);
-        (self.bank.of(rest) as u32, self.row.of(rest) as u32)
+        let place = self.place.of(self.undivided(addr));
+        ((place >> BANK) as u32, place as u32)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a unit sends: links with their latencies, and the box that a worker empties after each step.
+//! How a unit sends: links with their latencies, and the boxes that a worker empties after each epoch.
 
 use std::sync::Arc;
 
@@ -65,22 +65,23 @@ pub struct Event {
 /// A link as the outbox looks it up for every message.
 #[derive(Clone, Copy, Debug)]
 struct Post {
-    /// The worker that steps the receiver.
-    worker: u16,
+    /// The box of the receiver.
+    to: u16,
     /// Whether both ends have one clock, so that every message takes `cycles`.
     steady: bool,
     cycles: u32,
 }
 
 impl Post {
-    fn new(route: &Route, worker_of: &[u16]) -> Self {
+    fn new(route: &Route, box_of: &[u16]) -> Self {
         let cycles = route.arrival(Cycle(0)).0;
         let steady = route.from_clock == route.to_clock && cycles <= u64::from(u32::MAX);
-        Self { worker: worker_of[route.to.index()], steady, cycles: cycles as u32 }
+        Self { to: box_of[route.to.index()], steady, cycles: cycles as u32 }
     }
 }
 
-/// What units send while they are stepped, sorted by the worker that steps the receiver.
+/// What units send while they are stepped, in boxes: one for each receiver, so that it can be given all its messages at once, or
+/// one for several.
 #[derive(Debug)]
 pub struct Outbox<P = super::Payload> {
     routes: Arc<[Route]>,
@@ -92,10 +93,10 @@ pub struct Outbox<P = super::Payload> {
 }
 
 impl<P: Copy> Outbox<P> {
-    /// An outbox over all links of a machine; `worker_of[unit]` of `workers` workers steps that unit.
-    pub fn new(routes: Arc<[Route]>, worker_of: Vec<u16>, workers: usize) -> Self {
-        let sent = (0..workers).map(|_| Vec::new()).collect();
-        let posts = routes.iter().map(|route| Post::new(route, &worker_of)).collect();
+    /// An outbox over all links of a machine; what is sent to a unit comes into `box_of[unit]` of `boxes` boxes.
+    pub fn new(routes: Arc<[Route]>, box_of: Vec<u16>, boxes: usize) -> Self {
+        let sent = (0..boxes).map(|_| Vec::new()).collect();
+        let posts = routes.iter().map(|route| Post::new(route, &box_of)).collect();
         Self { routes, posts, sent, events: Vec::new(), unit: UnitId(0), clock: ClockDomain { period: 1 } }
     }
 
@@ -110,9 +111,20 @@ impl<P: Copy> Outbox<P> {
     // Called for every message from few places; otherwise the payload is written twice.
     #[inline(always)]
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
+        self.send_with(link, now, || payload);
+    }
+
+    /// The same; a payload that lies somewhere is then copied but once, after there is room for it.
+    // As `send`.
+    #[inline(always)]
+    pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
-        self.sent[usize::from(post.worker)].push(Sent { link, at, payload });
+        let sent = &mut self.sent[usize::from(post.to)];
+        if sent.len() == sent.capacity() {
+            make_room(sent);
+        }
+        sent.push(Sent { link, at, payload: payload() });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.
@@ -121,10 +133,10 @@ impl<P: Copy> Outbox<P> {
         self.events.push(Event { unit: self.unit, at: self.clock.tick(now), kind });
     }
 
-    /// The messages for the units of `worker`, in the order of sending; whoever reads them empties the vector.
+    /// The messages in a box, in the order of sending; whoever reads them empties the vector.
     #[inline]
-    pub fn for_worker(&mut self, worker: usize) -> &mut Vec<Sent<P>> {
-        &mut self.sent[worker]
+    pub fn in_box(&mut self, number: usize) -> &mut Vec<Sent<P>> {
+        &mut self.sent[number]
     }
 
     /// The events told so far; whoever reads them empties the vector.
@@ -132,14 +144,13 @@ impl<P: Copy> Outbox<P> {
     pub fn events(&mut self) -> &mut Vec<Event> {
         &mut self.events
     }
+}
 
-    /// Says anew which worker steps which unit. Nothing may be waiting in the box.
-    pub fn reassign(&mut self, worker_of: &[u16]) {
-        assert!(self.sent.iter().all(Vec::is_empty), "units change hands while messages wait");
-        for (post, route) in self.posts.iter_mut().zip(&*self.routes) {
-            *post = Post::new(route, worker_of);
-        }
-    }
+/// Makes room for one more.
+#[cold]
+#[inline(never)]
+fn make_room<T>(sent: &mut Vec<T>) {
+    sent.reserve(1);
 }
 
 #[cfg(test)]

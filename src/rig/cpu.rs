@@ -217,7 +217,7 @@ fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<Cp
         let span = core.now().after(1 << 16);
         let until = memory.horizon().min(span).max(core.now().after(1));
         core.run_to_send(until, run.skip, &mut out);
-        for sent in out.for_worker(0).drain(..) {
+        for sent in out.in_box(0).drain(..) {
             if let Payload::Mem(packet) = sent.payload {
                 memory.accept(Cycle(sent.arrival(core.now()).0 - 1), packet);
             }

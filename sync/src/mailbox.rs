@@ -46,7 +46,7 @@ impl<T> Slots<T> {
 /// # Memory ordering
 /// Each slot belongs to one side at a time, and its stamp says to which. The sender fills an empty slot and stores the
 /// stamp with `Release`; the receiver loads it with `Acquire`, empties the slot and stores `EMPTY` with `Release`, which
-/// the sender loads with `Acquire` before it fills the slot again.
+/// the sender loads with `Acquire` before it fills the slot again, and so sees what the receiver left in it.
 pub fn mailbox<T: Send>() -> (Sender<T>, Receiver<T>) {
     let slot = || CachePadded::new(Slot { stamp: AtomicU64::new(EMPTY), batch: UnsafeCell::new(Vec::new()) });
     let slots = Arc::new(Slots([slot(), slot()]));
@@ -71,16 +71,25 @@ impl<T: Send> Sender<T> {
     /// When the slot still holds a batch: one of this epoch, or one that the receiver has not taken (epoch overtaken).
     #[inline]
     pub fn send(&mut self, epoch: u64, batch: &mut Vec<T>) {
-        if batch.is_empty() {
-            return;
+        if !batch.is_empty() {
+            self.fill(epoch, |held| std::mem::swap(held, batch));
         }
+    }
+
+    /// Hands over what `put` makes of the vector that the receiver left behind, to be received in epoch `epoch + 1`. For messages
+    /// that are containers themselves, whose allocations come back this way. At most once per epoch.
+    ///
+    /// # Panics
+    /// As [`Sender::send`].
+    #[inline]
+    pub fn fill(&mut self, epoch: u64, put: impl FnOnce(&mut Vec<T>)) {
         let slot = self.slots.of(epoch);
         let stamp = slot.stamp.load(Ordering::Acquire);
         if stamp != EMPTY && !mutant::MAILBOX_OVERTAKE_UNCHECKED {
             overtaken(epoch, stamp - 1);
         }
         // SAFETY: the stamp was `EMPTY`, so the slot is the sender's, and this is the only sender.
-        slot.batch.with_mut(|held| std::mem::swap(unsafe { &mut *held }, batch));
+        slot.batch.with_mut(|held| put(unsafe { &mut *held }));
         slot.stamp.store(epoch + 1, mutant::order(mutant::MAILBOX_RELAXED_FILL, Ordering::Release));
     }
 }
@@ -94,6 +103,16 @@ impl<T: Send> Receiver<T> {
     /// When the slot holds a batch of an earlier epoch, which the receiver should have taken then (epoch overtaken).
     #[inline]
     pub fn receive(&mut self, epoch: u64, take: impl FnMut(&T)) {
+        self.empty(epoch, |held| held.drain(..).as_slice().iter().for_each(take));
+    }
+
+    /// Lends the vector that was sent in epoch `epoch - 1`, where one was; what `take` leaves in it goes back to the sender, for
+    /// [`Sender::fill`]. To be called during `epoch`.
+    ///
+    /// # Panics
+    /// As [`Receiver::receive`].
+    #[inline]
+    pub fn empty(&mut self, epoch: u64, take: impl FnOnce(&mut Vec<T>)) {
         if !self.pending(epoch) {
             return;
         }
@@ -105,7 +124,7 @@ impl<T: Send> Receiver<T> {
             if mutant::MAILBOX_REVERSED {
                 held.reverse();
             }
-            held.drain(..).as_slice().iter().for_each(take);
+            take(held);
         });
         if !mutant::MAILBOX_NOT_EMPTIED {
             slot.stamp.store(EMPTY, mutant::order(mutant::MAILBOX_RELAXED_EMPTY, Ordering::Release));

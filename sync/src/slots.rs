@@ -58,6 +58,12 @@ impl<T> Slots<T> {
         self.mask as usize + 1
     }
 
+    /// Whether there are more than `index` of them.
+    #[inline(always)]
+    pub fn reach(&self, index: u32) -> bool {
+        index <= self.mask
+    }
+
     /// Place `index` modulo their number.
     #[inline(always)]
     pub fn get(&self, index: u32) -> &T {
@@ -104,7 +110,7 @@ mod tests {
     #[test]
     fn every_index_leads_to_a_place_modulo_their_number() {
         let mut slots = Slots::new(5, 0_u64);
-        assert_eq!(slots.count(), 8);
+        assert_eq!((slots.count(), slots.reach(7), slots.reach(8)), (8, true, false));
         for index in 0..8 {
             *slots.get_mut(index + 16) = u64::from(index);
         }

@@ -110,3 +110,34 @@ fn no_epoch_is_overtaken() {
         }
     });
 }
+
+#[test]
+fn what_the_receiver_leaves_comes_back_to_the_sender() {
+    explore(|| {
+        let (mut sender, mut receiver) = mailbox();
+        sender.send(0, &mut vec![1, 2]);
+        let sending = move || {
+            // Nothing keeps the sender back, so the batch of epoch 0 may still stand in the way.
+            let mut left = Vec::new();
+            let filled = catch_unwind(AssertUnwindSafe(|| {
+                sender.fill(2, |held| {
+                    left.clone_from(held);
+                    held.push(4);
+                });
+            }));
+            filled.is_ok().then_some(left)
+        };
+        let receiving = move || {
+            receiver.empty(1, |held| {
+                held.truncate(1);
+                held[0] += 2;
+            });
+            receiver
+        };
+        let (left, mut receiver) = pair(sending, receiving);
+        if let Some(left) = left {
+            assert_eq!(left, [3]);
+            assert_eq!(received(&mut receiver, 3), [3, 4]);
+        }
+    });
+}

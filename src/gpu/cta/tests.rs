@@ -344,7 +344,7 @@ fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launch
     grid.run(Cycle(LONG), true, &mut out);
     let warm = |link: u16, addr| (LinkId(2 * sms + link), Warm { addr: Addr(addr), bytes: 64 });
     let told: Vec<(LinkId, Warm)> = out
-        .for_worker(0)
+        .in_box(0)
         .iter()
         .filter_map(|sent| match sent.payload {
             Payload::Warm(copy) => Some((sent.link, copy)),

@@ -213,7 +213,8 @@ impl Sm {
     ///
     /// # Panics
     /// When the message does not belong on its link.
-    #[inline]
+    // Called for every message, from one loop.
+    #[inline(always)]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
         match payload {

@@ -3,7 +3,9 @@
 //! A command is allowed from the latest of three times on: its bank's own, that of the bank's group, and that of the channel.
 //! They are kept apart, since a bank's own time stands still while the bank waits for one command.
 
-use crate::base::{Cycle, touch};
+use std::ops::{Index, IndexMut};
+
+use crate::base::{Cycle, Slots, touch};
 use crate::config::machine::Dram;
 
 use super::timing::Timing;
@@ -35,15 +37,40 @@ impl Command {
     }
 }
 
+/// From when on each command is allowed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Allowed([Cycle; 4]);
+
+impl Allowed {
+    /// `command` is allowed from `at` on, if not later.
+    #[inline]
+    fn delay(&mut self, command: Command, at: Cycle) {
+        self[command] = self[command].max(at);
+    }
+}
+
+impl Index<Command> for Allowed {
+    type Output = Cycle;
+
+    #[inline]
+    fn index(&self, command: Command) -> &Cycle {
+        &self.0[command as usize]
+    }
+}
+
+impl IndexMut<Command> for Allowed {
+    #[inline]
+    fn index_mut(&mut self, command: Command) -> &mut Cycle {
+        &mut self.0[command as usize]
+    }
+}
+
 /// A bank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bank {
     /// The row that is open, or was last; row 0 before the first, as in the reference.
     row: u32,
-    read_from: Cycle,
-    write_from: Cycle,
-    precharge_from: Cycle,
-    activate_from: Cycle,
+    from: Allowed,
 }
 
 /// A bank group.
@@ -51,25 +78,22 @@ struct Bank {
 struct Group {
     /// Its banks.
     banks: u64,
-    column_from: Cycle,
-    precharge_from: Cycle,
+    from: Allowed,
 }
 
 /// The banks of a channel and the constraints between them.
 #[derive(Clone, Debug)]
 pub(super) struct Banks {
     timing: Timing,
-    banks: Box<[Bank]>,
-    groups: Box<[Group]>,
+    banks: Slots<Bank>,
+    groups: Slots<Group>,
     /// Shift or mask that makes a bank number a group number.
     group_shift: u32,
     group_mask: u32,
     /// Banks with an open row.
     open: u64,
-    column_from: Cycle,
-    activate_from: Cycle,
-    read_from: Cycle,
-    write_from: Cycle,
+    /// What the channel allows.
+    from: Allowed,
 }
 
 impl Banks {
@@ -79,19 +103,16 @@ impl Banks {
             if spec.group_low_bits { (0, groups - 1) } else { ((spec.banks / groups).trailing_zeros(), u32::MAX) };
         let mut banks = Self {
             timing,
-            banks: vec![Bank::default(); spec.banks as usize].into(),
-            groups: vec![Group::default(); groups as usize].into(),
+            banks: Slots::new(spec.banks as usize, Bank::default()),
+            groups: Slots::new(groups as usize, Group::default()),
             group_shift,
             group_mask,
             open: 0,
-            column_from: Cycle(0),
-            activate_from: Cycle(0),
-            read_from: Cycle(0),
-            write_from: Cycle(0),
+            from: Allowed::default(),
         };
         for bank in 0..spec.banks as usize {
             let group = banks.group(bank);
-            banks.groups[group].banks |= 1 << bank;
+            banks.groups.get_mut(group).banks |= 1 << bank;
         }
         banks
     }
@@ -99,98 +120,90 @@ impl Banks {
     /// Asks the host for all banks and groups.
     #[inline]
     pub(super) fn touch(&self) {
-        touch(&*self.banks);
-        touch(&*self.groups);
+        touch(self.banks.as_slice());
+        touch(self.groups.as_slice());
     }
 
     /// The row that is open in `bank` or was last.
     #[inline]
     pub(super) fn row(&self, bank: usize) -> u32 {
-        self.banks[bank].row
-    }
-
-    /// Whether `row` is open in `bank`.
-    #[inline]
-    pub(super) fn is_open(&self, bank: usize, row: u32) -> bool {
-        self.open >> bank & 1 != 0 && self.banks[bank].row == row
+        self.banks.get(bank as u32).row
     }
 
     #[inline]
-    fn group(&self, bank: usize) -> usize {
-        ((bank as u32 >> self.group_shift) & self.group_mask) as usize
+    fn group(&self, bank: usize) -> u32 {
+        (bank as u32 >> self.group_shift) & self.group_mask
     }
 
     /// The banks of a bank's group.
     #[inline]
     pub(super) fn group_of(&self, bank: usize) -> u64 {
-        self.groups[self.group(bank)].banks
+        self.groups.get(self.group(bank)).banks
     }
 
     /// The next command for a request to read or write `row` of `bank`, and from when on the bank itself allows it.
     #[inline]
     pub(super) fn next(&self, bank: usize, row: u32, write: bool) -> (Command, Cycle) {
-        let own = &self.banks[bank];
-        match (self.open >> bank & 1 != 0, own.row == row, write) {
-            (true, true, true) => (Command::Write, own.write_from),
-            (true, true, false) => (Command::Read, own.read_from),
-            (true, false, _) => (Command::Precharge, own.precharge_from),
-            (false, ..) => (Command::Activate, own.activate_from),
-        }
+        let own = self.banks.get(bank as u32);
+        let command = match (self.open >> bank & 1 != 0, own.row == row, write) {
+            (true, true, true) => Command::Write,
+            (true, true, false) => Command::Read,
+            (true, false, _) => Command::Precharge,
+            (false, ..) => Command::Activate,
+        };
+        (command, own.from[command])
     }
 
     /// From when on the channel allows a command.
     #[inline]
     pub(super) fn common_from(&self, command: Command) -> Cycle {
-        match command {
-            Command::Read => self.column_from.max(self.read_from),
-            Command::Write => self.column_from.max(self.write_from),
-            Command::Precharge => Cycle(0),
-            Command::Activate => self.activate_from,
-        }
+        self.from[command]
     }
 
     /// From when on the group of `bank` allows a command.
     #[inline]
     pub(super) fn group_from(&self, bank: usize, command: Command) -> Cycle {
-        let group = &self.groups[self.group(bank)];
-        match command {
-            Command::Read | Command::Write => group.column_from,
-            Command::Precharge => group.precharge_from,
-            Command::Activate => Cycle(0),
-        }
+        self.groups.get(self.group(bank)).from[command]
     }
 
+    #[inline]
     pub(super) fn column(&mut self, bank: usize, write: bool, now: Cycle) {
         let t = &self.timing;
+        let after = |cycles| Cycle(now.0 + cycles);
         let group = self.group(bank);
-        self.column_from = now.after(t.column_to_column[0]);
-        self.groups[group].column_from = now.after(t.column_to_column[1]);
-        let bank = &mut self.banks[bank];
+        let group = &mut self.groups.get_mut(group).from;
+        let bank = &mut self.banks.get_mut(bank as u32).from;
+        // The latest column command is what holds the others of its group up.
+        group[Command::Read] = after(t.column_to_column[1]);
+        group[Command::Write] = after(t.column_to_column[1]);
+        self.from.delay(Command::Read, after(t.column_to_column[0]));
+        self.from.delay(Command::Write, after(t.column_to_column[0]));
         if write {
-            self.read_from = now.after(t.write_to_read);
-            bank.precharge_from = bank.precharge_from.max(now.after(t.write_to_precharge));
+            self.from.delay(Command::Read, after(t.write_to_read));
+            bank.delay(Command::Precharge, after(t.write_to_precharge));
         } else {
-            self.write_from = now.after(t.read_to_write);
-            bank.precharge_from = bank.precharge_from.max(now.after(t.read_to_precharge));
-            self.groups[group].precharge_from = now.after(t.group_read_to_precharge);
+            self.from.delay(Command::Write, after(t.read_to_write));
+            bank.delay(Command::Precharge, after(t.read_to_precharge));
+            group[Command::Precharge] = after(t.group_read_to_precharge);
         }
     }
 
     pub(super) fn activate(&mut self, bank: usize, row: u32, now: Cycle) {
         let t = &self.timing;
+        let after = |cycles| Cycle(now.0 + cycles);
         self.open |= 1 << bank;
-        self.activate_from = now.after(t.activate_to_activate);
-        let bank = &mut self.banks[bank];
+        self.from[Command::Activate] = after(t.activate_to_activate);
+        let bank = self.banks.get_mut(bank as u32);
         bank.row = row;
-        bank.read_from = now.after(t.activate_to_read);
-        bank.write_from = now.after(t.activate_to_write);
-        bank.precharge_from = bank.precharge_from.max(now.after(t.activate_to_precharge));
-        bank.activate_from = now.after(t.row_cycle);
+        bank.from[Command::Read] = after(t.activate_to_read);
+        bank.from[Command::Write] = after(t.activate_to_write);
+        bank.from[Command::Activate] = after(t.row_cycle);
+        bank.from.delay(Command::Precharge, after(t.activate_to_precharge));
     }
 
     pub(super) fn precharge(&mut self, bank: usize, now: Cycle) {
         self.open &= !(1 << bank);
-        let bank = &mut self.banks[bank];
-        bank.activate_from = bank.activate_from.max(now.after(self.timing.precharge_to_activate));
+        let from = Cycle(now.0 + self.timing.precharge_to_activate);
+        self.banks.get_mut(bank as u32).from.delay(Command::Activate, from);
     }
 }

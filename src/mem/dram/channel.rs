@@ -1,6 +1,6 @@
 //! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, touch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots, touch};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
@@ -73,7 +73,7 @@ pub struct Channel {
     banks: Banks,
     scheduler: Scheduler,
     /// The request that each bank serves, for the banks in `busy`, and what it needs next.
-    serving: Box<[Request]>,
+    serving: Slots<Request>,
     due: Due,
     busy: u64,
     all: u64,
@@ -109,7 +109,7 @@ impl Channel {
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
             scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue),
-            serving: vec![Request::default(); spec.banks as usize].into(),
+            serving: Slots::new(spec.banks as usize, Request::default()),
             due: Due::new(spec.banks),
             busy: 0,
             all: u64::MAX >> (64 - spec.banks),
@@ -151,7 +151,7 @@ impl Channel {
         self.banks.touch();
         self.due.touch();
         self.scheduler.touch();
-        touch(&*self.serving);
+        touch(self.serving.as_slice());
         self.moving.touch_first(EXPECTED);
     }
 
@@ -172,7 +172,7 @@ impl Channel {
     pub fn push(&mut self, request: Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
         let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
-        self.scheduler.add(Request { bursts, ..request });
+        self.scheduler.add(&request, bursts);
     }
 
     /// The oldest finished read or awaited write.
@@ -205,10 +205,10 @@ impl Channel {
         self.returned.back().filter(|request| request.kind == RequestKind::Read)
     }
 
-    /// Takes the oldest finished read or awaited write.
+    /// Removes the oldest finished read or awaited write, which was looked at.
     #[inline]
-    pub fn pop_returned(&mut self) -> Option<Request> {
-        self.returned.pop()
+    pub fn drop_returned(&mut self) {
+        self.returned.drop_front();
     }
 
     /// Whether the return queue takes nothing, so that the data bus stops.
@@ -225,11 +225,12 @@ impl Channel {
         let finished = self.move_data(now);
         if let Some(request) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
             let bank = usize::from(request.bank);
-            let hit = self.banks.is_open(bank, request.row);
+            let next = self.banks.next(bank, request.row, request.kind != RequestKind::Read);
+            let hit = matches!(next.0, Command::Read | Command::Write);
             *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
-            self.serving[bank] = *request;
+            *self.serving.get_mut(bank as u32) = *request;
             self.busy |= 1 << bank;
-            self.need(bank, now);
+            self.due.need(bank, next, now);
             self.turn_to(self.first + 1);
         }
         if self.busy != 0 {
@@ -250,13 +251,6 @@ impl Channel {
         }
     }
 
-    /// Finds out what the request of a bank needs next.
-    #[inline]
-    fn need(&mut self, bank: usize, now: Cycle) {
-        let Request { row, kind, .. } = self.serving[bank];
-        self.due.need(bank, self.banks.next(bank, row, kind != RequestKind::Read), now);
-    }
-
     /// Moves the data whose place on the bus has come; the bus stops while nobody takes what it brings.
     #[inline]
     fn move_data(&mut self, now: Cycle) -> Option<Request> {
@@ -271,16 +265,15 @@ impl Channel {
         }
         let written_back = match request.kind {
             RequestKind::WriteBack => Some(*request),
-            RequestKind::Read => {
-                self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
+            kind => {
+                if kind == RequestKind::Read {
+                    self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
+                }
+                self.returned.append_with(|| *request);
+                self.finished = true;
                 None
             }
-            RequestKind::Write => None,
         };
-        if written_back.is_none() {
-            self.returned.append(*request);
-            self.finished = true;
-        }
         self.moving.drop_front();
         written_back
     }
@@ -313,17 +306,17 @@ impl Channel {
     #[inline(always)]
     fn column(&mut self, bank: usize, now: Cycle) {
         let present = now.0 - self.stopped;
-        let write = self.serving[bank].kind != RequestKind::Read;
+        let request = self.serving.get_mut(bank as u32);
+        let write = request.kind != RequestKind::Read;
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
         self.last_place = (present + latency).max(self.last_place + 1);
         self.counters.data_cycles += self.timing.burst_cycles;
         *(if write { &mut self.counters.writes } else { &mut self.counters.reads }) += 1;
         // While the row stays open, what the request needs and the bank's own time for it stay as they are.
-        let request = &mut self.serving[bank];
         request.bursts -= 1;
         if request.bursts == 0 {
-            self.moving.append((self.last_place, *request));
+            self.moving.append_with(|| (self.last_place, *request));
             self.moved = true;
             self.busy &= !(1 << bank);
             self.due.forget(bank);
@@ -331,19 +324,23 @@ impl Channel {
     }
 
     fn row(&mut self, bank: usize, now: Cycle) {
+        let Request { row, kind, .. } = *self.serving.get(bank as u32);
         if self.due.command(bank) == Command::Precharge {
             self.banks.precharge(bank, now);
             self.counters.precharges += 1;
         } else {
-            self.banks.activate(bank, self.serving[bank].row, now);
+            self.banks.activate(bank, row, now);
             self.counters.activates += 1;
         }
-        self.need(bank, now);
+        self.due.forget(bank);
+        self.due.need(bank, self.banks.next(bank, row, kind != RequestKind::Read), now);
         self.turn_to(bank as u32 + 1);
     }
 
+    /// Rotation begins at `bank` from now on, behind the last bank at the first.
     #[inline]
     fn turn_to(&mut self, bank: u32) {
-        self.first = if bank >= self.serving.len() as u32 { 0 } else { bank };
+        let bank = bank % u64::BITS;
+        self.first = if self.all >> bank & 1 == 0 { 0 } else { bank };
     }
 }

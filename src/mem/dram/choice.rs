@@ -202,10 +202,10 @@ impl Channel {
         }
     }
 
-    /// Takes the oldest finished read or awaited write.
+    /// Removes the oldest finished read or awaited write, which was looked at.
     #[inline]
-    pub fn pop_returned(&mut self) -> Option<Request> {
-        each!(self, channel => channel.pop_returned())
+    pub fn drop_returned(&mut self) {
+        each!(self, channel => channel.drop_returned());
     }
 
     /// Whether answers that nobody takes hold the channel up, so that every cycle must be looked at.

@@ -176,8 +176,8 @@ impl DrivenChannel {
     }
 
     #[inline]
-    pub(super) fn pop_returned(&mut self) -> Option<Request> {
-        self.returned.pop_front()
+    pub(super) fn drop_returned(&mut self) {
+        self.returned.pop_front();
     }
 
     pub(super) fn cycle(&mut self, now: Cycle) -> Option<Request> {

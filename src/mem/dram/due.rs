@@ -11,6 +11,12 @@ use super::bank::{Banks, Command};
 /// Cycles ahead of the present that have a place of their own for the banks that wake in them.
 const SPAN: u64 = 64;
 
+/// The first of `banks`, of which there are some, from bank `first` on, wrapping.
+#[inline]
+pub(super) fn first_from(banks: u64, first: u32) -> usize {
+    ((banks.rotate_right(first).trailing_zeros() + first) % u64::BITS) as usize
+}
+
 /// The banks that serve requests, by what they need next.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
@@ -48,10 +54,10 @@ impl Due {
         touch(&*self.from);
     }
 
-    /// Says at `now` that `bank` needs `command`, which its own constraints allow from `from` on.
+    /// Says at `now` that `bank`, which needed nothing, needs `command`, which its own constraints allow from `from` on.
     #[inline]
     pub(super) fn need(&mut self, bank: usize, (command, from): (Command, Cycle), now: Cycle) {
-        self.forget(bank);
+        debug_assert!(self.needs.iter().all(|banks| banks >> bank & 1 == 0), "bank {bank} needs two commands");
         self.needs[command as usize] |= 1 << bank;
         self.command[bank] = command;
         if from <= now {
@@ -129,8 +135,7 @@ impl Due {
 
     fn choose_among(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
         while candidates != 0 {
-            let above = candidates & u64::MAX << first;
-            let bank = if above != 0 { above.trailing_zeros() } else { candidates.trailing_zeros() } as usize;
+            let bank = first_from(candidates, first);
             if banks.group_from(bank, self.command(bank)) <= now {
                 return Some(bank);
             }

@@ -1,10 +1,11 @@
 //! The order in which requests get their banks.
 
-use crate::base::touch;
+use crate::base::{Slots, touch};
 use crate::config::machine::DramScheduler;
 
 use super::bank::Banks;
 use super::channel::Request;
+use super::due::first_from;
 
 const NONE: u16 = u16::MAX;
 
@@ -18,23 +19,35 @@ struct Link {
 
 const _: () = assert!(size_of::<Link>() == 8);
 
+/// A request in its queue and the one in front of it.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    before: u16,
+    at: u16,
+}
+
+impl Spot {
+    /// Where no request is.
+    const NOWHERE: Self = Self { before: NONE, at: NONE };
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     first: u16,
     last: u16,
-    /// The oldest request for the row that is served until no request for it is left, and the one in front of it (FR-FCFS).
-    /// Requests are taken from here first and come at the end, so that both stay where they are.
-    hit: Option<(u16, u16)>,
+    /// The oldest request for the row that is served until no request for it is left (FR-FCFS). Requests are taken from here first
+    /// and come at the end, so that it and the one in front of it stay where they are.
+    hit: Spot,
 }
 
 /// Requests that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     policy: DramScheduler,
-    links: Box<[Link]>,
-    requests: Box<[Request]>,
+    links: Slots<Link>,
+    requests: Slots<Request>,
     free: u16,
-    queues: Box<[Queue]>,
+    queues: Slots<Queue>,
     /// Banks with waiting requests (FR-FCFS).
     waiting: u64,
     pending: u32,
@@ -43,17 +56,18 @@ pub(super) struct Scheduler {
 impl Scheduler {
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
         assert!(capacity < u32::from(NONE), "a DRAM queue of {capacity} requests");
-        let link = |i: u32| Link { row: 0, next: if i + 1 < capacity { i as u16 + 1 } else { NONE }, bank: 0 };
+        let mut links = Slots::new(capacity as usize, Link { row: 0, next: NONE, bank: 0 });
+        (1..capacity).for_each(|i| links.get_mut(i - 1).next = i as u16);
         let queues = match policy {
             DramScheduler::FrFcfs => banks,
             DramScheduler::Fcfs => 1,
         };
         Self {
             policy,
-            links: (0..capacity).map(link).collect(),
-            requests: vec![Request::default(); capacity as usize].into(),
+            links,
+            requests: Slots::new(capacity as usize, Request::default()),
             free: 0,
-            queues: vec![Queue { first: NONE, last: NONE, hit: None }; queues as usize].into(),
+            queues: Slots::new(queues as usize, Queue { first: NONE, last: NONE, hit: Spot::NOWHERE }),
             waiting: 0,
             pending: 0,
         }
@@ -62,8 +76,8 @@ impl Scheduler {
     /// Asks the host for the queues, requests left out.
     #[inline]
     pub(super) fn touch(&self) {
-        touch(&*self.queues);
-        touch(&*self.links);
+        touch(self.queues.as_slice());
+        touch(self.links.as_slice());
     }
 
     /// Requests that wait.
@@ -72,23 +86,25 @@ impl Scheduler {
         self.pending
     }
 
-    /// Takes a request; there is room.
+    /// Takes a request of so many bursts; there is room.
     #[inline]
-    pub(super) fn add(&mut self, request: Request) {
+    pub(super) fn add(&mut self, request: &Request, bursts: u8) {
         let at = self.free;
-        let link = &mut self.links[usize::from(at)];
+        let link = self.links.get_mut(u32::from(at));
         self.free = link.next;
         *link = Link { row: request.row, next: NONE, bank: request.bank };
-        self.requests[usize::from(at)] = request;
+        let place = self.requests.get_mut(u32::from(at));
+        *place = *request;
+        place.bursts = bursts;
         let queue = match self.policy {
-            DramScheduler::FrFcfs => usize::from(request.bank),
+            DramScheduler::FrFcfs => u32::from(request.bank),
             DramScheduler::Fcfs => 0,
         };
         self.waiting |= 1 << queue;
-        let queue = &mut self.queues[queue];
+        let queue = self.queues.get_mut(queue);
         match queue.last {
             NONE => queue.first = at,
-            last => self.links[usize::from(last)].next = at,
+            last => self.links.get_mut(u32::from(last)).next = at,
         }
         queue.last = at;
         self.pending += 1;
@@ -105,7 +121,7 @@ impl Scheduler {
 
     #[inline]
     fn head_bank(&self) -> u8 {
-        self.links[usize::from(self.queues[0].first)].bank
+        self.links.get(u32::from(self.queues.get(0).first)).bank
     }
 
     /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
@@ -118,55 +134,56 @@ impl Scheduler {
             return None;
         }
         if self.policy == DramScheduler::Fcfs {
-            let at = self.queues[0].first;
-            self.remove(0, NONE, at);
-            return Some(&self.requests[usize::from(at)]);
+            let at = self.queues.get(0).first;
+            self.remove(0, Spot { before: NONE, at });
+            return Some(self.requests.get(u32::from(at)));
         }
-        let able = self.waiting & idle;
-        let above = able & u64::MAX << from;
-        let bank = if above != 0 { above.trailing_zeros() } else { able.trailing_zeros() } as usize;
-        let queue = self.queues[bank];
-        let (before, at) = match queue.hit {
-            Some(hit) => hit,
-            None => self.oldest((NONE, queue.first), banks.row(bank)).unwrap_or((NONE, queue.first)),
+        let bank = first_from(self.waiting & idle, from) as u32;
+        let Queue { first, hit, .. } = *self.queues.get(bank);
+        let oldest = Spot { before: NONE, at: first };
+        let spot = match hit.at {
+            NONE => match self.oldest(oldest, banks.row(bank as usize)) {
+                Spot { at: NONE, .. } => oldest,
+                open => open,
+            },
+            _ => hit,
         };
-        let row = self.links[usize::from(at)].row;
-        self.remove(bank, before, at);
+        let Link { row, next, .. } = *self.links.get(u32::from(spot.at));
+        self.remove(bank, spot);
         // Whoever is older wants another row.
-        let after = if before == NONE { self.queues[bank].first } else { self.links[usize::from(before)].next };
-        self.queues[bank].hit = self.oldest((before, after), row);
-        Some(&self.requests[usize::from(at)])
+        self.queues.get_mut(bank).hit = self.oldest(Spot { before: spot.before, at: next }, row);
+        Some(self.requests.get(u32::from(spot.at)))
     }
 
-    /// The oldest request for a row from `at` on, `before` being in front of it, and the one in front of the one found.
+    /// The oldest request for a row from a spot on.
     #[inline]
-    fn oldest(&self, (mut before, mut at): (u16, u16), row: u32) -> Option<(u16, u16)> {
-        while at != NONE {
-            let link = self.links[usize::from(at)];
+    fn oldest(&self, mut spot: Spot, row: u32) -> Spot {
+        while spot.at != NONE {
+            let link = self.links.get(u32::from(spot.at));
             if link.row == row {
-                return Some((before, at));
+                return spot;
             }
-            (before, at) = (at, link.next);
+            spot = Spot { before: spot.at, at: link.next };
         }
-        None
+        Spot::NOWHERE
     }
 
     /// Takes a request out of its queue; what it was stays where it was until the next one comes.
     #[inline]
-    fn remove(&mut self, queue: usize, before: u16, at: u16) {
-        let Link { next, .. } = self.links[usize::from(at)];
+    fn remove(&mut self, number: u32, Spot { before, at }: Spot) {
+        let free = std::mem::replace(&mut self.free, at);
+        let next = std::mem::replace(&mut self.links.get_mut(u32::from(at)).next, free);
+        self.pending -= 1;
+        let queue = self.queues.get_mut(number);
         match before {
-            NONE => self.queues[queue].first = next,
-            _ => self.links[usize::from(before)].next = next,
+            NONE => queue.first = next,
+            _ => self.links.get_mut(u32::from(before)).next = next,
         }
         if next == NONE {
-            self.queues[queue].last = before;
+            queue.last = before;
+            if before == NONE {
+                self.waiting &= !(1 << number);
+            }
         }
-        if self.queues[queue].first == NONE {
-            self.waiting &= !(1 << queue);
-        }
-        self.links[usize::from(at)].next = self.free;
-        self.free = at;
-        self.pending -= 1;
     }
 }

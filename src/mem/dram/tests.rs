@@ -48,6 +48,13 @@ fn read(bank: u8, row: u32, token: u32) -> Request {
     request(RequestKind::Read, bank, row, token)
 }
 
+/// Takes everything that was returned.
+fn drain(channel: &mut Channel) {
+    while channel.returned().is_some() {
+        channel.drop_returned();
+    }
+}
+
 /// Pushes each request after the work of its cycle and takes everything out one cycle after it is returned.
 /// Returns (cycle in which it was returned or finished, token), sorted by cycle.
 fn play(channel: &mut Channel, requests: &[(u64, Request)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
@@ -55,7 +62,7 @@ fn play(channel: &mut Channel, requests: &[(u64, Request)], cycles: u64, every: 
     let mut next = 0;
     let mut now = 0;
     while now < cycles {
-        while channel.pop_returned().is_some() {}
+        drain(channel);
         if let Some(finished) = channel.cycle(Cycle(now)) {
             done.push((now, finished.token));
         }
@@ -147,7 +154,10 @@ fn a_full_return_queue_stops_the_data_bus() {
     assert!(channel.return_full());
     let mut got = Vec::new();
     for _ in 0..200 {
-        got.extend(channel.pop_returned().map(|r| r.token));
+        if let Some(returned) = channel.returned() {
+            got.push(returned.token);
+            channel.drop_returned();
+        }
         channel.cycle(Cycle(now));
         now += 1;
     }
@@ -162,7 +172,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
     let (mut before, mut pushed) = (0, 0);
     for now in 0..3000u64 {
         channel.cycle(Cycle(now));
-        while channel.pop_returned().is_some() {}
+        drain(&mut channel);
         let c = channel.counters();
         let commands = c.reads + c.writes + c.activates + c.precharges;
         assert!(commands <= before + 1, "{} commands in cycle {now}", commands - before);

@@ -12,7 +12,7 @@ use crate::base::{Cycle, LinkId};
 use crate::protocol::{Credit, MemPacket, Outbox, Payload};
 use crate::stats::counters;
 
-use super::super::calendar::Calendar;
+use super::super::calendar::{Calendar, Sight};
 use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
 use super::super::queues::Queue;
 use super::spec::Size;
@@ -264,12 +264,9 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     /// Looks at what becomes visible in this cycle.
     fn see(&mut self) {
         let inputs = self.spec.senders.len();
-        while let Some((first, mut ports)) = self.calendar.take(self.now) {
-            while ports != 0 {
-                let port = first + ports.trailing_zeros() as usize;
-                ports &= ports - 1;
-                if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
-            }
+        let mut sight = Sight::default();
+        while let Some(port) = self.calendar.take(self.now, &mut sight) {
+            if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
         }
     }
 

@@ -89,7 +89,7 @@ fn simulate(net: &mut impl Net, arrivals: &[(u64, usize, usize)], end: u64, span
             next += 1;
         }
         net.run(Cycle(until), skip, &mut out);
-        for sent in out.for_worker(0).drain(..) {
+        for sent in out.in_box(0).drain(..) {
             let at = u64::from(sent.at) - 1;
             match sent.payload {
                 Payload::Mem(p) => {

@@ -148,12 +148,12 @@ impl Chip {
     }
 
     fn exchange(&mut self, how: Stepping, now: u64) {
-        for sent in self.out.for_worker(1).drain(..) {
+        for sent in self.out.in_box(1).drain(..) {
             let Payload::Launch(launch) = sent.payload else { panic!("the grid sends launches only") };
             self.sms[sent.link.index()].arrivals.push_back((sent.arrival(Cycle(now)).0, launch));
         }
         let sms = self.sms.len();
-        let mut words: Vec<_> = self.out.for_worker(0).drain(..).collect();
+        let mut words: Vec<_> = self.out.in_box(0).drain(..).collect();
         words.sort_by_key(|sent| (sent.link.index() + sms - how.first_sm) % sms);
         for sent in words {
             self.grid.deliver(sent.link, sent.arrival(Cycle(now)), sent.payload);

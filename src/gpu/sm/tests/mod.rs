@@ -176,7 +176,7 @@ impl Bench {
             self.sm.deliver(PORTS.from_reply_net, at, Payload::Mem(packet));
         }
         self.sm.run(until, self.skip, &mut self.out);
-        for message in std::mem::take(self.out.for_worker(0)) {
+        for message in std::mem::take(self.out.in_box(0)) {
             let sent = Cycle(message.arrival(self.now).0 - 1);
             if let (Payload::Mem(packet), LinkId(0)) = (message.payload, message.link) {
                 self.coming.push_back((sent.after(self.latency), packet));
