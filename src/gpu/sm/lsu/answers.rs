@@ -110,7 +110,7 @@ impl Sm {
     }
 
     fn answer_from_l1(&mut self) {
-        let Some(name) = self.lsu.l1.as_mut().and_then(|l1| l1.next_ready(self.now)) else { return };
+        let Some(name) = self.lsu.l1.as_mut().and_then(L1::next_ready) else { return };
         if name & token::KIND == token::STORE {
             self.acknowledge(usize::from(name as u8), 1);
             return;
