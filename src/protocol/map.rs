@@ -65,6 +65,9 @@ pub struct NearSlices {
     chunk: u64,
     slice: SliceId,
     hashed: Option<Hashed>,
+    /// What was mixed into the slices of the stretch of addresses that was asked for last.
+    stretch: u64,
+    mixed: u64,
 }
 
 /// Powers of two of partitions, with one or two slices each, mixed by a polynomial. Kept small: every SM has one.
@@ -99,12 +102,18 @@ impl Hashed {
         })
     }
 
+    /// The number of the slice as the bits of an address say it, before others are mixed in.
     #[inline]
-    fn slice_of(&self, addr: Addr) -> SliceId {
+    fn plain(&self, addr: Addr) -> u64 {
         let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
         let slice = addr.0 >> self.slice.0 & u64::from(self.slice.1);
-        let mixed = ipoly(addr.0 >> self.above, partition << self.slice_bits | slice, u32::from(self.bits));
-        SliceId(mixed as u16 + self.first)
+        partition << self.slice_bits | slice
+    }
+
+    /// What is mixed into the slices of a stretch: the addresses that are equal from bit `above` on.
+    #[inline]
+    fn mixed(&self, stretch: u64) -> u64 {
+        ipoly(stretch, 0, u32::from(self.bits))
     }
 
     /// As [`NearSlices::bytes_to`], where the bits that tell slices apart lie side by side: each slice has one place of a stretch.
@@ -115,7 +124,7 @@ impl Hashed {
             return None;
         }
         let stretch = addr.0 & !((1 << self.above) - 1);
-        let mixed = ipoly(addr.0 >> self.above, 0, u32::from(self.bits));
+        let mixed = self.mixed(addr.0 >> self.above);
         let place_of = |slice: u16| {
             let plain = u64::from(slice - self.first) ^ mixed;
             let (partition, slice) = (plain >> self.slice_bits, plain & u64::from(self.slice.1));
@@ -131,7 +140,8 @@ impl NearSlices {
     pub fn new(map: AddressMap) -> Self {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
-        Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), map }
+        // Nothing is mixed into the slices of the first stretch.
+        Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), stretch: 0, mixed: 0, map }
     }
 
     /// The slice that owns `addr`.
@@ -140,12 +150,20 @@ impl NearSlices {
         let chunk = addr.0 >> self.shift;
         if chunk != self.chunk {
             self.chunk = chunk;
-            self.slice = match &self.hashed {
-                Some(hashed) => hashed.slice_of(addr),
-                None => self.map.slice_of(addr),
-            };
+            self.slice = self.find_slice(addr);
         }
         self.slice
+    }
+
+    /// The slice of an address that is no neighbour of the one before.
+    fn find_slice(&mut self, addr: Addr) -> SliceId {
+        let Some(hashed) = &self.hashed else { return self.map.slice_of(addr) };
+        let stretch = addr.0 >> hashed.above;
+        if stretch != self.stretch {
+            self.stretch = stretch;
+            self.mixed = hashed.mixed(stretch);
+        }
+        SliceId((hashed.plain(addr) ^ self.mixed) as u16 + hashed.first)
     }
 
     /// Bytes from `addr`, which is none of theirs, to the next address that may belong to one of `slices`; never too many.
