@@ -34,6 +34,29 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
     true
 }
 
+/// Coalesces `base + i * stride` for `lanes` lanes into sectors where these ascend without overlapping and none crosses the end
+/// of a sector, and tells whether that is so.
+pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
+    let aligned = width.is_power_of_two() && width <= SECTOR_BYTES as u32 && (base | stride as u64) & u64::from(width - 1) == 0;
+    let step = u64::try_from(stride).unwrap_or(0);
+    if segment != SECTOR_BYTES || !aligned || step < u64::from(width) || base.checked_add(step * u64::from(lanes)).is_none() {
+        return false;
+    }
+    let of_lane = u32::MAX >> (u32::BITS - width);
+    let (mut at, mut left) = (base, lanes);
+    while left > 0 {
+        let (addr, before) = (Addr(at).sector(), left);
+        let mut bytes = 0;
+        while left > 0 && Addr(at).sector() == addr {
+            bytes |= of_lane << (at % SECTOR_BYTES);
+            at += step;
+            left -= 1;
+        }
+        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: (before - left) as u8 });
+    }
+    true
+}
+
 /// Coalesces any addresses; `segment` is 32, 64 or 128 bytes.
 pub(super) fn gather(addresses: &[u64], width: u32, segment: u64, out: &mut Vec<Access>) {
     for &first in addresses {

@@ -12,6 +12,8 @@ use super::{Entry, Load, Work, coalesce, local, shared};
 
 impl Sm {
     /// An instruction enters the unit.
+    // Apart from the unit's cycle, whose frame would have to hold all its arrays.
+    #[inline(never)]
     pub(super) fn enter_lsu(&mut self, flight: &Flight) {
         let warp = usize::from(flight.warp);
         let cta = self.warps.cta[warp];
@@ -178,7 +180,9 @@ impl Sm {
         if !atomic
             && !entry.local
             && let Some((base, stride)) = stream.affine(&flight.inst)
-            && coalesce::run(base, stride, flight.inst.mask.count(), width, segment, accesses)
+            && let lanes = flight.inst.mask.count()
+            && (coalesce::run(base, stride, lanes, width, segment, accesses)
+                || coalesce::ascending(base, stride, lanes, width, segment, accesses))
         {
             return;
         }
