@@ -292,25 +292,22 @@ impl Sm {
                 return;
             }
             self.receive(out);
-            let entered = self.load_store(out);
-            let woken = entered || self.is_woken();
-            if woken {
+            if self.load_store_at() <= self.now && (self.load_store_due(out) || self.is_woken()) {
                 self.later_stages(out);
-            } else {
-                self.operands.pass();
-            }
-            self.now = self.now.next();
-            if woken {
+                self.now = self.now.next();
                 return;
             }
+            self.operands.pass();
+            self.now = self.now.next();
         }
     }
 
-    /// Whether a stage behind the load/store unit has something to do because of what that did.
+    /// Whether a stage behind the load/store unit has something to do because of what that did, without taking an instruction.
     #[inline]
     fn is_woken(&self) -> bool {
+        debug_assert!(!self.operands.is_active(), "{}, {}: the collectors work while only memory is stepped", self.id, self.now);
         let warps = &self.warps;
-        warps.touched | warps.releasable | self.fence_over != 0 || self.operands.is_active() || self.ccws.is_some()
+        warps.touched | warps.releasable | self.fence_over != 0 || self.ccws.is_some()
     }
 
     /// One cycle.
@@ -322,7 +319,9 @@ impl Sm {
             self.count_loads(self.now);
         }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
-        self.load_store(out);
+        if self.load_store_at() <= self.now {
+            self.load_store_due(out);
+        }
         self.later_stages(out);
     }
 
@@ -330,6 +329,7 @@ impl Sm {
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         self.operands.cycle(&self.flights);
+        self.offer_to_load_store();
         self.issue();
         self.fetch(out);
         self.start_cta(out);

@@ -124,9 +124,10 @@ struct Answer {
     warp: u8,
     bank: u8,
     dst: u16,
-    /// The load that it belongs to and how much of it; `None` from shared memory.
-    load: Option<(u16, u16)>,
     atomic_lanes: u8,
+    /// How many parts of a load it is, and of which; none from shared memory.
+    parts: u16,
+    load: u16,
 }
 
 /// State of the load/store unit.
@@ -138,6 +139,8 @@ pub(super) struct Lsu {
     bank: u64,
     answer: Option<Answer>,
     turn: u8,
+    /// Sources of answers other than the L1 that may have one, as bits by their place in the turn.
+    elsewhere: u8,
     shared_pipe: VecDeque<(Cycle, Answer)>,
     shared_latency: u64,
     bypassed: Option<Reply>,
@@ -162,6 +165,7 @@ impl Lsu {
             bank: 0,
             answer: None,
             turn: 0,
+            elsewhere: if spec.texture.is_some() { 1 << answers::TEXTURE } else { 0 },
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
@@ -233,13 +237,8 @@ impl Sm {
         }
     }
 
-    /// One cycle of the load/store unit; returns whether it took an instruction.
-    #[inline(always)]
-    pub(super) fn load_store(&mut self, out: &mut Outbox) -> bool {
-        self.load_store_at() <= self.now && self.load_store_due(out)
-    }
-
-    fn load_store_due(&mut self, out: &mut Outbox) -> bool {
+    /// One cycle of the load/store unit, from [`Sm::load_store_at`] on; returns whether it took an instruction.
+    pub(super) fn load_store_due(&mut self, out: &mut Outbox) -> bool {
         self.count_blocked(self.now);
         let entered = self.load_store_cycle(out);
         self.lsu.uncounted = self.now.next();
@@ -281,6 +280,8 @@ impl Sm {
     }
 
     /// Sends a packet; there is a credit.
+    // Called from few places; otherwise every field of the packet is handed over before it is written.
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of a packet")]
     pub(super) fn send(
         &mut self,

@@ -4,7 +4,7 @@ use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
 
 use super::super::Sm;
-use super::{Answer, Entry, Work, token};
+use super::{Answer, Entry, Work, answers, token};
 
 impl Sm {
     /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
@@ -34,7 +34,8 @@ impl Sm {
                     return;
                 }
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
-                let answer = Answer { warp, bank, dst, load: None, atomic_lanes };
+                let answer = Answer { warp, bank, dst, atomic_lanes, parts: 0, load: 0 };
+                self.lsu.elsewhere |= 1 << answers::SHARED;
                 self.lsu.shared_pipe.push_back((self.now.after(self.lsu.shared_latency), answer));
             }
             Work::Nothing => {
