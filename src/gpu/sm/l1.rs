@@ -269,7 +269,11 @@ impl L1 {
         self.full &= !(1 << bank);
         if let Some(next) = pipe.front() {
             self.fronts.follow(bank, next.at, now);
-            self.cache.expect_miss(next.addr, next.addr.0);
+            self.cache.expect_look_up(next.addr);
+        }
+        if outcome.status == Status::Miss {
+            // Another line is the one that makes room for the next of the set.
+            self.cache.expect_miss(addr, addr.0);
         }
         self.tags_changed(line, sectors);
         Some(Served { addr, name, sectors, write, outcome, before })

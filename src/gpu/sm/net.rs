@@ -44,9 +44,9 @@ pub(super) struct Net {
     credits_coming: Ring<(Cycle, u16)>,
     /// The response queue, behind it the ejection queue, behind that what waits at the network's output.
     replies: Ring<(Cycle, Reply)>,
-    /// Replies in the response queue, and in the ejection queue.
+    /// Replies that left the network, and those of them that are in the response queue.
+    arrived: u32,
     responses: u32,
-    ejected: u32,
     /// How many these take.
     response_queue: u32,
     ejection_queue: u32,
@@ -67,8 +67,8 @@ impl Net {
             credits: machine.noc.input_queue,
             credits_coming: Ring::new(8),
             replies: Ring::new(16),
+            arrived: 0,
             responses: 0,
-            ejected: 0,
             response_queue: machine.gpu.sm.lsu.response_queue.max(1),
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
             freed: 0,
@@ -107,7 +107,8 @@ impl Net {
     }
 
     /// Sends a request; there is a credit.
-    #[inline]
+    // Every request goes through here; otherwise it is written twice.
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Cycle, packet: MemPacket, out: &mut Outbox) {
         debug_assert!(self.credits > 0, "a request without a credit");
         self.credits -= 1;
@@ -124,14 +125,9 @@ impl Net {
     #[inline]
     pub(super) fn pop_response(&mut self) {
         debug_assert!(self.responses > 0, "a reply is taken that is not there");
+        self.arrived -= 1;
         self.responses -= 1;
         self.replies.drop_front();
-    }
-
-    /// The first reply at the network's output, and when it gets there.
-    #[inline]
-    fn at_output(&self) -> Option<&(Cycle, Reply)> {
-        self.replies.get((self.responses + self.ejected) as usize)
     }
 
     /// Takes the credits that came; returns whether there were none before.
@@ -144,29 +140,36 @@ impl Net {
         none
     }
 
+    /// Replies in the ejection queue.
+    #[inline]
+    fn ejected(&self) -> u32 {
+        self.arrived - self.responses
+    }
+
     /// Moves a reply into the response queue; returns whether one moved.
     #[inline]
     fn respond(&mut self) -> bool {
-        let moves = self.ejected > 0 && self.responses < self.response_queue;
-        self.ejected -= u32::from(moves);
-        self.responses += u32::from(moves);
+        let moves = self.ejected() > 0 && self.responses < self.response_queue;
+        if moves {
+            self.responses += 1;
+        }
         moves
     }
 
     /// Moves a reply that is at the network's output into the ejection queue; returns its name.
     #[inline]
     fn eject(&mut self, now: Cycle, out: &mut Outbox) -> Option<u32> {
-        if self.next_reply > now || self.ejected >= self.ejection_queue {
+        if self.next_reply > now || self.ejected() >= self.ejection_queue {
             return None;
         }
-        let token = self.at_output().map(|(_, reply)| reply.token);
-        self.ejected += 1;
-        self.next_reply = self.at_output().map_or(Cycle::NEVER, |(at, _)| *at);
+        let token = self.replies.get(self.arrived as usize)?.1.token;
+        self.arrived += 1;
+        self.next_reply = self.replies.get(self.arrived as usize).map_or(Cycle::NEVER, |(at, _)| *at);
         self.freed += 1;
         if self.freed == self.batch {
             self.return_credits(now, out);
         }
-        token
+        Some(token)
     }
 
     #[inline(never)]
@@ -178,7 +181,7 @@ impl Net {
     /// Replies that are ejected may move on in every cycle, since the load/store unit takes those in front of them.
     #[inline]
     fn find_due(&self) -> Cycle {
-        if self.ejected > 0 { Cycle(0) } else { self.next_reply.min(self.next_credit) }
+        if self.ejected() > 0 { Cycle(0) } else { self.next_reply.min(self.next_credit) }
     }
 
     /// The first cycle at or after `now` in which a reply or credits move on.
@@ -189,10 +192,12 @@ impl Net {
 
     /// Replies that wait, and credits left, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let at_output = self.replies.len() - (self.responses + self.ejected) as usize;
+        let at_output = self.replies.len() - self.arrived as usize;
         format!(
             "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
-            self.credits, self.ejected, self.responses
+            self.credits,
+            self.ejected(),
+            self.responses
         )
     }
 }

@@ -8,7 +8,7 @@ use crate::frontend::NO_REGISTER;
 use super::super::Sm;
 use super::super::l1::L1;
 use super::super::net::Reply;
-use super::{Answer, Load, token};
+use super::{Answer, SharedAnswer, token};
 
 /// The sources of answers by their place in the turn. The reference has five; 2, its constant cache, is not behind this unit here.
 pub(super) const SHARED: u8 = 0;
@@ -21,14 +21,18 @@ impl Sm {
     #[inline]
     pub(super) fn write_answer(&mut self) {
         let Some(answer) = self.lsu.answer else { return };
-        if answer.dst != NO_REGISTER && !self.operands.write(answer.bank) {
+        let (bank, dst) = match answer {
+            Answer::Parts { load, .. } => self.lsu.loads.get(load).register(),
+            Answer::Shared(SharedAnswer { bank, dst, .. }) => (bank, dst),
+        };
+        if dst != NO_REGISTER && !self.operands.write(bank) {
             return;
         }
         self.lsu.answer = None;
-        if answer.parts > 0 {
-            self.answer_load(answer.load, answer.parts);
-        } else if answer.dst != NO_REGISTER {
-            self.release_register(usize::from(answer.warp), answer.dst);
+        match answer {
+            Answer::Parts { load, parts } => self.answer_load(load, parts),
+            Answer::Shared(SharedAnswer { warp, dst, .. }) if dst != NO_REGISTER => self.release_register(usize::from(warp), dst),
+            Answer::Shared(_) => {}
         }
     }
 
@@ -95,12 +99,12 @@ impl Sm {
         let warp = usize::from(answer.warp);
         self.end_atomic(warp, answer.atomic_lanes);
         self.leave_pipeline(warp);
-        self.lsu.answer = Some(answer);
+        self.lsu.answer = Some(Answer::Shared(answer));
     }
 
     fn answer_from_texture(&mut self) {
         let Some(slot) = self.lsu.texture.as_mut().and_then(|texture| texture.next_result()) else { return };
-        self.answer_part_of(slot, 1);
+        self.lsu.answer = Some(Answer::Parts { load: slot, parts: 1 });
     }
 
     fn answer_from_bypass(&mut self) {
@@ -108,14 +112,7 @@ impl Sm {
         self.lsu.elsewhere &= !(1 << BYPASS);
         let slot = (reply.token & 0xffff) as u16;
         self.end_atomic(usize::from(self.lsu.loads.get(slot).warp), (reply.token >> 16 & 0x3f) as u8);
-        self.answer_part_of(slot, reply.sectors.count() as u16);
-    }
-
-    /// The chosen answer is that to parts of a load.
-    #[inline]
-    fn answer_part_of(&mut self, load: u16, parts: u16) {
-        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(load);
-        self.lsu.answer = Some(Answer { warp, bank, dst, atomic_lanes: 0, parts, load });
+        self.lsu.answer = Some(Answer::Parts { load: slot, parts: reply.sectors.count() as u16 });
     }
 
     #[inline]
@@ -125,8 +122,7 @@ impl Sm {
             self.acknowledge(usize::from(name as u8), 1);
             return;
         }
-        let slot = name as u16;
-        self.answer_part_of(slot, 1);
+        self.lsu.answer = Some(Answer::Parts { load: name as u16, parts: 1 });
     }
 
     /// Lanes of an atomic came back; with the last the warp may go on.

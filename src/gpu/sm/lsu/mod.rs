@@ -57,6 +57,14 @@ pub(super) struct Load {
     pub(super) kernel: KernelIndex,
 }
 
+impl Load {
+    /// The bank and the number of the register that it writes.
+    #[inline]
+    fn register(&self) -> (u8, u16) {
+        (self.bank, self.dst)
+    }
+}
+
 /// Loads under way, by number.
 #[derive(Debug)]
 pub(super) struct Loads {
@@ -118,16 +126,22 @@ struct Entry {
     leaves: Cycle,
 }
 
-/// An answer that is being written back.
+/// An answer of shared memory.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct SharedAnswer {
     warp: u8,
     bank: u8,
     dst: u16,
     atomic_lanes: u8,
-    /// How many parts of a load it is, and of which; none from shared memory.
-    parts: u16,
-    load: u16,
+}
+
+/// An answer that is being written back.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// From shared memory.
+    Shared(SharedAnswer),
+    /// To some parts of a load.
+    Parts { load: u16, parts: u16 },
 }
 
 /// State of the load/store unit.
@@ -141,7 +155,7 @@ pub(super) struct Lsu {
     turn: u8,
     /// Sources of answers other than the L1 that may have one, as bits by their place in the turn.
     elsewhere: u8,
-    shared_pipe: VecDeque<(Cycle, Answer)>,
+    shared_pipe: VecDeque<(Cycle, SharedAnswer)>,
     shared_latency: u64,
     bypassed: Option<Reply>,
     pub(super) loads: Loads,

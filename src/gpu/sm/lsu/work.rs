@@ -4,7 +4,7 @@ use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
 
 use super::super::Sm;
-use super::{Answer, Entry, Work, answers, token};
+use super::{Entry, SharedAnswer, Work, answers, token};
 
 impl Sm {
     /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
@@ -34,7 +34,7 @@ impl Sm {
                     return;
                 }
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
-                let answer = Answer { warp, bank, dst, atomic_lanes, parts: 0, load: 0 };
+                let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
                 self.lsu.elsewhere |= 1 << answers::SHARED;
                 self.lsu.shared_pipe.push_back((self.now.after(self.lsu.shared_latency), answer));
             }
