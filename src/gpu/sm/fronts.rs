@@ -215,6 +215,7 @@ impl Fronts {
     }
 
     /// Those that the change of the tags may help are due.
+    #[inline(never)]
     fn admit(&mut self, line: Addr, sectors: SectorMask) {
         let mut freed = 0;
         let mut left = self.waiting.iter().fold(0, |all, banks| all | banks);
@@ -229,8 +230,10 @@ impl Fronts {
                 self.concerned |= bits_of(front.line, front.sectors);
             }
         }
-        self.due |= freed;
-        self.waiting.iter_mut().for_each(|banks| *banks &= !freed);
+        if freed != 0 {
+            self.due |= freed;
+            self.waiting.iter_mut().for_each(|banks| *banks &= !freed);
+        }
     }
 
     /// All refused accesses are due.

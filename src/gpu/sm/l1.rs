@@ -21,9 +21,23 @@ struct Piped {
     addr: Addr,
     bytes: u32,
     name: u32,
+    kernel: KernelIndex,
     sectors: SectorMask,
     write: bool,
     local: bool,
+}
+
+const _: () = assert!(size_of::<Piped>() == 32);
+
+/// What the accesses of an instruction have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// The load or store that they belong to, and its kernel.
+    pub(super) name: u32,
+    pub(super) kernel: KernelIndex,
+    pub(super) write: bool,
+    /// Whether they go to local memory.
+    pub(super) local: bool,
 }
 
 /// An access that the tags took.
@@ -31,6 +45,7 @@ struct Piped {
 struct Served {
     addr: Addr,
     name: u32,
+    kernel: KernelIndex,
     sectors: SectorMask,
     write: bool,
     outcome: Outcome,
@@ -134,7 +149,8 @@ impl L1 {
     /// cycle or is full. Returns how many it took.
     // Called from one place, for every access.
     #[inline(always)]
-    pub(super) fn enter(&mut self, accesses: &[Access], write: bool, local: bool, name: u32, now: Cycle) -> usize {
+    pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
+        let Common { name, kernel, write, local } = common;
         let at = now.after(u64::from(self.latency));
         let (mut entered, mut count, mut hinted) = (0u64, 0, None);
         for access in accesses.iter().rev() {
@@ -150,7 +166,7 @@ impl L1 {
             if pipe.is_empty() {
                 self.fronts.follow(bank, at, now);
             }
-            pipe.push(Piped { at, addr, bytes, name, sectors, write, local });
+            pipe.push(Piped { at, addr, bytes, name, kernel, sectors, write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
             if hinted != Some(addr.line()) {
@@ -246,7 +262,7 @@ impl L1 {
     // Called from one place, for every access.
     #[inline(always)]
     fn look_up(&mut self, bank: usize, watched: bool, now: Cycle) -> Option<Served> {
-        let Some(&Piped { addr, bytes, name, sectors, write, local, .. }) = self.pipes[bank].front() else {
+        let Some(&Piped { addr, bytes, name, kernel, sectors, write, local, .. }) = self.pipes[bank].front() else {
             unreachable!("an empty pipe has nothing to look up")
         };
         let before = watched.then(|| self.probe(addr, sectors, write));
@@ -276,7 +292,7 @@ impl L1 {
             self.cache.expect_miss(addr, addr.0);
         }
         self.tags_changed(line, sectors);
-        Some(Served { addr, name, sectors, write, outcome, before })
+        Some(Served { addr, name, kernel, sectors, write, outcome, before })
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
@@ -411,11 +427,10 @@ impl Sm {
     /// Counts an access that the L1 took, and answers what it answers at once.
     #[inline]
     fn take_served(&mut self, served: &Served) {
-        let Served { addr, name, sectors, write, outcome: Outcome { status, answer }, before } = *served;
+        let Served { addr, name, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
         if let Some(before) = before {
             self.note_access(before, addr, name, write, status);
         }
-        let kernel = self.kernel_of(name);
         let counters = &mut self.counters.kernels[kernel.index()];
         match (write, status) {
             (false, Status::Hit) => counters.l1_read_hits += 1,
@@ -446,6 +461,7 @@ impl Sm {
     }
 
     /// The L1 takes a reply; `false` when its fill port is busy.
+    #[inline]
     pub(super) fn fill_l1(&mut self, reply: &Reply) -> bool {
         let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
         let before = self.ccws.is_some().then(|| l1.probe(reply.addr, reply.sectors, false));

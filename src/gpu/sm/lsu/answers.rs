@@ -147,10 +147,11 @@ impl Sm {
 
     /// Takes the first reply, if what it goes to is free.
     #[inline]
-    pub(super) fn take_reply(&mut self, reply: &Reply) {
-        if reply.token & token::KIND != token::LOAD {
-            self.take_past_l1(reply);
-        } else if self.fill_l1(reply) {
+    pub(super) fn take_reply(&mut self) {
+        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return };
+        if token & token::KIND != token::LOAD {
+            self.take_past_l1(&Reply { addr, token, sectors });
+        } else if self.fill_l1(&Reply { addr, token, sectors }) {
             self.net.pop_response();
         }
     }

@@ -35,7 +35,7 @@ impl Lsu {
     /// Whether the next access goes to a bank of the L1 whose pipe has no room.
     #[inline]
     pub(super) fn waits_for_bank(&self) -> bool {
-        self.bank != 0 && self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
+        self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
     }
 }
 

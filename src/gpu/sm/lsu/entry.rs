@@ -139,8 +139,8 @@ impl Sm {
         let accesses = &self.lsu.accesses;
         self.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
         if entry.work != Work::Store && !accesses.is_empty() {
-            let sectors = accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
-            let pending = if entry.bypass { sectors as u16 } else { accesses.len() as u16 };
+            let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
+            let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let load = Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel };
             self.count_loads(self.now);
             entry.work = Work::Load(self.lsu.loads.add(load));

@@ -266,9 +266,7 @@ impl Sm {
         if self.lsu.answer.is_none() {
             self.choose_answer();
         }
-        if let Some(&reply) = self.net.response() {
-            self.take_reply(&reply);
-        }
+        self.take_reply();
         if self.lsu.texture.is_some() {
             self.texture_cycle(out);
         }

@@ -4,6 +4,7 @@ use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
 
 use super::super::Sm;
+use super::super::l1::Common;
 use super::{Entry, SharedAnswer, Work, answers, token};
 
 impl Sm {
@@ -89,7 +90,8 @@ impl Sm {
             Work::Load(slot) => (token::LOAD | u32::from(slot), false),
             _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
         };
-        let entered = l1.enter(&self.lsu.accesses, write, entry.local, name, self.now);
+        let kernel = self.ctas.kernel(self.warps.cta[usize::from(entry.warp)]);
+        let entered = l1.enter(&self.lsu.accesses, Common { name, kernel, write, local: entry.local }, self.now);
         let left = self.lsu.accesses.len() - entered;
         if write {
             let sectors: u32 = self.lsu.accesses[left..].iter().map(|access| access.sectors.count()).sum();
