@@ -154,7 +154,7 @@ impl Sm {
         texture.counters.texture_instructions += 1;
         let mut addresses = [0; 32];
         let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
-        coalesce::gather(&addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
+        coalesce::gather(&mut addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
         if count == 0 {
             return;
         }
@@ -201,9 +201,9 @@ impl Sm {
             let lanes = addresses[..count].iter().zip(flight.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
             let mut words = [0; 128];
             let (count, width) = layout.expand(lanes, width, &mut words);
-            coalesce::gather(&words[..count], width, segment, accesses);
+            coalesce::gather(&mut words[..count], width, segment, accesses);
         } else {
-            coalesce::gather(&addresses[..count], width, segment, accesses);
+            coalesce::gather(&mut addresses[..count], width, segment, accesses);
         }
         if entry.op == MemOp::Write && self.lsu.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
             self.lsu.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
