@@ -102,7 +102,8 @@ pub struct Sm {
     supervised: [u64; 8],
     last_issued: [Option<u8>; 8],
     /// What each scheduler does, and since which cycle that is not counted.
-    doing: [(StallReason, Cycle); 8],
+    doing: [StallReason; 8],
+    doing_since: [Cycle; 8],
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
@@ -161,7 +162,8 @@ impl Sm {
             routes,
             supervised,
             last_issued: [None; 8],
-            doing: [(StallReason::NoWarps, Cycle(0)); 8],
+            doing: [StallReason::NoWarps; 8],
+            doing_since: [Cycle(0); 8],
             live_since: Cycle(0),
             issued_count: 0,
             lively: false,
