@@ -92,7 +92,7 @@ impl Fronts {
 
     /// How many accesses are tried in vain in a cycle, those looked up in it included.
     #[inline]
-    pub(super) fn refused(&self) -> u64 {
+    pub(super) fn in_vain(&self) -> u64 {
         self.count
     }
 
@@ -269,7 +269,7 @@ mod tests {
         fronts.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
         fronts.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
         fronts.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((fronts.due(), fronts.refused()), (0, 5));
+        assert_eq!((fronts.due(), fronts.in_vain()), (0, 5));
         fronts
     }
 
@@ -314,10 +314,10 @@ mod tests {
         fronts.answered(true);
         assert_eq!(fronts.due(), 0b11110);
         fronts.take(2, 1, false);
-        assert_eq!((fronts.due(), fronts.refused(), fronts.occupied()), (0b01000, 4, 0b11011));
+        assert_eq!((fronts.due(), fronts.in_vain(), fronts.occupied()), (0b01000, 4, 0b11011));
         fronts.answered(true);
         fronts.take(3, 0, true);
-        assert_eq!((fronts.due(), fronts.refused()), (0b00010, 3));
+        assert_eq!((fronts.due(), fronts.in_vain()), (0b00010, 3));
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         fronts.take(0, 9, true);
         fronts.take(4, 0, false);
         fronts.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((fronts.due(), fronts.refused()), (0, 3));
+        assert_eq!((fronts.due(), fronts.in_vain()), (0, 3));
     }
 
     #[test]
@@ -346,13 +346,13 @@ mod tests {
         fronts.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
         fronts.tags_changed(Addr(0x780), SectorMask(1));
         fronts.sent(1);
-        assert_eq!((fronts.due(), fronts.refused()), (0b01001, 5));
+        assert_eq!((fronts.due(), fronts.in_vain()), (0b01001, 5));
     }
 
     #[test]
     fn all_may_be_admitted_at_once() {
         let mut fronts = fronts();
         fronts.admit_all();
-        assert_eq!((fronts.due(), fronts.refused()), (0b11111, 5));
+        assert_eq!((fronts.due(), fronts.in_vain()), (0b11111, 5));
     }
 }

@@ -152,13 +152,13 @@ impl L1 {
     pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
         let Common { name, kernel, write, local } = common;
         let at = now.after(u64::from(self.latency));
-        let (mut entered, mut count, mut hinted) = (0u64, 0, None);
+        let (mut closed, mut count, mut hinted) = (self.full, 0, Addr(u64::MAX));
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
-            if (entered | self.full) >> bank & 1 != 0 {
+            if closed >> bank & 1 != 0 {
                 break;
             }
-            entered |= 1 << bank;
+            closed |= 1 << bank;
             count += 1;
             let pipe = &mut self.pipes[bank];
             let Access { addr, bytes, sectors, .. } = *access;
@@ -169,8 +169,8 @@ impl L1 {
             pipe.push(Piped { at, addr, bytes, name, kernel, sectors, write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
-            if hinted != Some(addr.line()) {
-                hinted = Some(addr.line());
+            if hinted != addr.line() {
+                hinted = addr.line();
                 self.cache.expect_address(addr);
             }
         }
@@ -220,7 +220,7 @@ impl L1 {
     /// How many accesses are tried in vain in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
-        self.fronts.refused()
+        self.fronts.in_vain()
     }
 
     /// Lets all refused accesses be looked up again.
