@@ -64,6 +64,8 @@ pub struct NearSlices {
     shift: u32,
     chunk: u64,
     slice: SliceId,
+    /// What is mixed into the number of the slice, and into those of all addresses that are equal from `above` on.
+    mixed: u16,
     hashed: Option<Hashed>,
 }
 
@@ -99,12 +101,18 @@ impl Hashed {
         })
     }
 
+    /// The number of the slice as the bits of an address say it, before others are mixed in.
     #[inline]
-    fn slice_of(&self, addr: Addr) -> SliceId {
+    fn plain(&self, addr: Addr) -> u64 {
         let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
         let slice = addr.0 >> self.slice.0 & u64::from(self.slice.1);
-        let mixed = ipoly(addr.0 >> self.above, partition << self.slice_bits | slice, u32::from(self.bits));
-        SliceId(mixed as u16 + self.first)
+        partition << self.slice_bits | slice
+    }
+
+    /// What is mixed into the number of the slice, by the bits from `above` on.
+    #[inline]
+    fn mixed(&self, addr: Addr) -> u16 {
+        ipoly(addr.0 >> self.above, 0, u32::from(self.bits)) as u16
     }
 
     /// As [`NearSlices::bytes_to`], where the bits that tell slices apart lie side by side: each slice has one place of a stretch.
@@ -115,9 +123,9 @@ impl Hashed {
             return None;
         }
         let stretch = addr.0 & !((1 << self.above) - 1);
-        let mixed = ipoly(addr.0 >> self.above, 0, u32::from(self.bits));
+        let mixed = self.mixed(addr);
         let place_of = |slice: u16| {
-            let plain = u64::from(slice - self.first) ^ mixed;
+            let plain = u64::from((slice - self.first) ^ mixed);
             let (partition, slice) = (plain >> self.slice_bits, plain & u64::from(self.slice.1));
             stretch + (slice << self.slice.0 | partition << interleave)
         };
@@ -131,7 +139,8 @@ impl NearSlices {
     pub fn new(map: AddressMap) -> Self {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
-        Self { shift, chunk: 0, slice, hashed: Hashed::new(&map), map }
+        // Nothing is mixed into the slices of the first addresses.
+        Self { shift, chunk: 0, slice, mixed: 0, hashed: Hashed::new(&map), map }
     }
 
     /// The slice that owns `addr`.
@@ -139,13 +148,19 @@ impl NearSlices {
     pub fn slice_of(&mut self, addr: Addr) -> SliceId {
         let chunk = addr.0 >> self.shift;
         if chunk != self.chunk {
-            self.chunk = chunk;
-            self.slice = match &self.hashed {
-                Some(hashed) => hashed.slice_of(addr),
-                None => self.map.slice_of(addr),
-            };
+            self.slice = self.find_slice(addr, chunk);
         }
         self.slice
+    }
+
+    /// The slice of an address that is no neighbour of the one before.
+    fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
+        let before = std::mem::replace(&mut self.chunk, chunk);
+        let Some(hashed) = &self.hashed else { return self.map.slice_of(addr) };
+        if (chunk ^ before) >> (u32::from(hashed.above) - self.shift) != 0 {
+            self.mixed = hashed.mixed(addr);
+        }
+        SliceId((hashed.plain(addr) as u16 ^ self.mixed) + hashed.first)
     }
 
     /// Bytes from `addr`, which is none of theirs, to the next address that may belong to one of `slices`; never too many.

@@ -36,7 +36,7 @@ impl Sm {
     fn wake_ready(&mut self) {
         let woken = std::mem::take(&mut self.operands.woken);
         for scheduler in 0..self.spec.schedulers as usize {
-            let waits = self.doing[scheduler].0.waits_for_collectors();
+            let waits = self.doing[scheduler].waits_for_collectors();
             if waits && woken >> self.operands.group(scheduler) & 1 != 0 {
                 self.warps.touched |= self.supervised[scheduler];
             }

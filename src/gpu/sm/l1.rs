@@ -2,17 +2,16 @@
 //!
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
-//! Invariant: no bank but those in `refused` has an access at the end of its pipe before cycle `first`.
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, touch};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, DownKind, Probe, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, Down, DownKind, Outcome, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
+use super::fronts::Fronts;
 use super::lsu::{Access, token};
 use super::net::Reply;
-use super::refused::Refused;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,14 +21,39 @@ struct Piped {
     addr: Addr,
     bytes: u32,
     name: u32,
+    kernel: KernelIndex,
     /// The set of its line.
-    set: u32,
+    set: u16,
     sectors: SectorMask,
     write: bool,
     local: bool,
 }
 
 const _: () = assert!(size_of::<Piped>() == 32);
+
+/// What the accesses of an instruction have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common {
+    /// The load or store that they belong to, and its kernel.
+    pub(super) name: u32,
+    pub(super) kernel: KernelIndex,
+    pub(super) write: bool,
+    /// Whether they go to local memory.
+    pub(super) local: bool,
+}
+
+/// An access that the tags took.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    addr: Addr,
+    name: u32,
+    kernel: KernelIndex,
+    sectors: SectorMask,
+    write: bool,
+    outcome: Outcome,
+    /// What the tags knew before, where somebody asks.
+    before: Option<Probe>,
+}
 
 /// The L1 of an SM.
 #[derive(Debug)]
@@ -39,14 +63,9 @@ pub(super) struct L1 {
     /// What chooses the bank of a sector, where their number is a power of two.
     bank_mask: Option<u32>,
     pipes: Box<[Ring<Piped>]>,
-    /// When the first access of each bank reaches the tags; without meaning for an empty pipe.
-    fronts: Box<[Cycle]>,
-    /// Banks whose pipe holds an access, and those whose pipe takes no more.
-    occupied: u64,
+    /// Banks whose pipe takes no more.
     full: u64,
-    /// The first cycle in which an access that was not refused may be at the end of its pipe.
-    first: Cycle,
-    refused: Refused,
+    fronts: Fronts,
     miss_queue: u32,
     latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
@@ -62,11 +81,8 @@ impl L1 {
             line_cache: !cache.sectored,
             bank_mask: banks.is_power_of_two().then_some(banks as u32 - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
-            fronts: vec![Cycle::NEVER; banks].into(),
-            occupied: 0,
             full: 0,
-            first: Cycle::NEVER,
-            refused: Refused::new(banks),
+            fronts: Fronts::new(banks),
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
@@ -96,10 +112,7 @@ impl L1 {
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        self.cache.hot_bytes()
-            + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
-            + size_of_val(&*self.fronts)
-            + self.refused.hot_bytes()
+        self.cache.hot_bytes() + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>() + self.fronts.hot_bytes()
     }
 
     /// Asks the host for what the next cycles begin with.
@@ -138,43 +151,40 @@ impl L1 {
     /// cycle or is full. Returns how many it took.
     // Called from one place, for every access.
     #[inline(always)]
-    pub(super) fn enter(&mut self, accesses: &[Access], write: bool, local: bool, name: u32, now: Cycle) -> usize {
+    pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
+        let Common { name, kernel, write, local } = common;
         let at = now.after(u64::from(self.latency));
-        let (mut entered, mut count, mut hinted) = (0u64, 0, None);
+        let (mut closed, mut count, mut hinted) = (self.full, 0, Addr(u64::MAX));
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
-            if (entered | self.full) >> bank & 1 != 0 {
+            if closed >> bank & 1 != 0 {
                 break;
             }
-            entered |= 1 << bank;
+            closed |= 1 << bank;
             count += 1;
             let pipe = &mut self.pipes[bank];
             let Access { addr, bytes, sectors, .. } = *access;
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
             if pipe.is_empty() {
-                self.fronts[bank] = at;
-                self.first = self.first.min(at);
+                self.fronts.follow(bank, at, now);
             }
             let set = self.cache.set_index(addr.0);
-            pipe.push(Piped { at, addr, bytes, name, set, sectors, write, local });
+            pipe.push(Piped { at, addr, bytes, name, kernel, set: set as u16, sectors, write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
-            if hinted != Some(addr.line()) {
-                hinted = Some(addr.line());
+            if hinted != addr.line() {
+                hinted = addr.line();
                 self.cache.expect_address(addr, set);
             }
         }
-        self.occupied |= entered;
         count
     }
 
     /// The next request whose data came.
     #[inline]
-    pub(super) fn next_ready(&mut self, now: Cycle) -> Option<u32> {
+    pub(super) fn next_ready(&mut self) -> Option<u32> {
         let name = self.cache.next_ready()?;
-        if self.refused.answered() {
-            self.first = now;
-        }
+        self.fronts.answered(!self.cache.mshr().is_full());
         Some(name)
     }
 
@@ -196,95 +206,97 @@ impl L1 {
         self.cache.queued()
     }
 
-    /// How many banks try again in a cycle in which the L1 does nothing else.
+    /// Takes the oldest request to the next level.
+    #[inline]
+    fn pop_down(&mut self) -> Option<Down> {
+        let down = self.cache.pop_down()?;
+        self.fronts.sent(self.free());
+        Some(down)
+    }
+
+    /// How many requests the miss queue takes.
+    #[inline]
+    fn free(&self) -> usize {
+        self.miss_queue as usize - self.cache.queued()
+    }
+
+    /// How many accesses are tried in vain in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
-        self.refused.count()
-    }
-
-    /// Banks whose first access would be refused again.
-    #[inline]
-    fn still_refused(&self) -> u64 {
-        if self.refused.banks() == 0 {
-            return 0;
-        }
-        self.refused.still(self.miss_queue as usize - self.cache.queued(), !self.cache.mshr().is_full())
-    }
-
-    /// The first cycle in which an access may be looked up that is not known to be refused.
-    #[inline]
-    fn look_up_at(&self) -> Cycle {
-        if self.still_refused() == self.refused.banks() { self.first } else { Cycle(0) }
+        self.fronts.in_vain()
     }
 
     /// Lets all refused accesses be looked up again.
     pub(super) fn admit_all(&mut self) {
-        self.refused.remove(self.refused.banks());
-        self.first = Cycle(0);
+        self.fronts.admit_all();
     }
 
     /// Lets refused accesses be looked up again that the change of the tags of sectors may help.
     #[inline]
-    fn tags_changed(&mut self, line: Addr, sectors: SectorMask, now: Cycle) {
-        let sectors = if self.line_cache { SectorMask::ALL } else { sectors };
-        if self.refused.tags_changed(line, sectors) {
-            self.first = now;
-        }
+    fn tags_changed(&mut self, line: Addr, sectors: SectorMask) {
+        self.fronts.tags_changed(line, self.concerned(sectors));
     }
 
-    /// Finds the first access that is not refused, after some were looked up.
+    /// The sectors of a line whose state one access depends on, or changes.
     #[inline]
-    fn find_first(&mut self) {
-        let mut first = Cycle::NEVER;
-        let mut left = self.occupied & !self.refused.banks();
-        while left != 0 {
-            let bank = left.trailing_zeros() as usize;
-            left &= left - 1;
-            first = first.min(self.fronts[bank]);
-        }
-        self.first = first;
+    fn concerned(&self, sectors: SectorMask) -> SectorMask {
+        if self.line_cache { SectorMask::ALL } else { sectors }
     }
 
-    /// Looks up the first access of a bank at cycle `now`.
+    /// Looks up the first accesses of the banks that are due at cycle `now`, up to one that is taken; `ahead` are the banks that
+    /// were not passed in this cycle. With `watched`, says what the tags knew before.
     // Called from one place, for every access.
     #[inline(always)]
-    fn look_up(&mut self, bank: usize, access: &Piped, now: Cycle) -> Option<(Status, Answer)> {
-        let line = access.addr.line();
-        let sectors = if self.line_cache { SectorMask::ALL } else { access.sectors };
-        if !access.write
-            && let Some(reason) = self.cache.refuses_read(access.addr, access.set, access.sectors)
-        {
+    fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<Served> {
+        loop {
+            let due = self.fronts.due() & *ahead;
+            if due == 0 {
+                return None;
+            }
+            let bank = due.trailing_zeros();
+            *ahead = u64::MAX << bank << 1;
+            if let Some(served) = self.look_up(bank as usize, watched, now) {
+                return Some(served);
+            }
+        }
+    }
+
+    /// Looks up the first access of a bank.
+    // Called from one place, for every access.
+    #[inline(always)]
+    fn look_up(&mut self, bank: usize, watched: bool, now: Cycle) -> Option<Served> {
+        let Some(&Piped { addr, bytes, name, kernel, set, sectors, write, local, .. }) = self.pipes[bank].front() else {
+            unreachable!("an empty pipe has nothing to look up")
+        };
+        let set = u32::from(set);
+        let before = watched.then(|| self.probe(addr, sectors, write));
+        let line = addr.line();
+        if !write && let Some(reason) = self.cache.refuses_read(addr, set, sectors) {
             // It may lack more than that, which will be found when there is room.
-            self.refused.add(bank, reason, false, line, sectors);
+            self.fronts.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        let lookup = Lookup {
-            addr: access.addr,
-            set: access.set,
-            sectors: access.sectors,
-            bytes: access.bytes,
-            kind: if access.write { AccessKind::Write } else { AccessKind::Read },
-            local: access.local,
-            token: access.name,
-        };
+        let kind = if write { AccessKind::Write } else { AccessKind::Read };
+        let lookup = Lookup { addr, set, sectors, bytes, kind, local, token: name };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
-            self.refused.add(bank, reason, access.write, line, sectors);
+            self.fronts.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        self.refused.remove(1 << bank);
+        self.fronts.take(bank, self.free(), !self.cache.mshr().is_full());
         let pipe = &mut self.pipes[bank];
         pipe.drop_front();
         self.full &= !(1 << bank);
-        match pipe.front() {
-            Some(next) => {
-                self.fronts[bank] = next.at.max(now.next());
-                self.cache.expect_look_up(next.addr, next.set);
-            }
-            None => self.occupied &= !(1 << bank),
+        if let Some(next) = pipe.front() {
+            self.fronts.follow(bank, next.at, now);
+            self.cache.expect_look_up(next.addr);
         }
-        self.tags_changed(line, access.sectors, now);
-        Some((outcome.status, outcome.answer))
+        if outcome.status == Status::Miss {
+            // Another line is the one that makes room for the next of the set.
+            self.cache.expect_room(set);
+        }
+        self.tags_changed(line, sectors);
+        Some(Served { addr, name, kernel, sectors, write, outcome, before })
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
@@ -294,7 +306,7 @@ impl L1 {
         if !self.cache.fill_port_free(now) {
             return false;
         }
-        self.tags_changed(reply.addr.line(), reply.sectors, now);
+        self.tags_changed(reply.addr.line(), reply.sectors);
         if self.line_cache {
             let line = reply.addr.line();
             let at = self.partial.iter().position(|(addr, _)| *addr == line);
@@ -331,7 +343,7 @@ impl L1 {
     /// Asks the host for what [`L1::touch`] asked for leads to.
     #[inline]
     pub(super) fn touch_pipes(&self) {
-        let mut left = self.occupied;
+        let mut left = self.fronts.occupied();
         while left != 0 {
             self.pipes[left.trailing_zeros() as usize].touch();
             left &= left - 1;
@@ -346,7 +358,7 @@ impl L1 {
         if self.cache.has_ready() || can_send && self.cache.queued() > 0 {
             return now;
         }
-        self.look_up_at().max(now)
+        self.fronts.next_look_up().max(now)
     }
 
     /// What waits, for reports of a standstill.
@@ -370,68 +382,61 @@ fn unified_ways(cache: &Cache, total: u32, shared: u32) -> u32 {
 
 impl Sm {
     /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
+    #[inline]
     pub(super) fn l1_cycle(&mut self, out: &mut Outbox) {
         let Some(l1) = &mut self.lsu.l1 else { return };
         if l1.cache.queued() > 0 {
-            if !self.net.can_send() {
+            if self.net.can_send() {
+                self.send_down(out);
+            } else {
                 self.counters.sm.network_full_cycles += 1;
-            } else if let Some(down) = l1.cache.pop_down() {
-                let (op, name) = match down.kind {
-                    DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
-                    DownKind::Write => (MemOp::Write, down.token),
-                    DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
-                };
-                if down.kind == DownKind::Fetch && self.ccws.is_some() {
-                    self.note_fetch(down.entry, down.token);
-                }
-                let kernel = self.kernel_of(down.token);
-                self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
             }
         }
-        let Some(l1) = &self.lsu.l1 else { return };
-        let mut still = l1.still_refused();
-        if still == l1.refused.banks() && l1.first > self.now {
-            self.counters.sm.l1_retries += l1.retries();
-            return;
+        self.look_up();
+    }
+
+    /// Sends the oldest request of the L1; there is one, and a credit.
+    #[inline]
+    fn send_down(&mut self, out: &mut Outbox) {
+        let Some(down) = self.lsu.l1.as_mut().and_then(L1::pop_down) else { return };
+        let (op, name) = match down.kind {
+            DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
+            DownKind::Write => (MemOp::Write, down.token),
+            DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
+        };
+        if down.kind == DownKind::Fetch && self.ccws.is_some() {
+            self.note_fetch(down.entry, down.token);
         }
-        let mut left = l1.occupied;
-        while left != 0 {
-            let bank = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if still >> bank & 1 != 0 {
-                self.counters.sm.l1_retries += 1;
-            } else if let Some(l1) = &self.lsu.l1
-                && l1.fronts[bank] <= self.now
+        let kernel = self.kernel_of(down.token);
+        self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
+    }
+
+    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
+    #[inline]
+    fn look_up(&mut self) {
+        let (mut ahead, watched) = (u64::MAX, self.ccws.is_some());
+        let Some(l1) = &mut self.lsu.l1 else { return };
+        if l1.fronts.due_at(self.now) != 0 {
+            while let Some(l1) = &mut self.lsu.l1
+                && let Some(served) = l1.serve(&mut ahead, watched, self.now)
             {
-                // An access that was taken may have changed who is refused of the banks behind.
-                if self.look_up(bank)
-                    && let Some(l1) = &self.lsu.l1
-                {
-                    still = l1.still_refused();
-                }
+                self.take_served(&served);
             }
         }
-        if let Some(l1) = &mut self.lsu.l1 {
-            l1.find_first();
+        if let Some(l1) = &self.lsu.l1 {
+            self.counters.sm.l1_retries += l1.retries();
         }
     }
 
-    /// Looks up the access at the end of a bank's pipe; returns whether it was taken.
+    /// Counts an access that the L1 took, and answers what it answers at once.
     #[inline]
-    fn look_up(&mut self, bank: usize) -> bool {
-        let Some(l1) = &mut self.lsu.l1 else { return false };
-        let Some(access) = l1.pipes[bank].front().copied() else { return false };
-        let before = self.ccws.is_some().then(|| l1.probe(access.addr, access.sectors, access.write));
-        let Some((status, answer)) = l1.look_up(bank, &access, self.now) else {
-            self.counters.sm.l1_retries += 1;
-            return false;
-        };
+    fn take_served(&mut self, served: &Served) {
+        let Served { addr, name, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
         if let Some(before) = before {
-            self.note_access(before, access.addr, access.name, access.write, status);
+            self.note_access(before, addr, name, write, status);
         }
-        let kernel = self.kernel_of(access.name);
         let counters = &mut self.counters.kernels[kernel.index()];
-        match (access.write, status) {
+        match (write, status) {
             (false, Status::Hit) => counters.l1_read_hits += 1,
             (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
             (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
@@ -442,13 +447,12 @@ impl Sm {
             (true, _) => counters.l1_write_misses += 1,
         }
         if answer == Answer::Now {
-            if access.write {
-                self.acknowledge(usize::from(access.name as u8), access.sectors.count());
+            if write {
+                self.acknowledge(usize::from(name as u8), sectors.count());
             } else {
-                self.answer_load(access.name as u16, 1);
+                self.answer_load(name as u16, 1);
             }
         }
-        true
     }
 
     /// The kernel that a load or store belongs to.
@@ -461,6 +465,7 @@ impl Sm {
     }
 
     /// The L1 takes a reply; `false` when its fill port is busy.
+    #[inline]
     pub(super) fn fill_l1(&mut self, reply: &Reply) -> bool {
         let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
         let before = self.ccws.is_some().then(|| l1.probe(reply.addr, reply.sectors, false));

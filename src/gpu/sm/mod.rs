@@ -12,13 +12,13 @@ mod ccws;
 mod counters;
 mod cta;
 mod fetch;
+mod fronts;
 mod issue;
 mod l1;
 mod lsu;
 mod net;
 mod operands;
 mod power;
-mod refused;
 mod sched;
 mod scoreboard;
 mod stall;
@@ -102,7 +102,8 @@ pub struct Sm {
     supervised: [u64; 8],
     last_issued: [Option<u8>; 8],
     /// What each scheduler does, and since which cycle that is not counted.
-    doing: [(StallReason, Cycle); 8],
+    doing: [StallReason; 8],
+    doing_since: [Cycle; 8],
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
@@ -161,7 +162,8 @@ impl Sm {
             routes,
             supervised,
             last_issued: [None; 8],
-            doing: [(StallReason::NoWarps, Cycle(0)); 8],
+            doing: [StallReason::NoWarps; 8],
+            doing_since: [Cycle(0); 8],
             live_since: Cycle(0),
             issued_count: 0,
             lively: false,
@@ -293,25 +295,22 @@ impl Sm {
                 return;
             }
             self.receive(out);
-            let entered = self.load_store(out);
-            let woken = entered || self.is_woken();
-            if woken {
+            if self.load_store_at() <= self.now && (self.load_store_due(out) || self.is_woken()) {
                 self.later_stages(out);
-            } else {
-                self.operands.pass();
-            }
-            self.now = self.now.next();
-            if woken {
+                self.now = self.now.next();
                 return;
             }
+            self.operands.pass();
+            self.now = self.now.next();
         }
     }
 
-    /// Whether a stage behind the load/store unit has something to do because of what that did.
+    /// Whether a stage behind the load/store unit has something to do because of what that did, without taking an instruction.
     #[inline]
     fn is_woken(&self) -> bool {
+        debug_assert!(!self.operands.is_active(), "{}, {}: the collectors work while only memory is stepped", self.id, self.now);
         let warps = &self.warps;
-        warps.touched | warps.releasable | self.fence_over != 0 || self.operands.is_active() || self.ccws.is_some()
+        warps.touched | warps.releasable | self.fence_over != 0 || self.ccws.is_some()
     }
 
     /// One cycle.
@@ -323,7 +322,9 @@ impl Sm {
             self.count_loads(self.now);
         }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
-        self.load_store(out);
+        if self.load_store_at() <= self.now {
+            self.load_store_due(out);
+        }
         self.later_stages(out);
     }
 
@@ -331,6 +332,7 @@ impl Sm {
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         self.operands.cycle(&self.flights);
+        self.offer_to_load_store();
         self.issue();
         self.fetch(out);
         self.start_cta(out);

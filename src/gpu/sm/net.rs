@@ -35,15 +35,6 @@ pub(super) struct Reply {
     pub(super) sectors: SectorMask,
 }
 
-/// What came in a cycle.
-#[derive(Clone, Copy, Debug, Default)]
-struct Received {
-    /// The name of the reply that left the network.
-    reply: Option<u32>,
-    /// The load/store unit got a reply, or a credit while it had none.
-    concerns_unit: bool,
-}
-
 /// Requests out, replies in.
 #[derive(Debug)]
 pub(super) struct Net {
@@ -53,14 +44,17 @@ pub(super) struct Net {
     credits_coming: Ring<(Cycle, u16)>,
     /// The response queue, behind it the ejection queue, behind that what waits at the network's output.
     replies: Ring<(Cycle, Reply)>,
-    /// Replies in the response queue, and in the ejection queue.
+    /// Replies that left the network, and those of them that are in the response queue.
+    arrived: u32,
     responses: u32,
-    ejected: u32,
     /// How many these take.
     response_queue: u32,
     ejection_queue: u32,
     freed: u16,
     batch: u16,
+    /// When the first reply gets to the network's output, and when the first credits come.
+    next_reply: Cycle,
+    next_credit: Cycle,
     /// The first cycle in which a reply or credits move on; a cycle that passed stands for the present.
     due: Cycle,
 }
@@ -73,12 +67,14 @@ impl Net {
             credits: machine.noc.input_queue,
             credits_coming: Ring::new(8),
             replies: Ring::new(16),
+            arrived: 0,
             responses: 0,
-            ejected: 0,
             response_queue: machine.gpu.sm.lsu.response_queue.max(1),
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
             freed: 0,
             batch: (machine.noc.output_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            next_reply: Cycle::NEVER,
+            next_credit: Cycle::NEVER,
             due: Cycle::NEVER,
         }
     }
@@ -86,6 +82,7 @@ impl Net {
     #[inline]
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
         self.credits_coming.append((at, count));
+        self.next_credit = self.next_credit.min(at);
         self.due = self.due.min(at);
     }
 
@@ -93,6 +90,7 @@ impl Net {
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
         let MemPacket { addr, token, sectors, .. } = *packet;
         self.replies.append((at, Reply { addr, token, sectors }));
+        self.next_reply = self.next_reply.min(at);
         self.due = self.due.min(at);
     }
 
@@ -109,7 +107,8 @@ impl Net {
     }
 
     /// Sends a request; there is a credit.
-    #[inline]
+    // Every request goes through here; otherwise it is written twice.
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Cycle, packet: MemPacket, out: &mut Outbox) {
         debug_assert!(self.credits > 0, "a request without a credit");
         self.credits -= 1;
@@ -126,57 +125,67 @@ impl Net {
     #[inline]
     pub(super) fn pop_response(&mut self) {
         debug_assert!(self.responses > 0, "a reply is taken that is not there");
+        self.arrived -= 1;
         self.responses -= 1;
         self.replies.drop_front();
     }
 
-    /// The first reply at the network's output, and when it gets there.
-    #[inline]
-    fn at_output(&self) -> Option<&(Cycle, Reply)> {
-        self.replies.get((self.responses + self.ejected) as usize)
-    }
-
-    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue.
-    #[inline]
-    fn cycle(&mut self, now: Cycle, out: &mut Outbox) -> Received {
-        let mut received = Received::default();
+    /// Takes the credits that came; returns whether there were none before.
+    #[inline(never)]
+    fn take_credits(&mut self, now: Cycle) -> bool {
+        let none = self.credits == 0;
         while let Some((_, count)) = self.credits_coming.pop_if(|(at, _)| *at <= now) {
-            received.concerns_unit |= self.credits == 0;
             self.credits += u32::from(count);
         }
-        if self.ejected > 0 && self.responses < self.response_queue {
-            self.ejected -= 1;
+        self.next_credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        none
+    }
+
+    /// Replies in the ejection queue.
+    #[inline]
+    fn ejected(&self) -> u32 {
+        self.arrived - self.responses
+    }
+
+    /// Moves a reply into the response queue; returns whether one moved.
+    #[inline]
+    fn respond(&mut self) -> bool {
+        let moves = self.ejected() > 0 && self.responses < self.response_queue;
+        if moves {
             self.responses += 1;
-            received.concerns_unit = true;
         }
-        if self.ejected < self.ejection_queue
-            && let Some(&(_, reply)) = self.at_output().filter(|(at, _)| *at <= now)
-        {
-            self.ejected += 1;
-            self.freed += 1;
-            if self.freed == self.batch {
-                let credit = Credit { queue: self.queue, count: self.freed };
-                out.send(self.ports.reply_credit, now, Payload::Credit(credit));
-                self.freed = 0;
-            }
-            received.reply = Some(reply.token);
+        moves
+    }
+
+    /// Moves a reply that is at the network's output into the ejection queue; returns its name.
+    #[inline]
+    fn eject(&mut self, now: Cycle, out: &mut Outbox) -> Option<u32> {
+        if self.next_reply > now || self.ejected() >= self.ejection_queue {
+            return None;
         }
-        self.due = self.find_due();
-        received
+        let token = self.replies.get(self.arrived as usize)?.1.token;
+        self.arrived += 1;
+        self.next_reply = self.replies.get(self.arrived as usize).map_or(Cycle::NEVER, |(at, _)| *at);
+        self.freed += 1;
+        if self.freed == self.batch {
+            self.return_credits(now, out);
+        }
+        Some(token)
+    }
+
+    #[inline(never)]
+    fn return_credits(&mut self, now: Cycle, out: &mut Outbox) {
+        let credit = Credit { queue: self.queue, count: std::mem::take(&mut self.freed) };
+        out.send(self.ports.reply_credit, now, Payload::Credit(credit));
     }
 
     /// Replies that are ejected may move on in every cycle, since the load/store unit takes those in front of them.
     #[inline]
     fn find_due(&self) -> Cycle {
-        if self.ejected > 0 {
-            return Cycle(0);
-        }
-        let reply = self.at_output().map_or(Cycle::NEVER, |(at, _)| *at);
-        let credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        reply.min(credit)
+        if self.ejected() > 0 { Cycle(0) } else { self.next_reply.min(self.next_credit) }
     }
 
-    /// The first cycle at or after `now` in which [`Net::cycle`] has something to do.
+    /// The first cycle at or after `now` in which a reply or credits move on.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
         self.due.max(now)
@@ -184,10 +193,12 @@ impl Net {
 
     /// Replies that wait, and credits left, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        let at_output = self.replies.len() - (self.responses + self.ejected) as usize;
+        let at_output = self.replies.len() - self.arrived as usize;
         format!(
             "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
-            self.credits, self.ejected, self.responses
+            self.credits,
+            self.ejected(),
+            self.responses
         )
     }
 }
@@ -201,14 +212,19 @@ impl Sm {
         }
     }
 
+    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue.
+    // Called from two places, in most cycles.
+    #[inline(always)]
     fn receive_due(&mut self, out: &mut Outbox) {
-        let received = self.net.cycle(self.now, out);
-        if let Some(token) = received.reply {
+        let (now, net) = (self.now, &mut self.net);
+        let credited = net.next_credit <= now && net.take_credits(now);
+        if net.respond() | credited {
+            self.lsu.look_at(now);
+        }
+        if let Some(token) = net.eject(now, out) {
             self.counters.sm.packets_received += 1;
             self.lsu.expect_data(token);
         }
-        if received.concerns_unit {
-            self.lsu.look_at(self.now);
-        }
+        net.due = net.find_due();
     }
 }

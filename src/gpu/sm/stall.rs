@@ -3,7 +3,7 @@
 //! The reasons of a run sum to schedulers x cycles. A reason follows from the masks of the warps alone, so it holds until
 //! one of them changes: what a scheduler does is counted when that ends, not every cycle, and so are resident warps.
 //!
-//! Invariant: in every cycle from `doing[s].1` up to the present, scheduler s did `doing[s].0`, and none of it is counted.
+//! Invariant: in every cycle from `doing_since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
 use super::Sm;
 use super::units::UnitKind;
@@ -101,9 +101,9 @@ impl Sm {
     /// A scheduler does something else from the present cycle on.
     #[inline]
     pub(super) fn begin_span(&mut self, scheduler: usize, reason: StallReason) {
-        let (before, since) = self.doing[scheduler];
+        let since = std::mem::replace(&mut self.doing_since[scheduler], self.now);
+        let before = std::mem::replace(&mut self.doing[scheduler], reason);
         self.counters.stalls[before as usize] += self.now.0 - since.0;
-        self.doing[scheduler] = (reason, self.now);
     }
 
     /// Counts the resident warps of every cycle before `until` that they were not counted for yet.
@@ -115,7 +115,7 @@ impl Sm {
     /// Counts all spans up to the present.
     pub(super) fn close_spans(&mut self) {
         for scheduler in 0..self.spec.schedulers as usize {
-            self.begin_span(scheduler, self.doing[scheduler].0);
+            self.begin_span(scheduler, self.doing[scheduler]);
         }
         self.count_residency(self.now);
         self.counters.sm.cycles = self.now.0;

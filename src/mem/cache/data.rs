@@ -355,10 +355,16 @@ impl DataCache {
         self.mshr.touch_bucket(self.key(addr));
     }
 
-    /// An address will be looked up next, and a line of its set may have to make room.
+    /// An address will be looked up next.
     #[inline]
-    pub fn expect_look_up(&self, addr: Addr, set: u32) {
-        self.tags.touch_lines(addr, set);
+    pub fn expect_look_up(&self, addr: Addr) {
+        self.tags.touch_first(addr);
+    }
+
+    /// A line of a set may have to make room soon.
+    #[inline]
+    pub fn expect_room(&self, set: u32) {
+        self.tags.touch_oldest(set);
     }
 
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.

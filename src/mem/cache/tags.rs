@@ -151,13 +151,16 @@ impl TagArray {
         each!(self, tags => tags.directory.touch_start(tags.number(addr), set));
     }
 
-    /// Asks the host for the line that a look-up of `addr` comes to first, and for the one that would have to make room.
+    /// Asks the host for the line that a look-up of `addr` comes to first.
     #[inline]
-    pub fn touch_lines(&self, addr: Addr, set: u32) {
-        each!(self, tags => {
-            tags.directory.touch_first(tags.number(addr));
-            tags.directory.touch_oldest(set);
-        });
+    pub fn touch_first(&self, addr: Addr) {
+        each!(self, tags => tags.directory.touch_first(tags.number(addr)));
+    }
+
+    /// Asks the host for the line of a set that would have to make room.
+    #[inline]
+    pub fn touch_oldest(&self, set: u32) {
+        each!(self, tags => tags.directory.touch_oldest(set));
     }
 
     /// Asks the host for a line.

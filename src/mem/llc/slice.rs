@@ -161,8 +161,8 @@ impl Slice {
         for Arrived { packet, set, .. } in self.arrivals.iter().take(EXPECTED) {
             self.cache.expect_address(packet.addr, *set);
         }
-        if let Some(Arrived { packet, set, .. }) = self.arrivals.front() {
-            self.cache.expect_look_up(packet.addr, *set);
+        if let Some(Arrived { set, .. }) = self.arrivals.front() {
+            self.cache.expect_room(*set);
         }
     }
 
@@ -395,7 +395,7 @@ impl Slice {
                 self.since = next.seen(now);
                 // Sectors of a line come one after the other, mostly, and are looked up at the same place.
                 if next.packet.addr.line() != part.addr.line() {
-                    self.cache.expect_look_up(next.packet.addr, next.set);
+                    self.cache.expect_room(next.set);
                 }
             }
             return true;

@@ -8,11 +8,11 @@ use crate::frontend::NO_REGISTER;
 use super::super::Sm;
 use super::super::l1::L1;
 use super::super::net::Reply;
-use super::{Answer, Load, token};
+use super::{Answer, SharedAnswer, token};
 
 /// The sources of answers by their place in the turn. The reference has five; 2, its constant cache, is not behind this unit here.
-const SHARED: u8 = 0;
-const TEXTURE: u8 = 1;
+pub(super) const SHARED: u8 = 0;
+pub(super) const TEXTURE: u8 = 1;
 const BYPASS: u8 = 3;
 const FROM_L1: u8 = 4;
 
@@ -21,14 +21,18 @@ impl Sm {
     #[inline]
     pub(super) fn write_answer(&mut self) {
         let Some(answer) = self.lsu.answer else { return };
-        if answer.dst != NO_REGISTER && !self.operands.write(answer.bank) {
+        let (bank, dst) = match answer {
+            Answer::Parts { load, .. } => self.lsu.loads.get(load).register(),
+            Answer::Shared(SharedAnswer { bank, dst, .. }) => (bank, dst),
+        };
+        if dst != NO_REGISTER && !self.operands.write(bank) {
             return;
         }
         self.lsu.answer = None;
-        match answer.load {
-            Some((load, count)) => self.answer_load(load, count),
-            None if answer.dst != NO_REGISTER => self.release_register(usize::from(answer.warp), answer.dst),
-            None => {}
+        match answer {
+            Answer::Parts { load, parts } => self.answer_load(load, parts),
+            Answer::Shared(SharedAnswer { warp, dst, .. }) if dst != NO_REGISTER => self.release_register(usize::from(warp), dst),
+            Answer::Shared(_) => {}
         }
     }
 
@@ -53,15 +57,17 @@ impl Sm {
     /// Takes the next answer from shared memory, from the texture cache, from past the L1, or from the L1, in turns.
     #[inline]
     pub(super) fn choose_answer(&mut self) {
+        if self.lsu.elsewhere != 0 {
+            self.choose_in_turn();
+        } else if self.lsu.l1.as_ref().is_some_and(L1::has_ready) {
+            self.lsu.turn = 0;
+            self.answer_from_l1();
+        }
+    }
+
+    fn choose_in_turn(&mut self) {
         let lsu = &self.lsu;
         let texture = lsu.texture.as_ref().is_some_and(|texture| texture.has_result());
-        if lsu.shared_pipe.is_empty() && lsu.bypassed.is_none() && !texture {
-            if lsu.l1.as_ref().is_some_and(L1::has_ready) {
-                self.lsu.turn = 0;
-                self.answer_from_l1();
-            }
-            return;
-        }
         let shared = lsu.shared_pipe.front().is_some_and(|(at, _)| *at <= self.now);
         let l1 = lsu.l1.as_ref().is_some_and(L1::has_ready);
         let waiting = u32::from(shared) << SHARED
@@ -85,39 +91,38 @@ impl Sm {
     fn answer_from_shared(&mut self) {
         let now = self.now;
         let Some((_, answer)) = self.lsu.shared_pipe.pop_front() else { return };
-        if let Some((next, _)) = self.lsu.shared_pipe.front_mut() {
+        match self.lsu.shared_pipe.front_mut() {
             // What waited behind moves up now and can be taken in the next cycle.
-            *next = (*next).max(now.after(1));
+            Some((next, _)) => *next = (*next).max(now.after(1)),
+            None => self.lsu.elsewhere &= !(1 << SHARED),
         }
         let warp = usize::from(answer.warp);
         self.end_atomic(warp, answer.atomic_lanes);
         self.leave_pipeline(warp);
-        self.lsu.answer = Some(answer);
+        self.lsu.answer = Some(Answer::Shared(answer));
     }
 
     fn answer_from_texture(&mut self) {
         let Some(slot) = self.lsu.texture.as_mut().and_then(|texture| texture.next_result()) else { return };
-        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
-        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, 1)), atomic_lanes: 0 });
+        self.lsu.answer = Some(Answer::Parts { load: slot, parts: 1 });
     }
 
     fn answer_from_bypass(&mut self) {
         let Some(reply) = self.lsu.bypassed.take() else { return };
+        self.lsu.elsewhere &= !(1 << BYPASS);
         let slot = (reply.token & 0xffff) as u16;
-        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
-        self.end_atomic(usize::from(warp), (reply.token >> 16 & 0x3f) as u8);
-        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, reply.sectors.count() as u16)), atomic_lanes: 0 });
+        self.end_atomic(usize::from(self.lsu.loads.get(slot).warp), (reply.token >> 16 & 0x3f) as u8);
+        self.lsu.answer = Some(Answer::Parts { load: slot, parts: reply.sectors.count() as u16 });
     }
 
+    #[inline]
     fn answer_from_l1(&mut self) {
-        let Some(name) = self.lsu.l1.as_mut().and_then(|l1| l1.next_ready(self.now)) else { return };
+        let Some(name) = self.lsu.l1.as_mut().and_then(L1::next_ready) else { return };
         if name & token::KIND == token::STORE {
             self.acknowledge(usize::from(name as u8), 1);
             return;
         }
-        let slot = name as u16;
-        let Load { warp, bank, dst, .. } = *self.lsu.loads.get(slot);
-        self.lsu.answer = Some(Answer { warp, bank, dst, load: Some((slot, 1)), atomic_lanes: 0 });
+        self.lsu.answer = Some(Answer::Parts { load: name as u16, parts: 1 });
     }
 
     /// Lanes of an atomic came back; with the last the warp may go on.
@@ -141,18 +146,28 @@ impl Sm {
     }
 
     /// Takes the first reply, if what it goes to is free.
-    pub(super) fn take_reply(&mut self, reply: &Reply) {
+    #[inline]
+    pub(super) fn take_reply(&mut self) {
+        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return };
+        if token & token::KIND != token::LOAD {
+            self.take_past_l1(&Reply { addr, token, sectors });
+        } else if self.fill_l1(&Reply { addr, token, sectors }) {
+            self.net.pop_response();
+        }
+    }
+
+    /// The same for a reply that is not for the L1.
+    fn take_past_l1(&mut self, reply: &Reply) {
         match reply.token & token::KIND {
             token::STORE => self.acknowledge(usize::from(reply.token as u8), reply.sectors.count()),
             token::WRITE_BACK if reply.token & token::TEXTURE == token::TEXTURE => self.fill_texture(reply),
             token::WRITE_BACK => {}
             token::BYPASS if self.lsu.bypassed.is_some() => return,
-            token::BYPASS => self.lsu.bypassed = Some(*reply),
-            _ => {
-                if !self.fill_l1(reply) {
-                    return;
-                }
+            token::BYPASS => {
+                self.lsu.bypassed = Some(*reply);
+                self.lsu.elsewhere |= 1 << BYPASS;
             }
+            _ => unreachable!("{}, {}: a reply of no kind", self.id, self.now),
         }
         self.net.pop_response();
     }

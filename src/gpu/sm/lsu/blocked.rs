@@ -21,8 +21,6 @@ enum Hold {
     SharedPipe,
     /// No credit for an access past the L1.
     Network,
-    /// The pipe of an L1 bank is full.
-    L1Bank,
     /// The texture cache has no room.
     Texture,
 }
@@ -37,7 +35,7 @@ impl Lsu {
     /// Whether the next access goes to a bank of the L1 whose pipe has no room.
     #[inline]
     pub(super) fn waits_for_bank(&self) -> bool {
-        self.bank != 0 && self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
+        self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
     }
 }
 
@@ -45,18 +43,31 @@ impl Sm {
     /// When the unit does more than try again; a cycle that passed stands for the present.
     #[inline]
     pub(in crate::gpu::sm) fn load_store_at(&self) -> Cycle {
-        if self.lsu.entry.is_none() && self.operands.ready.taken(UnitKind::Mem) != 0 { self.now } else { self.lsu.next }
+        self.lsu.next
+    }
+
+    /// The collectors may have put an instruction before the unit, which takes it in the next cycle if it has none.
+    #[inline]
+    pub(in crate::gpu::sm) fn offer_to_load_store(&mut self) {
+        if self.operands.ready.taken(UnitKind::Mem) != 0 && self.lsu.entry.is_none() {
+            self.lsu.look_at(self.now.next());
+        }
     }
 
     /// The first cycle at or after `now` in which the unit does more than try again, if nothing comes from outside.
     #[inline]
     pub(super) fn load_store_event(&self, now: Cycle) -> Cycle {
         let lsu = &self.lsu;
-        if lsu.answer.is_some() || lsu.bypassed.is_some() {
+        if lsu.answer.is_some() {
+            return now;
+        }
+        let l1 = lsu.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
+        if l1 == now {
             return now;
         }
         let entry = match &lsu.entry {
             None => Cycle::NEVER,
+            Some(_) if lsu.waits_for_bank() => Cycle::NEVER,
             Some(entry) => match self.hold(entry, now) {
                 None => return now,
                 Some(Hold::Conflicts(until)) => until,
@@ -67,13 +78,22 @@ impl Sm {
             Some(l1) if reply.token & token::KIND == token::LOAD => l1.fill_port_free_at(),
             _ => now,
         });
-        let shared = lsu.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        let l1 = lsu.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
-        let texture = lsu.texture.as_ref().map_or(Cycle::NEVER, |texture| texture.next_event(now, self.net.can_send()));
-        entry.min(reply).min(shared).min(l1).min(texture).max(now)
+        let elsewhere = if lsu.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
+        entry.min(reply).min(elsewhere).min(l1).max(now)
     }
 
-    /// What holds the instruction in the unit, if it cannot make an access or leave.
+    /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
+    fn answer_from_elsewhere_at(&self, now: Cycle) -> Cycle {
+        let lsu = &self.lsu;
+        if lsu.bypassed.is_some() {
+            return now;
+        }
+        let shared = lsu.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let texture = lsu.texture.as_ref().map_or(Cycle::NEVER, |texture| texture.next_event(now, self.net.can_send()));
+        shared.min(texture)
+    }
+
+    /// What holds the instruction in the unit, if it cannot make an access or leave; a bank of the L1 does not.
     #[inline]
     fn hold(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
         let lsu = &self.lsu;
@@ -82,10 +102,9 @@ impl Sm {
             Work::SharedLoad => (lsu.shared_pipe.len() as u64 == lsu.shared_latency).then_some(Hold::SharedPipe),
             Work::SharedStore | Work::Nothing => None,
             Work::Load(_) | Work::Store => {
-                if lsu.bank != 0 {
-                    return lsu.waits_for_bank().then_some(Hold::L1Bank);
+                if lsu.bank != 0 || lsu.accesses.is_empty() {
+                    return None;
                 }
-                lsu.accesses.last()?;
                 if entry.texture {
                     lsu.texture.as_ref().is_some_and(|texture| texture.is_full()).then_some(Hold::Texture)
                 } else {

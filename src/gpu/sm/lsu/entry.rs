@@ -12,6 +12,8 @@ use super::{Entry, Load, Work, coalesce, local, shared};
 
 impl Sm {
     /// An instruction enters the unit.
+    // Apart from the unit's cycle, whose frame would have to hold all its arrays.
+    #[inline(never)]
     pub(super) fn enter_lsu(&mut self, flight: &Flight) {
         let warp = usize::from(flight.warp);
         let cta = self.warps.cta[warp];
@@ -137,8 +139,8 @@ impl Sm {
         let accesses = &self.lsu.accesses;
         self.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
         if entry.work != Work::Store && !accesses.is_empty() {
-            let sectors = accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
-            let pending = if entry.bypass { sectors as u16 } else { accesses.len() as u16 };
+            let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
+            let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let load = Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel };
             self.count_loads(self.now);
             entry.work = Work::Load(self.lsu.loads.add(load));
@@ -152,7 +154,7 @@ impl Sm {
         texture.counters.texture_instructions += 1;
         let mut addresses = [0; 32];
         let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
-        coalesce::gather(&addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
+        coalesce::gather(&mut addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
         if count == 0 {
             return;
         }
@@ -178,7 +180,9 @@ impl Sm {
         if !atomic
             && !entry.local
             && let Some((base, stride)) = stream.affine(&flight.inst)
-            && coalesce::run(base, stride, flight.inst.mask.count(), width, segment, accesses)
+            && let lanes = flight.inst.mask.count()
+            && (coalesce::run(base, stride, lanes, width, segment, accesses)
+                || coalesce::ascending(base, stride, lanes, width, segment, accesses))
         {
             return;
         }
@@ -197,9 +201,9 @@ impl Sm {
             let lanes = addresses[..count].iter().zip(flight.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
             let mut words = [0; 128];
             let (count, width) = layout.expand(lanes, width, &mut words);
-            coalesce::gather(&words[..count], width, segment, accesses);
+            coalesce::gather(&mut words[..count], width, segment, accesses);
         } else {
-            coalesce::gather(&addresses[..count], width, segment, accesses);
+            coalesce::gather(&mut addresses[..count], width, segment, accesses);
         }
         if entry.op == MemOp::Write && self.lsu.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
             self.lsu.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));

@@ -57,6 +57,14 @@ pub(super) struct Load {
     pub(super) kernel: KernelIndex,
 }
 
+impl Load {
+    /// The bank and the number of the register that it writes.
+    #[inline]
+    fn register(&self) -> (u8, u16) {
+        (self.bank, self.dst)
+    }
+}
+
 /// Loads under way, by number.
 #[derive(Debug)]
 pub(super) struct Loads {
@@ -118,15 +126,22 @@ struct Entry {
     leaves: Cycle,
 }
 
-/// An answer that is being written back.
+/// An answer of shared memory.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct SharedAnswer {
     warp: u8,
     bank: u8,
     dst: u16,
-    /// The load that it belongs to and how much of it; `None` from shared memory.
-    load: Option<(u16, u16)>,
     atomic_lanes: u8,
+}
+
+/// An answer that is being written back.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// From shared memory.
+    Shared(SharedAnswer),
+    /// To some parts of a load.
+    Parts { load: u16, parts: u16 },
 }
 
 /// State of the load/store unit.
@@ -138,7 +153,9 @@ pub(super) struct Lsu {
     bank: u64,
     answer: Option<Answer>,
     turn: u8,
-    shared_pipe: VecDeque<(Cycle, Answer)>,
+    /// Sources of answers other than the L1 that may have one, as bits by their place in the turn.
+    elsewhere: u8,
+    shared_pipe: VecDeque<(Cycle, SharedAnswer)>,
     shared_latency: u64,
     bypassed: Option<Reply>,
     pub(super) loads: Loads,
@@ -162,6 +179,7 @@ impl Lsu {
             bank: 0,
             answer: None,
             turn: 0,
+            elsewhere: if spec.texture.is_some() { 1 << answers::TEXTURE } else { 0 },
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
@@ -233,13 +251,8 @@ impl Sm {
         }
     }
 
-    /// One cycle of the load/store unit; returns whether it took an instruction.
-    #[inline(always)]
-    pub(super) fn load_store(&mut self, out: &mut Outbox) -> bool {
-        self.load_store_at() <= self.now && self.load_store_due(out)
-    }
-
-    fn load_store_due(&mut self, out: &mut Outbox) -> bool {
+    /// One cycle of the load/store unit, from [`Sm::load_store_at`] on; returns whether it took an instruction.
+    pub(super) fn load_store_due(&mut self, out: &mut Outbox) -> bool {
         self.count_blocked(self.now);
         let entered = self.load_store_cycle(out);
         self.lsu.uncounted = self.now.next();
@@ -253,9 +266,7 @@ impl Sm {
         if self.lsu.answer.is_none() {
             self.choose_answer();
         }
-        if let Some(&reply) = self.net.response() {
-            self.take_reply(&reply);
-        }
+        self.take_reply();
         if self.lsu.texture.is_some() {
             self.texture_cycle(out);
         }
@@ -281,6 +292,8 @@ impl Sm {
     }
 
     /// Sends a packet; there is a credit.
+    // Called from few places; otherwise every field of the packet is handed over before it is written.
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of a packet")]
     pub(super) fn send(
         &mut self,

@@ -4,7 +4,8 @@ use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
 
 use super::super::Sm;
-use super::{Answer, Entry, Work, token};
+use super::super::l1::Common;
+use super::{Entry, SharedAnswer, Work, answers, token};
 
 impl Sm {
     /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
@@ -34,7 +35,8 @@ impl Sm {
                     return;
                 }
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
-                let answer = Answer { warp, bank, dst, load: None, atomic_lanes };
+                let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
+                self.lsu.elsewhere |= 1 << answers::SHARED;
                 self.lsu.shared_pipe.push_back((self.now.after(self.lsu.shared_latency), answer));
             }
             Work::Nothing => {
@@ -88,7 +90,8 @@ impl Sm {
             Work::Load(slot) => (token::LOAD | u32::from(slot), false),
             _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
         };
-        let entered = l1.enter(&self.lsu.accesses, write, entry.local, name, self.now);
+        let kernel = self.ctas.kernel(self.warps.cta[usize::from(entry.warp)]);
+        let entered = l1.enter(&self.lsu.accesses, Common { name, kernel, write, local: entry.local }, self.now);
         let left = self.lsu.accesses.len() - entered;
         if write {
             let sectors: u32 = self.lsu.accesses[left..].iter().map(|access| access.sectors.count()).sum();
