@@ -55,7 +55,28 @@ impl TimeClass {
 }
 
 /// All that one worker sent to one unit in an epoch.
-pub(super) type Parcel<U> = Vec<Sent<<U as Unit>::Payload>>;
+type Parcel<U> = Vec<Sent<<U as Unit>::Payload>>;
+
+/// All that one worker sent to the units of another in an epoch.
+pub(super) struct Delivery<U: Unit> {
+    /// A parcel for each unit, by place.
+    parcels: Vec<Parcel<U>>,
+    /// Places of the units whose parcels are not empty.
+    filled: Vec<u32>,
+}
+
+impl<U: Unit> Default for Delivery<U> {
+    fn default() -> Self {
+        Self { parcels: Vec::new(), filled: Vec::new() }
+    }
+}
+
+/// Where a unit lives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Home {
+    worker: u16,
+    place: u16,
+}
 
 /// One worker's share of the machine and its report to the control step.
 pub(super) struct Worker<U: Unit> {
@@ -68,11 +89,12 @@ pub(super) struct Worker<U: Unit> {
     place: Vec<u32>,
     /// What its units and those that it takes over send, in a box for each unit of the machine.
     outbox: Outbox<U::Payload>,
-    /// Units of each worker, by place.
-    residents: Vec<Vec<u16>>,
-    /// To each worker, a parcel for each unit that lives there, by place.
-    senders: Vec<Sender<Parcel<U>>>,
-    receivers: Vec<Receiver<Parcel<U>>>,
+    /// Where each unit of the machine lives, and how many live with each worker.
+    homes: Vec<Home>,
+    residents: Vec<u16>,
+    /// To and from each worker, one delivery at a time.
+    senders: Vec<Sender<Delivery<U>>>,
+    receivers: Vec<Receiver<Delivery<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Messages sent in this epoch and in all.
     pub(super) sent: u64,
@@ -97,8 +119,8 @@ impl<U: Unit> Worker<U> {
         units: usize,
         tray: TrayOwner<Slot<U>>,
         outbox: Outbox<U::Payload>,
-        senders: Vec<Sender<Parcel<U>>>,
-        receivers: Vec<Receiver<Parcel<U>>>,
+        senders: Vec<Sender<Delivery<U>>>,
+        receivers: Vec<Receiver<Delivery<U>>>,
         log: bool,
     ) -> Self {
         Self {
@@ -108,7 +130,8 @@ impl<U: Unit> Worker<U> {
             due: Vec::new(),
             place: vec![u32::MAX; units],
             outbox,
-            residents: vec![Vec::new(); senders.len()],
+            homes: vec![Home::default(); units],
+            residents: vec![0; senders.len()],
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -136,9 +159,11 @@ impl<U: Unit> Worker<U> {
             entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
         }
         self.agenda.reset(entries.into_iter());
-        self.residents.iter_mut().for_each(Vec::clear);
-        for (unit, &worker) in worker_of.iter().enumerate() {
-            self.residents[usize::from(worker)].push(unit as u16);
+        self.residents.fill(0);
+        for (home, &worker) in self.homes.iter_mut().zip(worker_of) {
+            let residents = &mut self.residents[usize::from(worker)];
+            *home = Home { worker, place: *residents };
+            *residents += 1;
         }
     }
 
@@ -156,11 +181,10 @@ impl<U: Unit> Worker<U> {
         self.take_back(shared);
         let Self { tray, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
-            receiver.empty(shared.epoch, |parcels| {
-                for (place, parcel) in parcels.iter_mut().enumerate() {
-                    if parcel.is_empty() {
-                        continue;
-                    }
+            receiver.empty(shared.epoch, |delivery| {
+                let Some(Delivery { parcels, filled }) = delivery.first_mut() else { return };
+                for place in filled.drain(..).map(|place| place as usize) {
+                    let parcel = &mut parcels[place];
                     let slot = tray.get_mut(place);
                     let class = usize::from(slot.class);
                     let first = take_in(&mut slot.unit, parcel, shared.presents[class], shared.classes[class], shared, log, late);
@@ -240,27 +264,32 @@ impl<U: Unit> Worker<U> {
     /// Hands out what was sent in this epoch.
     fn send<D>(&mut self, shared: &Shared<U, D>) {
         self.sent = 0;
-        let Self { outbox, residents, senders, log, .. } = self;
-        for (residents, sender) in residents.iter().zip(senders) {
-            let sent: usize = residents.iter().map(|&unit| outbox.in_box(usize::from(unit)).len()).sum();
-            if sent == 0 {
+        let Self { outbox, homes, residents, senders, log, .. } = self;
+        let (units, boxes) = outbox.boxes();
+        for (worker, sender) in senders.iter_mut().enumerate() {
+            let mut to_worker =
+                units.iter().map(|&unit| usize::from(unit)).filter(|unit| usize::from(homes[*unit].worker) == worker).peekable();
+            if to_worker.peek().is_none() {
                 continue;
             }
-            self.sent += sent as u64;
-            sender.fill(shared.epoch, |parcels| {
-                parcels.resize_with(residents.len(), Vec::new);
-                for (parcel, &unit) in parcels.iter_mut().zip(residents) {
-                    let messages = outbox.in_box(usize::from(unit));
+            sender.fill(shared.epoch, |delivery| {
+                delivery.resize_with(1, Delivery::default);
+                let Delivery { parcels, filled } = &mut delivery[0];
+                parcels.resize_with(usize::from(residents[worker]), Vec::new);
+                for unit in to_worker {
+                    let messages = &mut boxes[unit];
+                    self.sent += messages.len() as u64;
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
                         log.sent.extend(messages.iter().map(logged));
                     }
-                    if !messages.is_empty() {
-                        std::mem::swap(parcel, messages);
-                    }
+                    let place = homes[unit].place;
+                    std::mem::swap(&mut parcels[usize::from(place)], messages);
+                    filled.push(u32::from(place));
                 }
             });
         }
+        units.clear();
         self.messages += self.sent;
         self.events.append(self.outbox.events());
     }

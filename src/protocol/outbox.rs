@@ -87,6 +87,8 @@ pub struct Outbox<P = super::Payload> {
     routes: Arc<[Route]>,
     posts: Box<[Post]>,
     sent: Vec<Vec<Sent<P>>>,
+    /// The boxes that hold something, in the order of their first messages.
+    filled: Vec<u16>,
     events: Vec<Event>,
     unit: UnitId,
     clock: ClockDomain,
@@ -97,7 +99,15 @@ impl<P: Copy> Outbox<P> {
     pub fn new(routes: Arc<[Route]>, box_of: Vec<u16>, boxes: usize) -> Self {
         let sent = (0..boxes).map(|_| Vec::new()).collect();
         let posts = routes.iter().map(|route| Post::new(route, &box_of)).collect();
-        Self { routes, posts, sent, events: Vec::new(), unit: UnitId(0), clock: ClockDomain { period: 1 } }
+        Self {
+            routes,
+            posts,
+            sent,
+            filled: Vec::with_capacity(boxes),
+            events: Vec::new(),
+            unit: UnitId(0),
+            clock: ClockDomain { period: 1 },
+        }
     }
 
     /// The unit that sends from now on, with its clock.
@@ -121,6 +131,9 @@ impl<P: Copy> Outbox<P> {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
         let sent = &mut self.sent[usize::from(post.to)];
+        if sent.is_empty() {
+            note(&mut self.filled, post.to);
+        }
         if sent.len() == sent.capacity() {
             make_room(sent);
         }
@@ -133,10 +146,16 @@ impl<P: Copy> Outbox<P> {
         self.events.push(Event { unit: self.unit, at: self.clock.tick(now), kind });
     }
 
-    /// The messages in a box, in the order of sending; whoever reads them empties the vector.
-    #[inline]
+    /// The messages in a box, in the order of sending; whoever reads them empties the vector. For those who look at all boxes anyway.
     pub fn in_box(&mut self, number: usize) -> &mut Vec<Sent<P>> {
+        self.filled.clear();
         &mut self.sent[number]
+    }
+
+    /// The numbers of the boxes that hold something, and all boxes. Whoever reads them empties the boxes and the list.
+    #[inline]
+    pub fn boxes(&mut self) -> (&mut Vec<u16>, &mut [Vec<Sent<P>>]) {
+        (&mut self.filled, &mut self.sent)
     }
 
     /// The events told so far; whoever reads them empties the vector.
@@ -144,6 +163,13 @@ impl<P: Copy> Outbox<P> {
     pub fn events(&mut self) -> &mut Vec<Event> {
         &mut self.events
     }
+}
+
+/// Notes that something comes into an empty box.
+#[cold]
+#[inline(never)]
+fn note(filled: &mut Vec<u16>, number: u16) {
+    filled.push(number);
 }
 
 /// Makes room for one more.
