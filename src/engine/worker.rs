@@ -277,14 +277,14 @@ impl<U: Unit> Worker<U> {
                 let Delivery { parcels, filled } = &mut delivery[0];
                 parcels.resize_with(usize::from(residents[worker]), Vec::new);
                 for unit in to_worker {
-                    let messages = &mut boxes[unit];
-                    self.sent += messages.len() as u64;
+                    let place = homes[unit].place;
+                    let parcel = &mut parcels[usize::from(place)];
+                    boxes[unit].collect(parcel);
+                    self.sent += parcel.len() as u64;
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
-                        log.sent.extend(messages.iter().map(logged));
+                        log.sent.extend(parcel.iter().map(logged));
                     }
-                    let place = homes[unit].place;
-                    std::mem::swap(&mut parcels[usize::from(place)], messages);
                     filled.push(u32::from(place));
                 }
             });

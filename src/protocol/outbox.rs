@@ -80,13 +80,31 @@ impl Post {
     }
 }
 
+/// What was sent to those who share a box.
+#[derive(Clone, Debug)]
+pub struct Letters<P> {
+    /// The messages; without an allocation while there were none, so that the first one is not overlooked.
+    messages: Vec<Sent<P>>,
+    /// The allocation for them meanwhile.
+    spare: Vec<Sent<P>>,
+}
+
+impl<P> Letters<P> {
+    /// Puts all messages, in the order of sending, into `parcel`, which is empty and whose allocation stays here.
+    #[inline]
+    pub fn collect(&mut self, parcel: &mut Vec<Sent<P>>) {
+        debug_assert!(parcel.is_empty(), "a parcel is filled twice");
+        self.spare = std::mem::replace(parcel, std::mem::take(&mut self.messages));
+    }
+}
+
 /// What units send while they are stepped, in boxes: one for each receiver, so that it can be given all its messages at once, or
 /// one for several.
 #[derive(Debug)]
 pub struct Outbox<P = super::Payload> {
     routes: Arc<[Route]>,
     posts: Box<[Post]>,
-    sent: Vec<Vec<Sent<P>>>,
+    boxes: Box<[Letters<P>]>,
     /// The boxes that hold something, in the order of their first messages.
     filled: Vec<u16>,
     events: Vec<Event>,
@@ -97,12 +115,12 @@ pub struct Outbox<P = super::Payload> {
 impl<P: Copy> Outbox<P> {
     /// An outbox over all links of a machine; what is sent to a unit comes into `box_of[unit]` of `boxes` boxes.
     pub fn new(routes: Arc<[Route]>, box_of: Vec<u16>, boxes: usize) -> Self {
-        let sent = (0..boxes).map(|_| Vec::new()).collect();
+        let letters = |_| Letters { messages: Vec::new(), spare: Vec::new() };
         let posts = routes.iter().map(|route| Post::new(route, &box_of)).collect();
         Self {
             routes,
             posts,
-            sent,
+            boxes: (0..boxes).map(letters).collect(),
             filled: Vec::with_capacity(boxes),
             events: Vec::new(),
             unit: UnitId(0),
@@ -130,14 +148,11 @@ impl<P: Copy> Outbox<P> {
     pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
         let post = self.posts[link.index()];
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
-        let sent = &mut self.sent[usize::from(post.to)];
-        if sent.is_empty() {
-            note(&mut self.filled, post.to);
+        let letters = &mut self.boxes[usize::from(post.to)];
+        if letters.messages.len() == letters.messages.capacity() {
+            make_room(letters, &mut self.filled, post.to);
         }
-        if sent.len() == sent.capacity() {
-            make_room(sent);
-        }
-        sent.push(Sent { link, at, payload: payload() });
+        letters.messages.push(Sent { link, at, payload: payload() });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.
@@ -149,13 +164,13 @@ impl<P: Copy> Outbox<P> {
     /// The messages in a box, in the order of sending; whoever reads them empties the vector. For those who look at all boxes anyway.
     pub fn in_box(&mut self, number: usize) -> &mut Vec<Sent<P>> {
         self.filled.clear();
-        &mut self.sent[number]
+        &mut self.boxes[number].messages
     }
 
-    /// The numbers of the boxes that hold something, and all boxes. Whoever reads them empties the boxes and the list.
+    /// The numbers of the boxes that hold something, and all boxes. Whoever [collects](Letters::collect) from them empties the list.
     #[inline]
-    pub fn boxes(&mut self) -> (&mut Vec<u16>, &mut [Vec<Sent<P>>]) {
-        (&mut self.filled, &mut self.sent)
+    pub fn boxes(&mut self) -> (&mut Vec<u16>, &mut [Letters<P>]) {
+        (&mut self.filled, &mut self.boxes)
     }
 
     /// The events told so far; whoever reads them empties the vector.
@@ -165,18 +180,16 @@ impl<P: Copy> Outbox<P> {
     }
 }
 
-/// Notes that something comes into an empty box.
+/// Makes room for one more message in a box, and notes the first one.
+// Apart, since it is rare: nothing but this one question is asked per message.
 #[cold]
 #[inline(never)]
-fn note(filled: &mut Vec<u16>, number: u16) {
-    filled.push(number);
-}
-
-/// Makes room for one more.
-#[cold]
-#[inline(never)]
-fn make_room<T>(sent: &mut Vec<T>) {
-    sent.reserve(1);
+fn make_room<P>(letters: &mut Letters<P>, filled: &mut Vec<u16>, number: u16) {
+    if letters.messages.capacity() == 0 {
+        filled.push(number);
+        letters.messages = std::mem::take(&mut letters.spare);
+    }
+    letters.messages.reserve(1);
 }
 
 #[cfg(test)]
