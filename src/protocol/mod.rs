@@ -9,7 +9,7 @@ mod outbox;
 
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
-pub use outbox::{Event, Outbox, Route, Sent};
+pub use outbox::{Event, Letters, Outbox, Route, Sent};
 
 use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
 
