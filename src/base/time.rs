@@ -62,6 +62,13 @@ impl Cycle {
         debug_assert!(self != Self::NEVER, "what never comes has no cycle behind it");
         Self(self.0.wrapping_add(1))
     }
+
+    /// The cycle of which `low` is the low half, given that it lies less than 2^31 cycles from this one.
+    #[inline]
+    #[must_use]
+    pub fn nearest(self, low: u32) -> Self {
+        Self(self.0.wrapping_add_signed(i64::from(low.wrapping_sub(self.0 as u32) as i32)))
+    }
 }
 
 impl fmt::Display for Cycle {
@@ -171,6 +178,16 @@ mod tests {
         let base = TimeBase::of(&[Frequency::mhz(1132), Frequency::mhz(850)]).unwrap();
         assert_eq!(base.domain(Frequency::mhz(1132)).period, 425);
         assert_eq!(base.domain(Frequency::mhz(850)).period, 566);
+    }
+
+    #[test]
+    fn a_low_half_tells_the_cycle_next_to_the_present() {
+        let now = Cycle((7 << 32) + 5);
+        for away in [0, 1, 6, 1000, (1 << 31) - 1] {
+            for cycle in [Cycle(now.0 + away), Cycle(now.0 - away)] {
+                assert_eq!(now.nearest(cycle.0 as u32), cycle);
+            }
+        }
     }
 
     #[test]

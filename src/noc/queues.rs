@@ -18,7 +18,7 @@ impl Waiting {
     /// The whole of that cycle, given one less than 2^31 cycles from it.
     #[inline]
     pub(super) fn arrival(&self, now: Cycle) -> Cycle {
-        Cycle(now.0.wrapping_add_signed(self.waited(now).wrapping_neg()))
+        now.nearest(self.at)
     }
 
     /// How many cycles ago it arrived, given a cycle less than 2^31 cycles from it; negative where it has yet to.

@@ -47,7 +47,7 @@ impl<P> Sent<P> {
     /// The receiver's full cycle of arrival, given the receiver's present `now` (they lie less than 2^31 cycles apart).
     #[inline]
     pub fn arrival(&self, now: Cycle) -> Cycle {
-        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+        now.nearest(self.at)
     }
 }
 

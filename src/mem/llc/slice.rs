@@ -57,7 +57,7 @@ impl Arrived {
     /// The whole of that cycle, given one less than 2^31 cycles from it.
     #[inline]
     fn seen(&self, now: Cycle) -> Cycle {
-        Cycle(now.0.wrapping_add_signed(i64::from(self.at.wrapping_sub(now.0 as u32) as i32)))
+        now.nearest(self.at)
     }
 }
 
