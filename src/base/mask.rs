@@ -15,7 +15,13 @@ impl LaneMask {
     #[inline]
     pub fn count(self) -> u32 {
         // All, mostly; counting bits takes a dozen instructions where the host's are not known.
-        if self.0 == u32::MAX { u32::BITS } else { self.0.count_ones() }
+        if self.0 == u32::MAX { u32::BITS } else { self.count_some() }
+    }
+
+    // Apart, or the compiler sees that the count of all would be right as well, and always counts.
+    #[inline(never)]
+    fn count_some(self) -> u32 {
+        self.0.count_ones()
     }
 
     /// The active lanes, ascending.
