@@ -11,6 +11,8 @@
 use crate::base::{Addr, Cycle, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
 use crate::mem::cache::FailReason;
 
+use super::warps::bits;
+
 /// What a refused access waits for. Whatever that is, a change of the tags of its own sectors may make it a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -32,13 +34,15 @@ enum Want {
 struct Front {
     /// When it reaches the tags, while it is coming.
     at: Cycle,
+    /// What changes concern it, as bits of [`Fronts::concerned`], while it is refused.
+    concern: u64,
     /// The line and the sectors that it was refused, and what it waits for.
     line: Addr,
     sectors: SectorMask,
     want: Want,
 }
 
-const _: () = assert!(size_of::<Front>() == 24);
+const _: () = assert!(size_of::<Front>() == 32);
 
 /// The first accesses of all banks, as sets of banks.
 #[derive(Debug)]
@@ -53,8 +57,8 @@ pub(super) struct Fronts {
     count: u64,
     /// The refused by what they want, without those that are due for something else that happened.
     waiting: [u64; 5],
-    /// A bit for each sector that a refused access is about, by its number, and for some of former ones; all where one waits for
-    /// a line. Changes of other sectors concern nobody.
+    /// A bit for each sector that a refused access is about, by its number; all where one waits for a line. Changes of other sectors
+    /// concern nobody.
     concerned: u64,
     banks: Box<[Front]>,
 }
@@ -66,7 +70,7 @@ impl Fronts {
     /// When there are more banks than bits in a mask.
     pub(super) fn new(banks: usize) -> Self {
         assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
-        let front = Front { at: Cycle::NEVER, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
+        let front = Front { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
         Self {
             coming: 0,
             first: Cycle::NEVER,
@@ -161,9 +165,10 @@ impl Fronts {
             FailReason::QueueFull => Want::Two,
         };
         self.waiting[want as usize] |= bit;
-        self.concerned |= concern(want, line, sectors);
+        let concern = concern(want, line, sectors);
+        self.concerned |= concern;
         let front = &mut self.banks[bank];
-        (front.line, front.sectors, front.want) = (line, sectors, want);
+        *front = Front { at: front.at, concern, line, sectors, want };
     }
 
     /// The access of a bank was taken, and its pipe is empty unless [`Fronts::follow`] says what comes next. There is room for
@@ -185,6 +190,7 @@ impl Fronts {
             self.refused &= !bit;
             self.count -= 1;
             self.waiting[self.banks[bank].want as usize] &= !bit;
+            self.concerned = bits(self.refused).fold(0, |all, other| all | self.banks[other].concern);
         }
     }
 
@@ -209,7 +215,7 @@ impl Fronts {
     /// The tags of `sectors` of `line` changed.
     #[inline]
     pub(super) fn tags_changed(&mut self, line: Addr, sectors: SectorMask) {
-        if self.concerned & bits_of(line, sectors) != 0 {
+        if self.refused != 0 && self.concerned & bits_of(line, sectors) != 0 {
             self.admit(line, sectors);
         }
     }
@@ -218,16 +224,10 @@ impl Fronts {
     #[inline(never)]
     fn admit(&mut self, line: Addr, sectors: SectorMask) {
         let mut freed = 0;
-        let mut left = self.waiting.iter().fold(0, |all, banks| all | banks);
-        self.concerned = 0;
-        while left != 0 {
-            let bank = left.trailing_zeros();
-            left &= left - 1;
-            let front = &self.banks[bank as usize];
+        for bank in bits(self.refused) {
+            let front = &self.banks[bank];
             if front.want == Want::Line || front.line == line && front.sectors.0 & sectors.0 != 0 {
                 freed |= 1 << bank;
-            } else {
-                self.concerned |= bits_of(front.line, front.sectors);
             }
         }
         if freed != 0 {

@@ -154,7 +154,8 @@ impl L1 {
     pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
         let Common { name, kernel, write, local } = common;
         let at = now.after(u64::from(self.latency));
-        let (mut closed, mut count, mut hinted) = (self.full, 0, Addr(u64::MAX));
+        let (mut closed, mut count) = (self.full, 0);
+        let (mut line, mut set) = (Addr(u64::MAX), 0);
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
             if closed >> bank & 1 != 0 {
@@ -168,14 +169,14 @@ impl L1 {
             if pipe.is_empty() {
                 self.fronts.follow(bank, at, now);
             }
-            let set = self.cache.set_index(addr.0);
-            pipe.push(Piped { at, addr, bytes, name, kernel, set: set as u16, sectors, write, local });
-            self.full |= u64::from(pipe.is_full()) << bank;
             // Sectors of a line are looked up at the same place.
-            if hinted != addr.line() {
-                hinted = addr.line();
+            if line != addr.line() {
+                line = addr.line();
+                set = self.cache.set_index(addr.0);
                 self.cache.expect_address(addr, set);
             }
+            pipe.push(Piped { at, addr, bytes, name, kernel, set: set as u16, sectors, write, local });
+            self.full |= u64::from(pipe.is_full()) << bank;
         }
         count
     }
