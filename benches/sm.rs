@@ -41,7 +41,7 @@ impl CtaSource for Fixed {
 fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
     let plain = |class, dst, src: u16| {
         let src = [src, NO_REGISTER, NO_REGISTER, NO_REGISTER];
-        StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0 }
+        StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, named: StaticInst::named(dst, src) }
     };
     let mem = Some(MemInst { space: MemSpace::Global, kind: MemKind::Load, width: 4, cache: CachePolicy::All });
     let adds = (0..8).map(|i| plain(OpClass::Sp, 8 + i, 16 + i));

@@ -111,4 +111,15 @@ pub struct StaticInst {
     pub mem: Option<MemInst>,
     /// The trailing immediate of tracer version 5 (DEPBAR's allowed number of outstanding groups), else 0.
     pub immediate: u32,
+    /// [`StaticInst::named`] of its registers.
+    pub named: u64,
+}
+
+impl StaticInst {
+    /// The registers that an instruction names, bit i for those whose number is i modulo 64: of two such sets without a common
+    /// bit it is known, before any number is compared, that they have no register in common.
+    pub fn named(dst: u16, src: [u16; 4]) -> u64 {
+        let bit = |register: u16| if register == NO_REGISTER { 0 } else { 1 << (register & 63) };
+        src.into_iter().fold(bit(dst), |all, register| all | bit(register))
+    }
 }

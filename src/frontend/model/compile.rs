@@ -165,14 +165,16 @@ impl<'a> Compiler<'a> {
         let code = self.drafts.iter().enumerate().map(|(i, draft)| {
             let opcode = ops::volta(&draft.mnemonic);
             let mem = opcode.mem.map(|row| row.access(&draft.mnemonic));
+            let (dst, src) = (self.registers.number(draft.dst), draft.src.map(|operand| self.registers.number(operand)));
             StaticInst {
                 pc: i as u32 * INSTRUCTION_BYTES,
                 class: opcode.class,
                 packed_half: opcode.packed_half,
-                dst: self.registers.number(draft.dst),
-                src: draft.src.map(|operand| self.registers.number(operand)),
+                dst,
+                src,
                 mem: if draft.texture { mem.map(|mem| MemInst { space: MemSpace::Texture, ..mem }) } else { mem },
                 immediate: 0,
+                named: StaticInst::named(dst, src),
             }
         });
         let program = Program {

@@ -10,7 +10,7 @@ use crate::frontend::{CachePolicy, MemInst, MemKind, StreamBuilder};
 const R: u16 = NO_REGISTER;
 
 fn alu(class: OpClass, dst: u16, src: [u16; 4]) -> StaticInst {
-    StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0 }
+    StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, named: StaticInst::named(dst, src) }
 }
 
 fn access(kind: MemKind, space: MemSpace, width: u8, dst: u16, src: [u16; 4]) -> StaticInst {

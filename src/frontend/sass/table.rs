@@ -181,7 +181,7 @@ impl Entry {
                 (immediate, end) = (u32::try_from(value).unwrap_or(0), after);
             }
         }
-        let inst = StaticInst { pc, class, packed_half, dst, src, mem, immediate };
+        let inst = StaticInst { pc, class, packed_half, dst, src, mem, immediate, named: StaticInst::named(dst, src) };
         let text = text[start..end].into();
         Ok((Self { inst, mnemonic: mnemonic.into(), note: 0, note_text: note, text, next: NONE }, end))
     }

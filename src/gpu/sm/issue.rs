@@ -4,13 +4,14 @@
 //! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
 //! lets the warps of later schedulers issue in the same cycle, as in the reference.
 
-use crate::frontend::{MemKind, NO_REGISTER, OpClass, StaticInst};
+use crate::frontend::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
-use super::Sm;
 use super::sched::{self, Conditions};
 use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
+use super::warps::{MAX_WARPS, bits};
+use super::{MAX_SCHEDULERS, Sm};
 
 impl Sm {
     /// One cycle of the schedulers that have something to look at.
@@ -24,7 +25,10 @@ impl Sm {
             self.end_fences();
         }
         if self.operands.woken != 0 {
-            self.wake_ready();
+            let woken = std::mem::take(&mut self.operands.woken);
+            if self.held_up != 0 {
+                self.wake_ready(woken);
+            }
         }
         self.refresh_held();
         if self.warps.touched != 0 {
@@ -33,11 +37,9 @@ impl Sm {
     }
 
     /// Wakes the schedulers with warps that only waited for the registers before the collectors.
-    fn wake_ready(&mut self) {
-        let woken = std::mem::take(&mut self.operands.woken);
-        for scheduler in 0..self.spec.schedulers as usize {
-            let waits = self.doing[scheduler].waits_for_collectors();
-            if waits && woken >> self.operands.group(scheduler) & 1 != 0 {
+    fn wake_ready(&mut self, woken: u8) {
+        for scheduler in bits(u64::from(self.held_up)) {
+            if woken >> self.operands.group(scheduler) & 1 != 0 {
                 self.warps.touched |= self.supervised[scheduler];
             }
         }
@@ -51,16 +53,27 @@ impl Sm {
         let cycle = self.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
         let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
-        for step in 0..schedulers {
-            let scheduler = if first + step < schedulers { first + step } else { first + step - schedulers };
-            if self.warps.touched & self.supervised[scheduler] == 0 {
-                continue;
+        let mut scheduler = first;
+        loop {
+            let mine = self.supervised[scheduler % MAX_SCHEDULERS];
+            if self.warps.touched & mine != 0 {
+                // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+                self.warps.touched &= !mine;
+                self.let_issue(scheduler % MAX_SCHEDULERS);
             }
-            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
-            self.warps.touched &= !self.supervised[scheduler];
-            let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
-            self.begin_span(scheduler, reason);
+            scheduler = if scheduler + 1 == schedulers { 0 } else { scheduler + 1 };
+            if scheduler == first {
+                return;
+            }
         }
+    }
+
+    /// A scheduler issues, or sleeps for a reason.
+    #[inline]
+    fn let_issue(&mut self, scheduler: usize) {
+        let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
+        self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
+        self.begin_span(scheduler, reason);
     }
 
     /// Moves warps between the queues of two-level schedulers; whoever may issue from now on, or no longer, is touched.
@@ -113,51 +126,45 @@ impl Sm {
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.
     fn issue_front(&mut self, scheduler: usize, warp: usize) -> UnitKind {
+        // So small, it indexes what there is for each warp without checks.
+        let warp = warp % MAX_WARPS;
         let inst = self.warps.take_front(warp);
+        let lanes = u64::from(inst.mask.count());
         if let Some(ccws) = &mut self.ccws {
             ccws.issued(warp, self.now);
         }
         self.warps.last_issue[warp] = self.now;
         let cta = self.warps.cta[warp];
-        let code = self.ctas.code(cta)[inst.index as usize];
-        let route = self.routes[code.class as usize];
+        let code = &self.ctas.code(cta)[inst.index as usize];
+        let StaticInst { class, dst, packed_half, mem, .. } = *code;
+        let route = self.routes[class as usize];
         let group = self.operands.group(scheduler);
-        let mut flight = Flight {
+        let (sources, dst_bank) = self.operands.banks(code, warp, group);
+        if dst != NO_REGISTER {
+            self.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
+        }
+        let slot = self.flights.add(Flight {
             inst,
+            sources,
             order: self.issued_count,
-            dst: code.dst,
+            dst,
             latency: route.latency,
-            initiation: if code.packed_half { (route.initiation / 2).max(1) } else { route.initiation },
+            initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
             warp: warp as u8,
             group: group as u8,
             kind: route.kind,
-            ..Flight::default()
-        };
+            dst_bank,
+        });
         self.issued_count = self.issued_count.wrapping_add(1);
-        // A register that is named twice is read once.
-        let [a, b, c, d] = code.src;
-        let distinct = [true, b != a, c != a && c != b, d != a && d != b && d != c];
-        for (source, first) in code.src.into_iter().zip(distinct) {
-            if first && source != NO_REGISTER {
-                flight.banks[usize::from(flight.sources & 3)] = self.operands.bank(source, warp, group);
-                flight.sources += 1;
-            }
-        }
-        if code.dst != NO_REGISTER {
-            flight.dst_bank = self.operands.bank(code.dst, warp, group);
-            self.scoreboard.reserve(warp, code.dst, route.kind == UnitKind::Mem);
-        }
-        let slot = self.flights.add(flight);
-        self.operands.issue(slot, self.flights.get(slot));
+        self.operands.issue(slot, route.kind, group as u8);
 
         let kernel = self.ctas.kernel(cta).index();
-        let lanes = u64::from(inst.mask.count());
         let counters = &mut self.counters.kernels[kernel];
         counters.warp_instructions += 1;
         counters.thread_instructions += lanes;
-        counters.register_reads += u64::from(flight.sources);
-        counters.register_writes += u64::from(code.dst != NO_REGISTER);
-        let of_class = &mut self.counters.classes[kernel][code.class as usize];
+        counters.register_reads += u64::from(sources.count);
+        counters.register_writes += u64::from(dst != NO_REGISTER);
+        let of_class = &mut self.counters.classes[kernel][class as usize];
         of_class[0] += 1;
         of_class[1] += lanes;
 
@@ -166,7 +173,7 @@ impl Sm {
         } else if self.warps.valid >> warp & 1 != 0 {
             self.look_at_front(warp);
         }
-        match code.class {
+        match class {
             OpClass::Barrier => {
                 self.counters.kernels[kernel].barrier_instructions += 1;
                 self.reach_barrier(warp);
@@ -178,7 +185,7 @@ impl Sm {
                 }
                 self.wait_changed();
             }
-            OpClass::Load | OpClass::Store if is_atomic(&code) && inst.mask.0 != 0 => {
+            OpClass::Load | OpClass::Store if is_atomic(mem) && inst.mask.0 != 0 => {
                 self.warps.atomics[warp] += inst.mask.count() as u16;
                 self.warps.at_atomic |= 1 << warp;
                 self.wait_changed();
@@ -191,6 +198,7 @@ impl Sm {
     /// Notes what the new front instruction of a warp needs.
     #[inline]
     pub(super) fn look_at_front(&mut self, warp: usize) {
+        let warp = warp % MAX_WARPS;
         let (slot, index) = (self.warps.cta[warp], self.warps.front(warp).index);
         if let Some(phases) = &mut self.phases {
             phases.look(warp, self.ctas.kernel(slot), index);
@@ -205,10 +213,13 @@ impl Sm {
         }
     }
 
-    /// Looks again whether the front instruction of a warp meets a reserved register.
+    /// Looks again whether the front instruction of a warp meets a reserved register, `released` being none of those any more.
     #[inline]
-    pub(super) fn check_hazard(&mut self, warp: usize) {
+    pub(super) fn check_hazard(&mut self, warp: usize, released: u16) {
         let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
+        if code.named >> (released & 63) & 1 == 0 {
+            return;
+        }
         let hazard = self.scoreboard.hazard(warp, code);
         self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
     }
@@ -224,8 +235,9 @@ impl Sm {
     }
 }
 
-fn is_atomic(inst: &StaticInst) -> bool {
-    inst.mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction))
+#[inline]
+fn is_atomic(mem: Option<MemInst>) -> bool {
+    mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction))
 }
 
 /// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.

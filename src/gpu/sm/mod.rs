@@ -56,6 +56,9 @@ use units::{ClassRoute, Flights, Units};
 use warps::{MAX_WARPS, Warps};
 use writeback::Wheel;
 
+/// Schedulers that an SM can have.
+const MAX_SCHEDULERS: usize = 8;
+
 /// From how many instructions in a span on an SM counts as lively.
 const LIVELY: u32 = 8;
 
@@ -99,11 +102,13 @@ pub struct Sm {
     ports: SmPorts,
     routes: [ClassRoute; OpClass::COUNT],
     /// The warp slots of each scheduler.
-    supervised: [u64; 8],
-    last_issued: [Option<u8>; 8],
+    supervised: [u64; MAX_SCHEDULERS],
+    last_issued: [Option<u8>; MAX_SCHEDULERS],
     /// What each scheduler does, and since which cycle that is not counted.
-    doing: [StallReason; 8],
-    doing_since: [Cycle; 8],
+    doing: [StallReason; MAX_SCHEDULERS],
+    doing_since: [Cycle; MAX_SCHEDULERS],
+    /// Schedulers with warps that only wait for the registers before the collectors.
+    held_up: u8,
     /// From which cycle on resident warps are not counted.
     live_since: Cycle,
     issued_count: u32,
@@ -143,10 +148,14 @@ impl Sm {
     pub fn new(id: SmId, machine: &Machine, workload: Arc<Workload>, ports: SmPorts) -> Self {
         let spec = machine.gpu.sm.clone();
         assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
-        assert!((1..=8).contains(&spec.schedulers), "{id}: {} schedulers, 1 to 8 are supported", spec.schedulers);
+        assert!(
+            (1..=MAX_SCHEDULERS as u32).contains(&spec.schedulers),
+            "{id}: {} schedulers, 1 to {MAX_SCHEDULERS} are supported",
+            spec.schedulers
+        );
         assert!((1..=warps::MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
         let schedulers = spec.schedulers as usize;
-        let mut supervised = [0; 8];
+        let mut supervised = [0; MAX_SCHEDULERS];
         for warp in 0..spec.warps {
             supervised[(warp % spec.schedulers) as usize] |= 1 << warp;
         }
@@ -161,9 +170,10 @@ impl Sm {
             ports,
             routes,
             supervised,
-            last_issued: [None; 8],
-            doing: [StallReason::NoWarps; 8],
-            doing_since: [Cycle(0); 8],
+            last_issued: [None; MAX_SCHEDULERS],
+            doing: [StallReason::NoWarps; MAX_SCHEDULERS],
+            doing_since: [Cycle(0); MAX_SCHEDULERS],
+            held_up: 0,
             live_since: Cycle(0),
             issued_count: 0,
             lively: false,

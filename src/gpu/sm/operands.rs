@@ -8,8 +8,10 @@
 
 use crate::base::touch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
+use crate::frontend::{NO_REGISTER, StaticInst};
 
-use super::units::{ALL_KINDS, Flight, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
+use super::MAX_SCHEDULERS;
+use super::units::{ALL_KINDS, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
 
 /// In which order an input port of the collectors looks at the kinds.
 const PORT_ORDER: [UnitKind; KINDS] = [
@@ -23,6 +25,9 @@ const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Tensor,
     UnitKind::Uniform,
 ];
+
+/// Collectors that an SM can have: bits of a mask.
+const MAX_COLLECTORS: usize = 64;
 
 /// The place of each kind in [`PORT_ORDER`].
 const RANK: [u8; KINDS] = {
@@ -62,6 +67,45 @@ impl Issued {
     }
 }
 
+/// The banks that an instruction reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sources {
+    /// All of them, as a set.
+    once: u64,
+    /// One for each register, eight bits each.
+    banks: u32,
+    /// How many registers.
+    pub(super) count: u8,
+    /// Whether some bank holds several of them.
+    crowded: bool,
+}
+
+impl Sources {
+    /// Adds a register of a bank.
+    #[inline]
+    fn add(&mut self, bank: u8) {
+        self.crowded |= self.once >> bank & 1 != 0;
+        self.once |= 1 << bank;
+        self.banks |= u32::from(bank) << ((8 * self.count) & 31);
+        self.count += 1;
+    }
+
+    /// The banks that hold at least two, three and four of the registers.
+    fn again(&self) -> [u64; 3] {
+        let (mut once, mut again) = (0, [0; 3]);
+        for bank in &self.banks.to_le_bytes()[..usize::from(self.count)] {
+            let bit = 1u64 << bank;
+            if once & bit != 0 {
+                again[2] |= again[1] & bit;
+                again[1] |= again[0] & bit;
+                again[0] |= bit;
+            }
+            once |= bit;
+        }
+        again
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Collector {
     flight: u8,
@@ -92,6 +136,8 @@ fn few(banks: u64) -> u64 {
 pub(super) struct Operands {
     per_group: usize,
     banks_per_group: u32,
+    /// What chooses the bank within a sub-core, where their number is a power of two.
+    bank_mask: Option<u32>,
     shared: bool,
     /// Sub-cores whose collectors have a port each.
     port_for_each: bool,
@@ -104,8 +150,8 @@ pub(super) struct Operands {
     /// Instructions that wait for their unit.
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
-    full: [u16; 8],
-    collectors: Box<[Collector; 64]>,
+    full: [u16; MAX_SCHEDULERS],
+    collectors: Box<[Collector; MAX_COLLECTORS]>,
     count: u32,
     /// The collectors of one sub-core, shifted to the lowest bits.
     group_mask: u64,
@@ -118,7 +164,7 @@ pub(super) struct Operands {
     /// Sub-cores whose register took something out since the schedulers last looked.
     pub(super) woken: u8,
     /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
-    reads: [Reads; 64],
+    reads: [Reads; MAX_COLLECTORS],
     reading: u8,
     written: u64,
     /// The collectors behind the one that each output port served last, where it begins.
@@ -143,13 +189,17 @@ impl Operands {
         let groups = if shared { 1 } else { spec.schedulers as usize };
         let collectors = (spec.operands.collectors as usize).max(groups);
         let banks = spec.operands.banks as usize;
-        assert!(collectors <= 64 && collectors.is_multiple_of(groups), "{collectors} collectors cannot be shared out to {groups}");
+        assert!(
+            collectors <= MAX_COLLECTORS && collectors.is_multiple_of(groups),
+            "{collectors} collectors cannot be shared out to {groups}"
+        );
         assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
         let per_group = collectors / groups;
         let ports = (spec.operands.ports as usize).max(1);
         Self {
             per_group,
             banks_per_group: (banks / groups) as u32,
+            bank_mask: (banks / groups).is_power_of_two().then_some((banks / groups) as u32 - 1),
             shared,
             port_for_each: !shared && ports >= collectors,
             ports,
@@ -158,8 +208,8 @@ impl Operands {
             issued: [Issued::default(); KINDS],
             issued_ranks: 0,
             ready: StageRegisters::new(),
-            full: [0; 8],
-            collectors: Box::new([Collector::default(); 64]),
+            full: [0; MAX_SCHEDULERS],
+            collectors: Box::new([Collector::default(); MAX_COLLECTORS]),
             count: collectors as u32,
             group_mask: u64::MAX >> (64 - per_group),
             may_collect: false,
@@ -167,7 +217,7 @@ impl Operands {
             complete: 0,
             may_leave: false,
             woken: 0,
-            reads: [Reads::default(); 64],
+            reads: [Reads::default(); MAX_COLLECTORS],
             reading: 0,
             written: 0,
             turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
@@ -180,13 +230,29 @@ impl Operands {
         size_of_val(&*self.collectors) + size_of_val(&*self.turn)
     }
 
-    /// The bank of a register of a warp; register numbers count from one there, as in the reference.
+    /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
+    /// writes (any, where it writes none).
     #[inline]
-    pub(super) fn bank(&self, register: u16, warp: usize, group: usize) -> u8 {
-        let number = u32::from(register) + 1 + warp as u32;
-        let banks = self.banks_per_group;
-        let within = if banks.is_power_of_two() { number & (banks - 1) } else { number % banks };
-        (within + group as u32 * banks) as u8
+    pub(super) fn banks(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
+        let (banks, mask) = (self.banks_per_group, self.bank_mask);
+        // Register numbers count from one here, as in the reference.
+        let (first, shift) = (group as u32 * banks, warp as u32 + 1);
+        let bank = |register: u16| {
+            let number = u32::from(register) + shift;
+            (first + if let Some(mask) = mask { number & mask } else { number % banks }) as u8
+        };
+        let mut sources = Sources::default();
+        let mut add = |register: u16, first: bool| {
+            if register != NO_REGISTER && first {
+                sources.add(bank(register));
+            }
+        };
+        let [a, b, c, d] = inst.src;
+        add(a, true);
+        add(b, b != a);
+        add(c, c != a && c != b);
+        add(d, d != a && d != b && d != c);
+        (sources, bank(inst.dst))
     }
 
     /// The sub-core of a scheduler.
@@ -203,14 +269,14 @@ impl Operands {
 
     /// Takes an issued instruction; its kind is not [`Operands::full`].
     #[inline]
-    pub(super) fn issue(&mut self, slot: u8, flight: &Flight) {
-        let rank = RANK[flight.kind as usize];
+    pub(super) fn issue(&mut self, slot: u8, kind: UnitKind, group: u8) {
+        let rank = RANK[kind as usize];
         let issued = &mut self.issued[usize::from(rank)];
-        issued.push(slot, flight.group);
+        issued.push(slot, group);
         self.issued_ranks |= 1 << rank;
         self.may_collect = true;
-        if !self.shared || usize::from(issued.len) == self.places[flight.kind as usize] {
-            self.full[usize::from(flight.group)] |= 1 << flight.kind as u8;
+        if !self.shared || usize::from(issued.len) == self.places[kind as usize] {
+            self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
         }
     }
 
@@ -279,13 +345,13 @@ impl Operands {
         while left != 0 {
             let collector = left.trailing_zeros() as usize;
             left &= left - 1;
-            let Collector { flight, kind, group } = self.collectors[collector];
+            let Collector { flight, kind, group } = self.collectors[collector % MAX_COLLECTORS];
             let place = usize::from(group);
             if self.ready.taken(kind) >> place & 1 == 0 {
                 self.ready.put(kind, place, flight);
                 self.complete &= !(1 << collector);
                 self.free |= 1 << collector;
-                self.may_collect |= self.issued_ranks != 0;
+                self.may_collect = self.issued_ranks != 0;
             }
         }
     }
@@ -336,7 +402,7 @@ impl Operands {
         let mut taken = self.written;
         let mut kept = 0;
         for i in 0..usize::from(self.reading) {
-            let Reads { once, again: [twice, thrice, four], collector } = self.reads[i];
+            let Reads { once, again: [twice, thrice, four], collector } = self.reads[i % MAX_COLLECTORS];
             let granted = once & !taken;
             taken |= granted;
             if twice == 0 {
@@ -394,26 +460,18 @@ impl Operands {
     #[inline]
     fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
         let flight = flights.get(slot);
-        self.full[usize::from(flight.group)] &= !(1 << flight.kind as u8);
+        self.full[usize::from(flight.group) % MAX_SCHEDULERS] &= !(1 << flight.kind as u8);
         self.woken |= 1 << flight.group;
         self.free &= !(1 << chosen);
-        self.collectors[chosen] = Collector { flight: slot, kind: flight.kind, group: flight.group };
-        if flight.sources == 0 {
+        self.collectors[chosen % MAX_COLLECTORS] = Collector { flight: slot, kind: flight.kind, group: flight.group };
+        let sources = &flight.sources;
+        if sources.count == 0 {
             self.complete |= 1 << chosen;
             self.may_leave = true;
             return;
         }
-        let (mut once, mut again) = (0, [0; 3]);
-        for bank in &flight.banks[..usize::from(flight.sources)] {
-            let bit = 1 << bank;
-            if once & bit != 0 {
-                again[2] |= again[1] & bit;
-                again[1] |= again[0] & bit;
-                again[0] |= bit;
-            }
-            once |= bit;
-        }
-        self.reads[usize::from(self.reading)] = Reads { once, again, collector: chosen as u8 };
+        let again = if sources.crowded { sources.again() } else { [0; 3] };
+        self.reads[usize::from(self.reading) % MAX_COLLECTORS] = Reads { once: sources.once, again, collector: chosen as u8 };
         self.reading += 1;
     }
 

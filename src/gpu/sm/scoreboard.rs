@@ -8,11 +8,8 @@ use crate::frontend::StaticInst;
 
 use super::warps::{MAX_WARPS, bits};
 
-/// Registers 0 to 255, and one that is never reserved, which stands for none.
-type RegisterSet = [u64; 5];
-
-/// The register that stands for none.
-const NEVER: u16 = 256;
+/// Registers 0 to 255.
+const REGISTERS: u16 = 256;
 
 /// What keeps an instruction from issuing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,55 +22,86 @@ pub(super) enum Hazard {
     Memory,
 }
 
+/// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Reserved {
+    all: [u64; 4],
+    by_memory: [u64; 4],
+}
+
+impl Reserved {
+    /// The reserved registers modulo 64, as [`StaticInst::named`] has them.
+    #[inline]
+    fn named(&self) -> u64 {
+        let [a, b, c, d] = self.all;
+        a | b | c | d
+    }
+
+    /// Which of them `inst` meets.
+    // Apart from the first look, which most instructions pass.
+    #[inline(never)]
+    fn meets(&self, inst: &StaticInst) -> Hazard {
+        let [a, b, c, d] = inst.src;
+        let meets = |set: &[u64; 4]| bit(set, inst.dst) | bit(set, a) | bit(set, b) | bit(set, c) | bit(set, d);
+        match (meets(&self.all) & 1, meets(&self.by_memory) & 1) {
+            (0, _) => Hazard::None,
+            (_, 0) => Hazard::Alu,
+            _ => Hazard::Memory,
+        }
+    }
+}
+
 /// Reserved registers of all warps.
 #[derive(Debug)]
 pub(super) struct Scoreboard {
-    reserved: Box<[RegisterSet; MAX_WARPS]>,
-    by_memory: Box<[RegisterSet; MAX_WARPS]>,
+    warps: Box<[Reserved; MAX_WARPS]>,
 }
 
 impl Scoreboard {
     pub(super) fn new() -> Self {
-        Self { reserved: Box::new([[0; 5]; MAX_WARPS]), by_memory: Box::new([[0; 5]; MAX_WARPS]) }
+        Self { warps: Box::new([Reserved::default(); MAX_WARPS]) }
+    }
+
+    #[inline]
+    fn of(&self, warp: usize) -> &Reserved {
+        &self.warps[warp % MAX_WARPS]
+    }
+
+    #[inline]
+    fn of_mut(&mut self, warp: usize) -> &mut Reserved {
+        &mut self.warps[warp % MAX_WARPS]
     }
 
     /// Asks the host for the registers of the warps of `live`.
     #[inline]
     pub(super) fn touch(&self, live: u64) {
         for warp in bits(live) {
-            touch(&self.reserved[warp]);
+            touch(self.of(warp));
         }
     }
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.reserved) + size_of_val(&*self.by_memory)
+        size_of_val(&*self.warps)
     }
 
     /// What keeps `inst` of `warp` from issuing.
     #[inline]
     pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
-        let meets = |set: &RegisterSet| {
-            let [a, b, c, d] = inst.src;
-            (bit(set, inst.dst) | bit(set, a) | bit(set, b) | bit(set, c) | bit(set, d)) & 1 != 0
-        };
-        if !meets(&self.reserved[warp]) {
-            Hazard::None
-        } else if meets(&self.by_memory[warp]) {
-            Hazard::Memory
-        } else {
-            Hazard::Alu
-        }
+        let reserved = self.of(warp);
+        if reserved.named() & inst.named == 0 { Hazard::None } else { reserved.meets(inst) }
     }
 
     /// Reserves the destination of an instruction that issues.
     #[inline]
     pub(super) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
-        debug_assert!(!has(&self.reserved[warp], register), "R{register} of warp {warp} is reserved twice");
+        let reserved = self.of_mut(warp);
+        debug_assert!(!has(&reserved.all, register), "R{register} of warp {warp} is reserved twice");
         let (word, bit) = place(register);
-        self.reserved[warp][word] |= bit;
+        reserved.all[word] |= bit;
         if memory {
-            self.by_memory[warp][word] |= bit;
+            reserved.by_memory[word] |= bit;
         }
     }
 
@@ -81,38 +109,36 @@ impl Scoreboard {
     #[inline]
     pub(super) fn release(&mut self, warp: usize, register: u16) {
         let (word, bit) = place(register);
-        self.reserved[warp][word] &= !bit;
-        self.by_memory[warp][word] &= !bit;
+        let reserved = self.of_mut(warp);
+        reserved.all[word] &= !bit;
+        reserved.by_memory[word] &= !bit;
     }
 
     /// Whether no register of the warp is reserved.
     #[inline]
     pub(super) fn is_clear(&self, warp: usize) -> bool {
-        // Compared as arrays, they would be compared by a call.
-        self.reserved[warp].iter().fold(0, |all, word| all | word) == 0
+        self.of(warp).named() == 0
     }
 
     /// The reserved registers of a warp, ascending.
     pub(super) fn registers(&self, warp: usize) -> impl Iterator<Item = u16> {
-        let set = self.reserved[warp];
-        (0..256).filter(move |register| has(&set, *register))
+        let set = self.of(warp).all;
+        (0..REGISTERS).filter(move |register| has(&set, *register))
     }
 }
 
 #[inline]
 fn place(register: u16) -> (usize, u64) {
-    debug_assert!(register < NEVER, "R{register} is not a register");
+    debug_assert!(register < REGISTERS, "R{register} is not a register");
     (usize::from(register >> 6) & 3, 1 << (register & 63))
 }
 
-#[inline]
-fn has(set: &RegisterSet, register: u16) -> bool {
+fn has(set: &[u64; 4], register: u16) -> bool {
     bit(set, register) & 1 != 0
 }
 
 /// The register's bit of the set, as the lowest bit; zero for `NO_REGISTER`.
 #[inline]
-fn bit(set: &RegisterSet, register: u16) -> u64 {
-    let register = register.min(NEVER);
-    set[usize::from(register >> 6)] >> (register & 63)
+fn bit(set: &[u64; 4], register: u16) -> u64 {
+    set[usize::from(register >> 6) & 3] >> (register & 63) & u64::from(register < REGISTERS)
 }

@@ -57,6 +57,7 @@ impl StallReason {
     ];
 
     /// Whether a warp could issue but for a register before the collectors.
+    #[inline]
     pub(super) fn waits_for_collectors(self) -> bool {
         matches!(self, Self::MemoryPipelineFull | Self::PipelineFull)
     }

@@ -8,6 +8,7 @@ use crate::base::{Cycle, touch};
 use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::{DynInst, OpClass};
 
+use super::operands::Sources;
 use super::writeback::{Completion, Wheel};
 
 /// Kinds of execution unit, in the order in which they are served in a cycle.
@@ -111,6 +112,7 @@ pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flight {
     pub(super) inst: DynInst,
+    pub(super) sources: Sources,
     /// Order of issue.
     pub(super) order: u32,
     pub(super) dst: u16,
@@ -120,9 +122,6 @@ pub(super) struct Flight {
     /// Sub-core, or 0 where all is shared.
     pub(super) group: u8,
     pub(super) kind: UnitKind,
-    /// Banks of the sources.
-    pub(super) banks: [u8; 4],
-    pub(super) sources: u8,
     /// Bank of the destination.
     pub(super) dst_bank: u8,
 }
@@ -379,7 +378,7 @@ impl Units {
             if self.shared {
                 for unit in 0..self.places[kind as usize] {
                     let Some(place) = ready.oldest(kind, flights) else { break };
-                    self.try_enter(now, kind, unit, place, ready, flights, wheel);
+                    let _ = self.try_enter(now, kind, unit, place, ready, flights, wheel);
                 }
                 if ready.taken(kind) != 0 {
                     self.wake = now.after(1);
@@ -389,20 +388,18 @@ impl Units {
                 while places != 0 {
                     let place = places.trailing_zeros() as usize;
                     places &= places - 1;
-                    let free_at = self.free_at[kind as usize][place & (MAX_PLACES - 1)];
-                    if free_at > now {
+                    if let Err(free_at) = self.try_enter(now, kind, place, place, ready, flights, wheel) {
                         self.wake = self.wake.min(free_at);
-                    } else if !self.try_enter(now, kind, place, place, ready, flights, wheel) {
-                        self.wake = now.after(1);
                     }
                 }
             }
         }
     }
 
-    /// Lets a unit take the instruction of a place; returns whether it could.
+    /// Lets a unit take the instruction of a place, or says when it may be able to.
+    // Called from two places; otherwise the parts of the SM are handed over in memory.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
-    #[inline]
+    #[inline(always)]
     fn try_enter(
         &mut self,
         now: Cycle,
@@ -412,27 +409,24 @@ impl Units {
         ready: &mut StageRegisters,
         flights: &mut Flights,
         wheel: &mut Wheel,
-    ) -> bool {
+    ) -> Result<(), Cycle> {
         let free_at = &mut self.free_at[kind as usize][unit & (MAX_PLACES - 1)];
         if *free_at > now {
-            return false;
+            return Err(*free_at);
         }
         let slot = ready.slot(kind, place);
         let flight = flights.get(slot);
         let done = now.0 + u64::from(flight.latency);
         let bus = done as usize & (self.buses.len() - 1);
-        if self.buses[bus] >= self.result_buses {
-            return false;
-        }
-        if !self.completions.reserve(kind, unit, done) {
-            return false;
+        if self.buses[bus] >= self.result_buses || !self.completions.reserve(kind, unit, done) {
+            return Err(now.next());
         }
         self.buses[bus] += 1;
         *free_at = now.after(u64::from(flight.initiation));
         wheel.add(now, u64::from(flight.latency) + BEHIND_UNIT, Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst });
         ready.take(kind, place);
         flights.free(slot);
-        true
+        Ok(())
     }
 
     /// Frees the reservations of cycle `done`: its results are being written back, [`BEHIND_UNIT`] cycles later.

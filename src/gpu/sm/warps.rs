@@ -26,7 +26,7 @@ impl InstBuffer {
     #[inline]
     pub(super) fn front(&self) -> &DynInst {
         debug_assert!(self.len > 0, "an empty instruction buffer has no front");
-        &self.slots[usize::from(self.head)]
+        &self.slots[usize::from(self.head) % MAX_BUFFER]
     }
 
     #[inline]
@@ -88,7 +88,7 @@ pub(super) struct Warps {
     pub(super) allowed: u64,
     /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
     pub(super) touched: u64,
-    /// The front instruction goes to a unit of the kind.
+    /// The front instruction goes to a unit of the kind; or the last did, where there is none.
     pub(super) of_kind: [u64; KINDS],
 }
 
@@ -213,7 +213,6 @@ impl Warps {
         let inst = self.buffer[warp].pop();
         let bit = 1u64 << warp;
         self.touched |= bit;
-        self.of_kind[self.kind[warp] as usize] &= !bit;
         if self.buffer[warp].len == 0 {
             self.valid &= !bit;
             if self.undecoded[warp] > 0 {
@@ -243,13 +242,10 @@ impl Warps {
     #[inline]
     pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
         let bit = 1u64 << warp;
-        let before = (self.hazard & bit != 0, self.hazard_memory & bit != 0);
-        // Most instructions meet none, as did the one before.
-        if before != (hazard, hazard && memory) {
-            self.touched |= bit;
-            self.hazard = self.hazard & !bit | u64::from(hazard) << warp;
-            self.hazard_memory = self.hazard_memory & !bit | u64::from(hazard && memory) << warp;
-        }
+        let now = self.hazard & !bit | u64::from(hazard) << warp;
+        let by_memory = self.hazard_memory & !bit | u64::from(hazard & memory) << warp;
+        self.touched |= (now ^ self.hazard) | (by_memory ^ self.hazard_memory);
+        (self.hazard, self.hazard_memory) = (now, by_memory);
     }
 
     /// The barrier of `warps` opens.

@@ -8,6 +8,7 @@ use crate::frontend::NO_REGISTER;
 
 use super::Sm;
 use super::units::BEHIND_UNIT;
+use super::warps::MAX_WARPS;
 
 const NONE: u16 = u16::MAX;
 
@@ -66,19 +67,23 @@ impl Wheel {
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
         debug_assert!(ahead > 0 && (ahead as usize) < self.heads.len(), "{ahead} cycles ahead do not fit the wheel");
-        let slot = (now.0 + ahead) as usize & (self.heads.len() - 1);
-        let node = Node { what, next: self.heads[slot] };
-        let at = self.free;
-        if at == NONE {
-            self.heads[slot] = self.nodes.len() as u16;
-            self.nodes.push(node);
-        } else {
-            self.free = self.nodes[usize::from(at)].next;
-            self.nodes[usize::from(at)] = node;
-            self.heads[slot] = at;
+        if self.free == NONE {
+            self.grow();
         }
+        let slot = (now.0 + ahead) as usize & (self.heads.len() - 1);
+        let at = self.free;
+        let node = &mut self.nodes[usize::from(at)];
+        self.free = node.next;
+        *node = Node { what, next: std::mem::replace(&mut self.heads[slot], at) };
         self.occupied[slot >> 6] |= 1 << (slot & 63);
         self.waiting += 1;
+    }
+
+    /// One more free node.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.nodes.len() as u16;
+        self.nodes.push(Node { what: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NONE });
     }
 
     /// Whether nothing waits for its completion.
@@ -87,30 +92,26 @@ impl Wheel {
         self.waiting == 0
     }
 
-    /// Whether something completes in this cycle.
+    /// Takes the completions of this cycle out, one after the other by [`Wheel::take`]; `None` where there are none.
     #[inline]
-    fn is_due(&self, now: Cycle) -> bool {
-        self.heads[now.0 as usize & (self.heads.len() - 1)] != NONE
-    }
-
-    /// Takes one completion of this cycle.
-    #[inline]
-    pub(super) fn take(&mut self, now: Cycle) -> Option<Completion> {
+    fn turn(&mut self, now: Cycle) -> Option<u16> {
         let slot = now.0 as usize & (self.heads.len() - 1);
-        let at = self.heads[slot];
-        if at == NONE {
+        let first = std::mem::replace(&mut self.heads[slot], NONE);
+        if first == NONE {
             return None;
         }
+        self.occupied[slot >> 6] &= !(1 << (slot & 63));
+        Some(first)
+    }
+
+    /// Takes a completion that was in a list; returns it and what follows in the list.
+    #[inline]
+    fn take(&mut self, at: u16) -> (Completion, Option<u16>) {
         let node = &mut self.nodes[usize::from(at)];
-        self.heads[slot] = node.next;
-        node.next = self.free;
-        let what = node.what;
+        let next = std::mem::replace(&mut node.next, self.free);
         self.free = at;
         self.waiting -= 1;
-        if self.heads[slot] == NONE {
-            self.occupied[slot >> 6] &= !(1 << (slot & 63));
-        }
-        Some(what)
+        (node.what, if next == NONE { None } else { Some(next) })
     }
 
     /// The first cycle at or after `now` with a completion.
@@ -141,13 +142,16 @@ impl Sm {
     /// Ends the instructions that left their units.
     #[inline]
     pub(super) fn writeback(&mut self) {
-        if !self.wheel.is_due(self.now) {
+        let mut left = self.wheel.turn(self.now);
+        if left.is_none() {
             return;
         }
         self.count_loads(self.now);
         self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
-        while let Some(done) = self.wheel.take(self.now) {
-            let warp = usize::from(done.warp);
+        while let Some(at) = left {
+            let (done, next) = self.wheel.take(at);
+            left = next;
+            let warp = usize::from(done.warp) % MAX_WARPS;
             if done.dst != NO_REGISTER {
                 self.operands.write(done.bank);
                 self.release_register(warp, done.dst);
@@ -159,11 +163,12 @@ impl Sm {
     /// Frees a register, and the front instruction and fence of its warp if that was what they waited for.
     #[inline]
     pub(super) fn release_register(&mut self, warp: usize, register: u16) {
+        let warp = warp % MAX_WARPS;
         self.scoreboard.release(warp, register);
         if self.warps.hazard >> warp & 1 != 0 {
-            self.check_hazard(warp);
+            self.check_hazard(warp, register);
         }
-        if self.scoreboard.is_clear(warp) {
+        if (self.warps.at_fence | self.warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
             self.fence_over |= self.warps.at_fence & 1 << warp;
             self.check_release(warp);
         }

@@ -36,7 +36,8 @@ pub(super) const PORTS: SmPorts = SmPorts {
 pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
-    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0 }
+    let named = StaticInst::named(dst, sources);
+    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, named }
 }
 
 /// A memory instruction of four bytes per lane.
