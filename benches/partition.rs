@@ -36,7 +36,7 @@ impl Reader {
         let (llc, dram) = (ClockDomain { period: 425 }, ClockDomain { period: 566 });
         let route = Route { to: UnitId(0), from_clock: llc, to_clock: llc, latency: Tick(llc.period) };
         let out = Outbox::new(Arc::from(vec![route; 40]), vec![0], 1);
-        Self { partition: Partition::new(PartitionId(0), machine, llc, dram, 1, PORTS), out, now: 0 }
+        Self { partition: Partition::new(PartitionId(0), machine, llc, dram, PORTS), out, now: 0 }
     }
 
     fn read(&mut self, machine: &Machine, addresses: &[Addr], per_epoch: usize) -> u64 {

@@ -88,7 +88,7 @@ impl Memory {
         Self {
             request: Subnet::new(Direction::Request, &machine.noc, SMS, SLICES, request),
             reply: Subnet::new(Direction::Reply, &machine.noc, SLICES, SMS, reply),
-            partitions: (0..PARTITIONS).map(|i| Partition::new(PartitionId(i), machine, LLC, DRAM, 1, ports(2 * i))).collect(),
+            partitions: (0..PARTITIONS).map(|i| Partition::new(PartitionId(i), machine, LLC, DRAM, ports(2 * i))).collect(),
             map: machine.mem.map.clone(),
             out: Outbox::new((0..800).map(route).collect::<Arc<[_]>>(), (0..3 + PARTITIONS).collect(), 3 + usize::from(PARTITIONS)),
             now: 0,

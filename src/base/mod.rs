@@ -17,4 +17,4 @@ pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};
 pub use touch::touch;
-pub use warpshard_sync::Slots;
+pub use warpshard_sync::{Slots, positions};

@@ -169,6 +169,20 @@ impl<T: Copy> Ring<T> {
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
     }
 
+    /// Removes the oldest element, which was looked at; returns the one behind it.
+    // What leaves and what follows are looked at together where one branch tells both whether there is anything.
+    #[inline]
+    pub fn next_front(&mut self) -> Option<&T> {
+        debug_assert!(self.len > 0, "an empty queue has no front");
+        self.len -= 1;
+        if self.len == 0 {
+            self.head = 0;
+            return None;
+        }
+        self.head = self.head.wrapping_add(1);
+        Some(self.at(0))
+    }
+
     /// The elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).map(|place| self.at(place))
@@ -219,6 +233,10 @@ mod tests {
         );
         ring.drop_front();
         assert_eq!((ring.pop_if(|_| true), ring.len()), (None, 0));
+        ring.push(7);
+        ring.push(8);
+        assert_eq!([(); 2].map(|()| ring.next_front().copied()), [Some(8), None]);
+        assert!(ring.is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::mem::llc::LlcCounters;
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{Direction, NetCounters, OutputQueued, Subnet};
-use crate::protocol::{Outbox, Payload, Sent};
+use crate::protocol::{MemPacket, Outbox, Payload, Sent};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
 use super::{Unit, Work};
@@ -69,9 +69,9 @@ impl GpuUnit {
                 one("sm", u32::from(sm.id().0), counters)
             }
             Self::Partition(partition) => {
-                let slices = partition.slices().iter();
+                let slices = partition.slices();
                 let slices =
-                    slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(slice.counters()) });
+                    slices.map(|slice| ComponentStats { kind: "llc", id: u32::from(slice.id().0), counters: counted(&slice.counters()) });
                 let id = u32::from(partition.id().0);
                 let mut channel = Vec::new();
                 partition.channel().visit_counters(&mut |info, value| channel.push(Counted { info, value }));
@@ -106,7 +106,7 @@ impl GpuUnit {
                 }
             }
             Self::Partition(partition) => {
-                partition.slices().iter().for_each(|slice| slice.counters().visit(&mut see));
+                partition.slices().for_each(|slice| slice.counters().visit(&mut see));
                 partition.channel().visit_counters(&mut see);
                 partition.channel().bank_counters().iter().for_each(|bank| bank.visit(&mut see));
                 partition.stalls().visit(&mut see);
@@ -120,6 +120,24 @@ impl GpuUnit {
         values
     }
 }
+
+/// Delivery of packets to units that have no function of their own for them.
+trait DeliverPacket {
+    fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket);
+}
+
+macro_rules! deliver_packet {
+    ($($unit:ty),*) => {
+        $(impl DeliverPacket for $unit {
+            #[inline(always)]
+            fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+                self.deliver(link, at, Payload::Mem(*packet));
+            }
+        })*
+    };
+}
+
+deliver_packet!(Sm, OutputQueued, MeshNet, CpuCore, Grid);
 
 /// Does what is rare apart from what is not.
 #[cold]
@@ -174,10 +192,10 @@ impl Unit for GpuUnit {
     fn deliver_all(&mut self, messages: &[Sent<Payload>], mut seen: impl FnMut(&Sent<Payload>) -> Cycle) {
         each!(self, unit => messages.iter().for_each(|sent| {
             let at = seen(sent);
-            match sent.payload {
+            match &sent.payload {
                 // Nearly all are packets; here the unit need not ask whether they are.
-                Payload::Mem(packet) => unit.deliver(sent.link, at, Payload::Mem(packet)),
-                other => apart(|| unit.deliver(sent.link, at, other)),
+                Payload::Mem(packet) => unit.deliver_packet(sent.link, at, packet),
+                other => apart(|| unit.deliver(sent.link, at, *other)),
             }
         }));
     }

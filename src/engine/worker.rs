@@ -279,7 +279,7 @@ impl<U: Unit> Worker<U> {
                 for unit in to_worker {
                     let place = homes[unit].place;
                     let parcel = &mut parcels[usize::from(place)];
-                    boxes[unit].collect(parcel);
+                    boxes.get_mut(unit as u32).collect(parcel);
                     self.sent += parcel.len() as u64;
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };

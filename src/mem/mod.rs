@@ -1,5 +1,6 @@
 //! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that joins them into one unit.
 
+mod bridge;
 pub mod cache;
 pub mod dram;
 pub mod llc;

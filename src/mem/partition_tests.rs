@@ -31,7 +31,7 @@ fn machine() -> Machine {
 }
 
 fn partition(machine: &Machine) -> Partition {
-    Partition::new(PartitionId(0), machine, LLC, DRAM, 2, PORTS)
+    Partition::new(PartitionId(0), machine, LLC, DRAM, PORTS)
 }
 
 fn outbox() -> Outbox {
@@ -107,7 +107,7 @@ fn a_hit_is_answered_one_cycle_after_the_request_is_seen() {
     unit.run(Cycle(2000), true, &mut out);
     let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
     assert_eq!((at, answer.token), (1163, 2));
-    assert_eq!(unit.slices()[answer.slice.index()].counters().read_hits, 1);
+    assert_eq!(unit.slices().nth(answer.slice.index()).unwrap().counters().read_hits, 1);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified()
     // Four wait for the data and are performed with it, in their order; the others find it there while those are answered.
     assert_eq!(tokens.iter().copied().filter(|t| *t < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(tokens.iter().copied().filter(|t| *t >= 4).collect::<Vec<_>>(), [4, 5, 6, 7]);
-    let slice = &unit.slices()[0];
+    let slice = unit.slices().next().unwrap();
     assert_eq!(slice.cache().tags().dirty(), 1);
     assert_eq!(slice.counters().atomics, 8);
     assert!(slice.counters().fail_merge_full > 0, "four atomics merge, the fifth waits");
@@ -331,9 +331,8 @@ proptest! {
         let (got, unit) = run(&spans, true);
         let (again, other) = run(&[1, 3], false);
         prop_assert_eq!(&got, &again);
-        for (a, b) in unit.slices().iter().zip(other.slices()) {
+        for (a, b) in unit.slices().zip(other.slices()) {
             prop_assert_eq!(a.counters(), b.counters());
-            prop_assert_eq!(a.kernels(), b.kernels());
         }
         prop_assert_eq!(counts(&unit), counts(&other));
         prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
@@ -348,7 +347,7 @@ proptest! {
             *left &= !answer.sectors.0;
         }
         prop_assert!(open.values().all(|left| *left == 0));
-        let total = |of: fn(&crate::mem::llc::LlcCounters) -> u64| unit.slices().iter().map(|s| of(s.counters())).sum::<u64>();
+        let total = |of: fn(&crate::mem::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
         let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
         prop_assert_eq!(total(|c| c.accesses), asked);
         let (burst_bytes, _) = machine.mem.dram.burst();
@@ -381,8 +380,8 @@ impl crate::mem::llc::LlcCounters {
 
 #[test]
 fn a_slice_is_numbered_over_the_chip() {
-    let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, 1, PORTS);
-    assert_eq!(unit.slices().iter().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
+    let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, PORTS);
+    assert_eq!(unit.slices().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
 }
 
 /// Copies `bytes` bytes to `addr` at cycle 5, reads the sectors at `reads` long after, and tells which were there.
@@ -395,15 +394,15 @@ fn hits_after_copy(warms: MemcpyWarms, addr: u64, bytes: u64, reads: &[u64]) -> 
 /// The same in partition number `partition` of `machine`.
 fn hits_after_copy_in(machine: &Machine, partition: u16, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
     let map = machine.mem.map.of_partition(partition.into());
-    let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC, DRAM, 2, PORTS), outbox());
+    let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC, DRAM, PORTS), outbox());
     unit.deliver(PORTS.from_grid, Cycle(5), Payload::Warm(Warm { addr: Addr(addr), bytes }));
     assert_eq!(unit.next_event(), Cycle(5));
     let mut hits = Vec::new();
     for (i, &read_addr) in reads.iter().enumerate() {
-        let before: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
+        let before: u64 = unit.slices().map(|slice| slice.counters().read_hits).sum();
         deliver(&mut unit, 1000 * (i as u64 + 1), read(&map, read_addr, i as u32));
         unit.run(Cycle(1000 * (i as u64 + 2)), true, &mut out);
-        let after: u64 = unit.slices().iter().map(|slice| slice.counters().read_hits).sum();
+        let after: u64 = unit.slices().map(|slice| slice.counters().read_hits).sum();
         hits.push(after > before);
     }
     assert_eq!(answers(&mut out).len(), reads.len());

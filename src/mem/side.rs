@@ -1,4 +1,4 @@
-//! A slice's side of the networks: credits for its answers, credits for its requests, and when there is something to do.
+//! A slice with its side of the networks: credits for its answers, credits for its requests, and when there is something to do.
 //!
 //! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`Side::due`]
 //! neither the slice nor its answers do more than wait, and that is counted up to and without [`Side::counted`].
@@ -6,13 +6,14 @@
 use crate::base::{Cycle, LinkId, Ring};
 use crate::protocol::{Credit, LocalMap, Outbox, Payload};
 
-use super::llc::{Acted, Slice};
+use super::llc::{Acted, Sets, Slice};
 use super::partition::PartitionPorts;
 
 /// What the slices of a partition have in common and nothing changes.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     pub(super) local: LocalMap,
+    pub(super) sets: Sets,
     pub(super) ports: PartitionPorts,
     /// Requests that a slice's own queue holds.
     pub(super) in_queue: usize,
@@ -20,9 +21,10 @@ pub(super) struct Common {
     pub(super) batch: u16,
 }
 
-/// The network's side of a slice.
+/// A slice and the network's side of it.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
+    pub(super) slice: Slice,
     /// Answers that the reply subnet takes.
     credits: u32,
     pub(super) coming: Ring<(Cycle, u16)>,
@@ -39,27 +41,29 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// The side of an idle slice whose answers may use `credits` places.
-    pub(super) fn new(credits: u32) -> Self {
-        Self { credits, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
+    /// An idle slice whose answers may use `credits` places.
+    pub(super) fn new(slice: Slice, credits: u32) -> Self {
+        Self { slice, credits, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
     }
 
     /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
     #[inline]
-    pub(super) fn catch_up(&mut self, slice: &mut Slice, until: Cycle) {
+    pub(super) fn catch_up(&mut self, until: Cycle) {
         if self.counted < until {
-            slice.skip(self.counted, until);
+            self.slice.skip(self.counted, until);
             self.counted = until;
         }
     }
 
     /// One cycle of slice number `i` and its side of the network. Returns whether the DRAM side may have more to do.
-    #[inline]
-    pub(super) fn cycle(&mut self, slice: &mut Slice, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
-        self.catch_up(slice, now);
+    // Called from one place, for every slice that has something to do.
+    #[inline(always)]
+    pub(super) fn cycle(&mut self, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
+        self.catch_up(now);
         while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
             self.credits += u32::from(count);
         }
+        let slice = &mut self.slice;
         let Acted { freed, dram } = slice.cycle(now, &common.local);
         if freed {
             self.blocked = slice.blocked_from(common.in_queue, now);
@@ -72,11 +76,9 @@ impl Side {
                 out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
             }
         }
-        if self.credits > 0
-            && let Some(packet) = slice.pop_out()
-        {
+        let reply_out = LinkId(common.ports.reply_out.0 + i);
+        if self.credits > 0 && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
             self.credits -= 1;
-            out.send(LinkId(common.ports.reply_out.0 + i), now, Payload::Mem(packet));
         }
         let stands = self.credits == 0 && slice.has_out();
         if stands != self.stands {
@@ -85,19 +87,19 @@ impl Side {
         }
         let next = now.next();
         self.counted = next;
-        self.due = self.due_from(slice, next);
+        self.due = self.due_from(next);
         dram
     }
 
     /// From which cycle on, `from` or later, there is something to do.
     #[inline]
-    fn due_from(&self, slice: &Slice, from: Cycle) -> Cycle {
-        if !slice.has_out() {
-            return slice.next_event(from);
+    fn due_from(&self, from: Cycle) -> Cycle {
+        if !self.slice.has_out() {
+            return self.slice.next_event(from);
         }
         if self.credits > 0 {
             return from;
         }
-        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(slice.next_event(from)).max(from)
+        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(self.slice.next_event(from)).max(from)
     }
 }

@@ -13,7 +13,7 @@ use crate::stats::counters;
 
 use super::calendar::{Calendar, Sight};
 use super::outputs::{Outputs, Turn};
-use super::queues::Queue;
+use super::queues::{Queue, Waiting};
 
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +149,34 @@ impl Wants {
     }
 }
 
+/// The oldest packet of an input, as arbitration sees it.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// How long it has waited; negative where it has yet to come.
+    waited: i64,
+    /// Where it goes.
+    output: usize,
+}
+
+impl Head {
+    #[inline(always)]
+    fn of(waiting: &Waiting, direction: Direction, now: Cycle) -> Self {
+        let output = match direction {
+            Direction::Request => waiting.packet.slice.index(),
+            Direction::Reply => waiting.packet.port.index(),
+        };
+        Self { waited: waiting.waited(now), output }
+    }
+}
+
+/// What is counted of the packets of a cycle, before it is added to the rest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Granted {
+    packets: u32,
+    flits: u64,
+    waited: i64,
+}
+
 /// One subnet of the crossbar.
 #[derive(Clone, Debug)]
 pub struct Subnet {
@@ -166,8 +194,6 @@ pub struct Subnet {
     wants: Wants,
     /// How many inputs have a visible packet.
     heads: u32,
-    /// The input that an output served last (iSLIP).
-    served: Slots<u16>,
     batch: u16,
     /// Inputs to look at again after the cycle (round robin).
     popped: Vec<u16>,
@@ -189,13 +215,12 @@ impl Subnet {
             arbiter: spec.arbiter,
             ports,
             inputs,
-            outputs: Outputs::new(outputs, ports.output_capacity),
+            outputs: Outputs::new(outputs, ports.output_capacity, Wants::last(inputs)),
             now: Cycle(0),
             queues: Slots::new(inputs, Queue::new()),
             calendar,
             wants: Wants::new(inputs, outputs),
             heads: 0,
-            served: Slots::new(outputs, Wants::last(inputs)),
             batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
@@ -216,23 +241,14 @@ impl Subnet {
     ///
     /// # Panics
     /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    // Called for every message, from one loop.
-    #[inline(always)]
+    #[inline]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        if at < self.now {
-            self.refuse(link, at, "a message for the past");
-        }
         match payload {
-            Payload::Mem(packet) => {
-                let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                if input >= self.inputs {
-                    self.refuse(link, at, "a packet, but is no input");
-                }
-                if self.queues.get_mut(input as u32).push(at, packet) {
-                    self.calendar.note(self.now, at, input);
-                }
-            }
+            Payload::Mem(packet) => self.deliver_packet(link, at, &packet),
             Payload::Credit(credit) => {
+                if at < self.now {
+                    self.refuse(link, at, "credits for the past");
+                }
                 let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
                 if output >= self.outputs.count() {
                     self.refuse(link, at, "credits, but is no output");
@@ -242,6 +258,22 @@ impl Subnet {
                 }
             }
             _ => self.refuse(link, at, "what is neither a packet nor a credit"),
+        }
+    }
+
+    /// The same for a packet, which is copied once, from where it lies.
+    // Called for every message, from one loop.
+    #[inline(always)]
+    pub fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+        if at < self.now {
+            self.refuse(link, at, "a packet for the past");
+        }
+        let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
+        if input >= self.inputs {
+            self.refuse(link, at, "a packet, but is no input");
+        }
+        if self.queues.get_mut(input as u32).push(at, packet) {
+            self.calendar.note(self.now, at, input);
         }
     }
 
@@ -354,42 +386,39 @@ impl Subnet {
         }
     }
 
-    /// The oldest packet of a queue: how long it has waited, which is negative where it has yet to come, and its output.
-    #[inline(always)]
-    fn head(&self, queue: &Queue) -> Option<(i64, usize)> {
-        let waiting = queue.front()?;
-        let output = match self.direction {
-            Direction::Request => waiting.packet.slice.index(),
-            Direction::Reply => waiting.packet.port.index(),
-        };
-        Some((waiting.waited(self.now), output))
-    }
-
-    /// Enters the oldest packet of an input into the set of its output, now or when it becomes visible.
-    // Called for each packet once when it was granted and once when it is seen.
+    /// Looks at the oldest packet of an input.
+    // Called for each packet that was not there when the one before it was granted.
     #[inline(always)]
     fn reveal(&mut self, input: usize) {
         let queue = self.queues.get(input as u32);
-        let Some((waited, output)) = self.head(queue) else { return };
+        let Some(waiting) = queue.front() else { return };
+        queue.touch_second();
+        self.offer(input, Head::of(waiting, self.direction, self.now));
+    }
+
+    /// Enters an input into the set of those who want the output of its oldest packet, now or when that becomes visible.
+    // Called for each packet once when it was granted and once when it is seen.
+    #[inline(always)]
+    fn offer(&mut self, input: usize, Head { waited, output }: Head) {
         if waited < 0 {
             self.calendar.note(self.now, Cycle(self.now.0 + waited.unsigned_abs()), input);
             return;
         }
-        queue.touch_second();
         self.wants.add(output, input);
         self.outputs.want(output);
         self.heads += 1;
     }
 
     fn islip(&mut self, out: &mut Outbox) {
+        let mut granted = Granted::default();
         let mut turn = Turn::first();
         while let Some(output) = self.outputs.next_ready(&mut turn) {
-            let served = self.served.get_mut(output as u32);
-            let input = self.wants.take(output, *served);
-            *served = input as u16;
-            self.grant(input, output, out);
-            self.reveal(input);
+            let input = self.wants.take(output, self.outputs.served(output));
+            if let Some(next) = self.grant(input, output, &mut granted, out) {
+                self.offer(input, next);
+            }
         }
+        self.count_granted(granted);
     }
 
     fn round_robin(&mut self, out: &mut Outbox) {
@@ -403,37 +432,51 @@ impl Subnet {
             _ => 0,
         };
         let before = if first == 0 { Wants::last(inputs) } else { first as u16 - 1 };
+        let mut granted = Granted::default();
         let mut turn = Turn::first();
         while let Some(output) = self.outputs.next_ready(&mut turn) {
             let input = self.wants.take(output, before);
-            self.grant(input, output, out);
+            self.grant(input, output, &mut granted, out);
             self.popped.push(input as u16);
         }
+        self.count_granted(granted);
         while let Some(input) = self.popped.pop() {
             self.reveal(usize::from(input));
         }
     }
 
-    /// Passes the oldest packet of an input on.
+    /// Passes the oldest packet of an input on; returns what is behind it.
     // Otherwise both arbiters call it, once for each packet.
     #[inline(always)]
-    fn grant(&mut self, input: usize, output: usize, out: &mut Outbox) {
+    fn grant(&mut self, input: usize, output: usize, granted: &mut Granted, out: &mut Outbox) -> Option<Head> {
         let queue = self.queues.get_mut(input as u32);
         let Some(waiting) = queue.front() else { panic!("{}: input {input} is empty at {}", self.direction.crossbar(), self.now) };
         let MemPacket { sectors, op, .. } = waiting.packet;
-        self.counters.packets += 1;
-        self.counters.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
-        self.counters.queue_cycles += waiting.waited(self.now) as u64;
+        granted.packets += 1;
+        granted.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
+        granted.waited += waiting.waited(self.now);
         out.send_with(LinkId(self.ports.data_out.0 + output as u16), self.now, || Payload::Mem(waiting.packet));
-        queue.drop_front();
+        let next = queue.next_front().map(|waiting| Head::of(waiting, self.direction, self.now));
+        if next.is_some() {
+            queue.touch_second();
+        }
         queue.freed += 1;
         if queue.freed == self.batch {
             queue.freed = 0;
             let credit = Credit { queue: input as u16, count: self.batch };
             out.send(LinkId(self.ports.credit_out.0 + input as u16), self.now, Payload::Credit(credit));
         }
-        self.outputs.pass(output);
-        self.heads -= 1;
+        self.outputs.pass(output, input as u16);
+        next
+    }
+
+    /// Counts the packets of a cycle, which are at their inputs no more.
+    #[inline]
+    fn count_granted(&mut self, Granted { packets, flits, waited }: Granted) {
+        self.heads -= packets;
+        self.counters.packets += u64::from(packets);
+        self.counters.flits += flits;
+        self.counters.queue_cycles += waited as u64;
     }
 
     /// Places for packets that the input queues ever needed at once.

@@ -43,7 +43,7 @@ impl OutputQueued {
             direction,
             ports,
             inputs,
-            outputs: Outputs::new(outputs, ports.output_capacity),
+            outputs: Outputs::new(outputs, ports.output_capacity, 0),
             now: Cycle(0),
             queues: Queue::several(inputs + outputs),
             origins: vec![VecDeque::new(); outputs].into(),
@@ -73,7 +73,7 @@ impl OutputQueued {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
                 assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.direction.crossbar());
-                if self.queues[input].push(at, packet) {
+                if self.queues[input].push(at, &packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
@@ -176,7 +176,7 @@ impl OutputQueued {
                 self.outputs.count()
             );
             self.queues[input].pop();
-            self.queues[self.inputs + output].push(at, packet);
+            self.queues[self.inputs + output].push(at, &packet);
             self.origins[output].push_back(input as u16);
             self.outputs.want(output);
         }
@@ -207,7 +207,7 @@ impl OutputQueued {
             self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
             self.counters.queue_cycles += waiting.waited(self.now) as u64;
             out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
-            self.outputs.pass(output);
+            self.outputs.pass(output, input);
             let freed = &mut self.queues[usize::from(input)].freed;
             *freed += 1;
             if *freed == self.batch {

@@ -28,6 +28,8 @@ struct Output {
     credits: u32,
     /// How many want it.
     wanting: u32,
+    /// The input that it served last.
+    served: u16,
 }
 
 /// The outputs of a crossbar.
@@ -46,16 +48,16 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// `count` outputs with `capacity` credits each.
+    /// `count` outputs with `capacity` credits each, which served input `served` last.
     ///
     /// # Panics
     /// When a receiver takes no packet at all.
-    pub(super) fn new(count: usize, capacity: u32) -> Self {
+    pub(super) fn new(count: usize, capacity: u32, served: u16) -> Self {
         assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
         Self {
             capacity,
             count,
-            outputs: Slots::new(count, Output { credits: capacity, wanting: 0 }),
+            outputs: Slots::new(count, Output { credits: capacity, wanting: 0, served }),
             coming: vec![VecDeque::new(); count].into(),
             ready: Slots::new(count.div_ceil(64), 0),
             words: count.div_ceil(64) as u32,
@@ -103,6 +105,12 @@ impl Outputs {
         None
     }
 
+    /// The input that an output served last.
+    #[inline]
+    pub(super) fn served(&self, output: usize) -> u16 {
+        self.outputs.get(output as u32).served
+    }
+
     /// Whether an output has a credit.
     pub(super) fn has_credit(&self, output: usize) -> bool {
         self.outputs.get(output as u32).credits > 0
@@ -112,7 +120,7 @@ impl Outputs {
     #[inline]
     pub(super) fn want(&mut self, output: usize) {
         debug_assert!(output < self.count, "output {output} of {}", self.count);
-        let Output { credits, wanting } = self.outputs.get_mut(output as u32);
+        let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
         *wanting += 1;
         if *wanting == 1 {
             self.wanted_count += 1;
@@ -123,18 +131,20 @@ impl Outputs {
         }
     }
 
-    /// A packet of those who want this output, which was ready, leaves by it.
+    /// A packet of those who want this output, which was ready, leaves by it: that of `input`.
     #[inline]
-    pub(super) fn pass(&mut self, output: usize) {
+    pub(super) fn pass(&mut self, output: usize, input: u16) {
         debug_assert!(self.ready.get(output as u32 / 64) >> (output % 64) & 1 != 0, "output {output} is not ready");
-        let Output { credits, wanting } = self.outputs.get_mut(output as u32);
+        let Output { credits, wanting, served } = self.outputs.get_mut(output as u32);
+        *served = input;
         *credits -= 1;
         *wanting -= 1;
-        self.wanted_count -= u32::from(*wanting == 0);
-        if *wanting == 0 || *credits == 0 {
-            *self.ready.get_mut(output as u32 / 64) &= !(1 << (output % 64));
-            self.ready_count -= 1;
-        }
+        // Without branches, which hosts could not foretell.
+        let last = *wanting == 0;
+        let stops = last | (*credits == 0);
+        self.wanted_count -= u32::from(last);
+        self.ready_count -= u32::from(stops);
+        *self.ready.get_mut(output as u32 / 64) ^= u64::from(stops) << (output % 64);
     }
 
     /// Credits are on their way; says whether none were before.
@@ -153,7 +163,7 @@ impl Outputs {
                 return Some(at);
             }
             coming.pop_front();
-            let Output { credits, wanting } = self.outputs.get_mut(output as u32);
+            let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
             if *credits == 0 && count > 0 && *wanting > 0 {
                 *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
                 self.ready_count += 1;
@@ -171,7 +181,7 @@ mod tests {
 
     #[test]
     fn outputs_are_ready_while_they_are_wanted_and_have_credits() {
-        let mut outputs = Outputs::new(130, 2);
+        let mut outputs = Outputs::new(130, 2, 0);
         for output in [3, 64, 129] {
             outputs.want(output);
         }
@@ -182,18 +192,18 @@ mod tests {
         assert_eq!([(); 3].map(|()| outputs.next_ready(&mut turn)), [3, 64, 129].map(Some));
         outputs.want(63);
         assert_eq!([(); 2].map(|()| outputs.next_ready(&mut turn)), [None; 2], "a turn does not go back");
-        outputs.pass(63);
-        outputs.pass(64);
-        outputs.pass(64);
-        outputs.pass(3);
+        outputs.pass(63, 7);
+        outputs.pass(64, 7);
+        outputs.pass(64, 7);
+        outputs.pass(3, 7);
         assert_eq!((outputs.wanted(), outputs.stalled(), outputs.next_ready(&mut Turn::first())), (2, 1, Some(129)));
         assert!(outputs.expect(64, Cycle(5), 1) && !outputs.expect(64, Cycle(9), 1));
         assert_eq!(outputs.take_credits(64, Cycle(5)), Some(Cycle(9)));
         assert_eq!((outputs.next_ready(&mut Turn::first()), outputs.stalled()), (Some(64), 0));
         assert_eq!(outputs.take_credits(64, Cycle(9)), None);
-        outputs.pass(129);
-        outputs.pass(64);
+        outputs.pass(129, 7);
+        outputs.pass(64, 7);
         assert!(!outputs.any_ready() && outputs.has_credit(64));
-        assert_eq!(outputs.wanted(), 0);
+        assert_eq!((outputs.wanted(), outputs.served(63), outputs.served(62)), (0, 7, 0));
     }
 }

@@ -61,8 +61,8 @@ impl Queue {
 
     /// Adds a packet; returns whether it is the only one.
     #[inline]
-    pub(super) fn push(&mut self, at: Cycle, packet: MemPacket) -> bool {
-        self.packets.append(Waiting { packet, at: at.0 as u32 });
+    pub(super) fn push(&mut self, at: Cycle, packet: &MemPacket) -> bool {
+        self.packets.append_with(|| Waiting { packet: *packet, at: at.0 as u32 });
         self.packets.len() == 1
     }
 
@@ -86,9 +86,9 @@ impl Queue {
         self.packets.pop()
     }
 
-    /// Removes the oldest packet, which was looked at.
+    /// Removes the oldest packet, which was looked at; returns the one behind it.
     #[inline]
-    pub(super) fn drop_front(&mut self) {
-        self.packets.drop_front();
+    pub(super) fn next_front(&mut self) -> Option<&Waiting> {
+        self.packets.next_front()
     }
 }

@@ -86,6 +86,11 @@ impl LocalMap {
         Self { divided, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
     }
 
+    /// Whether all it does is to move bits.
+    pub fn shifts(&self) -> bool {
+        self.divided.is_none()
+    }
+
     #[inline]
     fn undivided(&self, addr: Addr) -> u64 {
         match self.divided {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
+use crate::base::{ClockDomain, Cycle, LinkId, Slots, Tick, UnitId};
 
 use super::EventKind;
 
@@ -103,8 +103,10 @@ impl<P> Letters<P> {
 #[derive(Debug)]
 pub struct Outbox<P = super::Payload> {
     routes: Arc<[Route]>,
-    posts: Box<[Post]>,
-    boxes: Box<[Letters<P>]>,
+    posts: Slots<Post>,
+    boxes: Slots<Letters<P>>,
+    /// How many boxes there are.
+    count: usize,
     /// The boxes that hold something, in the order of their first messages.
     filled: Vec<u16>,
     events: Vec<Event>,
@@ -115,12 +117,13 @@ pub struct Outbox<P = super::Payload> {
 impl<P: Copy> Outbox<P> {
     /// An outbox over all links of a machine; what is sent to a unit comes into `box_of[unit]` of `boxes` boxes.
     pub fn new(routes: Arc<[Route]>, box_of: Vec<u16>, boxes: usize) -> Self {
-        let letters = |_| Letters { messages: Vec::new(), spare: Vec::new() };
-        let posts = routes.iter().map(|route| Post::new(route, &box_of)).collect();
+        let mut posts = Slots::new(routes.len(), Post { to: 0, steady: false, cycles: 0 });
+        (0..).zip(&*routes).for_each(|(link, route)| *posts.get_mut(link) = Post::new(route, &box_of));
         Self {
             routes,
             posts,
-            boxes: (0..boxes).map(letters).collect(),
+            boxes: Slots::new(boxes, Letters { messages: Vec::new(), spare: Vec::new() }),
+            count: boxes,
             filled: Vec::with_capacity(boxes),
             events: Vec::new(),
             unit: UnitId(0),
@@ -146,13 +149,16 @@ impl<P: Copy> Outbox<P> {
     // As `send`.
     #[inline(always)]
     pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
-        let post = self.posts[link.index()];
+        debug_assert!(link.index() < self.routes.len(), "{link} of {}", self.routes.len());
+        let post = *self.posts.get(u32::from(link.0));
         let at = if post.steady { (now.0 as u32).wrapping_add(post.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
-        let letters = &mut self.boxes[usize::from(post.to)];
+        let letters = self.boxes.get_mut(u32::from(post.to));
+        // Two branches that have nothing in common behind, so that the payload is copied once where there is room.
         if letters.messages.len() == letters.messages.capacity() {
-            make_room(letters, &mut self.filled, post.to);
+            make_room(letters, &mut self.filled, post.to, Sent { link, at, payload: payload() });
+        } else {
+            letters.messages.push(Sent { link, at, payload: payload() });
         }
-        letters.messages.push(Sent { link, at, payload: payload() });
     }
 
     /// Tells the control step that something happened at the sender's cycle `now`.
@@ -163,13 +169,14 @@ impl<P: Copy> Outbox<P> {
 
     /// The messages in a box, in the order of sending; whoever reads them empties the vector. For those who look at all boxes anyway.
     pub fn in_box(&mut self, number: usize) -> &mut Vec<Sent<P>> {
+        debug_assert!(number < self.count, "box {number} of {}", self.count);
         self.filled.clear();
-        &mut self.boxes[number].messages
+        &mut self.boxes.get_mut(number as u32).messages
     }
 
     /// The numbers of the boxes that hold something, and all boxes. Whoever [collects](Letters::collect) from them empties the list.
     #[inline]
-    pub fn boxes(&mut self) -> (&mut Vec<u16>, &mut [Letters<P>]) {
+    pub fn boxes(&mut self) -> (&mut Vec<u16>, &mut Slots<Letters<P>>) {
         (&mut self.filled, &mut self.boxes)
     }
 
@@ -180,16 +187,16 @@ impl<P: Copy> Outbox<P> {
     }
 }
 
-/// Makes room for one more message in a box, and notes the first one.
+/// Makes room for a message in a box, where it puts it, and notes the first one.
 // Apart, since it is rare: nothing but this one question is asked per message.
 #[cold]
 #[inline(never)]
-fn make_room<P>(letters: &mut Letters<P>, filled: &mut Vec<u16>, number: u16) {
+fn make_room<P>(letters: &mut Letters<P>, filled: &mut Vec<u16>, number: u16, sent: Sent<P>) {
     if letters.messages.capacity() == 0 {
         filled.push(number);
         letters.messages = std::mem::take(&mut letters.spare);
     }
-    letters.messages.reserve(1);
+    letters.messages.push(sent);
 }
 
 #[cfg(test)]

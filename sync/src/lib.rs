@@ -22,6 +22,7 @@
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
 //! * [`prefetch()`]: no concurrency, but a pointer too: asks the host's caches for what will be used soon.
+//! * [`positions()`]: no concurrency, but instructions that count as unsafe: which bytes of a few words are a certain one.
 //! * [`Slots`]: no concurrency, but unchecked indices: places that are indexed modulo their number.
 //! * [`prefer_huge_pages()`]: no concurrency either, but foreign calls: asks the system for a heap of few, large pages.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
@@ -90,6 +91,7 @@
 
 mod barrier;
 mod board;
+mod bytes;
 mod heap;
 mod mailbox;
 mod mutant;
@@ -102,6 +104,7 @@ mod tray;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use board::{Board, Stamped};
+pub use bytes::positions;
 pub use heap::prefer_huge_pages;
 pub use mailbox::{Receiver, Sender, mailbox};
 pub use prefetch::prefetch;

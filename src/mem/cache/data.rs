@@ -3,7 +3,8 @@
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Allocate, Cache, WriteMiss, WritePolicy};
 
-use super::{AccessKind, Evicted, Lookup, Mshr, Probe, Room, TagArray};
+use super::index::{hash, set_index};
+use super::{AccessKind, Evicted, Lookup, Mshr, Probe, TagArray};
 
 /// A request of one sector (or, to a line cache, of sectors of one line).
 #[derive(Clone, Copy, Debug)]
@@ -113,9 +114,15 @@ const ROOM_FOR_FETCH: usize = 2;
 #[derive(Clone, Debug)]
 pub struct DataCache {
     spec: Cache,
+    /// The bits of an address that tell apart what is fetched as one.
+    fetch_mask: u64,
     tags: TagArray,
     mshr: Mshr,
+    /// Requests to the next level, as many as there is room for. The first `left` of them have left the cache, to the queue behind it,
+    /// where there is one: they stay where they are.
     queue: Ring<Down>,
+    left: u32,
+    miss_queue: u32,
     data_port_free: Cycle,
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
@@ -136,11 +143,15 @@ impl DataCache {
         );
         let most = if spec.write_miss == WriteMiss::WriteAllocate { 3 } else { 2 };
         assert!(spec.miss_queue >= most, "a miss queue of {} takes no miss, which may send {most} requests", spec.miss_queue);
+        let fetched = if spec.sectored { SECTOR_BYTES } else { u64::from(spec.line_bytes) };
         Self {
             spec: *spec,
+            fetch_mask: !(fetched - 1),
             tags: TagArray::new(spec, max_ways, write_ratio),
             mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
             queue: Ring::new(spec.miss_queue as usize),
+            left: 0,
+            miss_queue: spec.miss_queue,
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
@@ -214,10 +225,34 @@ impl DataCache {
         self.queue.pop()
     }
 
-    /// Requests that wait for the next level.
+    /// Requests that wait for the next level, or for the queue in front of it.
     #[inline]
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.queue.len() - self.left as usize
+    }
+
+    /// Requests in the queue behind.
+    #[inline]
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// The oldest request that waits goes to the queue behind, where there is room.
+    #[inline]
+    pub fn leave(&mut self) -> Option<&Down> {
+        let down = self.queue.get(self.left as usize)?;
+        self.left += 1;
+        Some(down)
+    }
+
+    /// Takes the oldest request from the queue behind.
+    #[inline]
+    pub fn pop_left(&mut self) -> Option<Down> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        self.queue.pop()
     }
 
     /// Whether a request whose data came can be answered.
@@ -239,9 +274,9 @@ impl DataCache {
     }
 
     /// The set of an address of which the set index function sees `set_addr`: the address, or its bits within a slice.
-    #[inline]
+    #[inline(always)]
     pub fn set_index(&self, set_addr: u64) -> u32 {
-        self.tags.set_index(set_addr)
+        set_index(set_addr, self.spec.line_bytes.trailing_zeros(), self.spec.sets, self.spec.index)
     }
 
     /// Looks a request up without changing anything.
@@ -256,7 +291,9 @@ impl DataCache {
     #[inline(always)]
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
         if access.kind == AccessKind::Write {
-            return self.write_access(access, now);
+            // Of a copy, so that the access itself need not lie in memory for those that read.
+            let access = *access;
+            return self.write_access(&access, now);
         }
         let probe = self.probe(access);
         let status = match probe.lookup {
@@ -312,7 +349,7 @@ impl DataCache {
     // Called from one place, for every access.
     #[inline(always)]
     pub fn refuses_read(&self, addr: Addr, set: u32, sectors: SectorMask) -> Option<FailReason> {
-        let reason = match (self.queue.free() < ROOM_FOR_FETCH, self.mshr.is_full()) {
+        let reason = match (self.free_places() < ROOM_FOR_FETCH, self.mshr.is_full()) {
             (true, _) => FailReason::QueueFull,
             (false, true) => FailReason::NoMshr,
             (false, false) => return None,
@@ -378,12 +415,11 @@ impl DataCache {
 
     /// The same for data that names its [`Down::entry`]; the set is asked for only where fills allocate.
     ///
-    /// # Panics
-    /// When the entry is that of another fetch.
+    /// The entry is that of a fetch of `addr`.
     // Called from two places, for every sector that comes.
     #[inline(always)]
     pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
-        assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
+        debug_assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
         let (line, atomic) = self.mshr.reserved(at);
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
@@ -403,13 +439,13 @@ impl DataCache {
     /// The key of the MSHRs: sector number, or line number of a line cache.
     #[inline]
     fn key(&self, addr: Addr) -> u64 {
-        if self.spec.sectored { addr.sector().0 / SECTOR_BYTES } else { self.line(addr).0 / SECTOR_BYTES }
+        self.fetched(addr).0 / SECTOR_BYTES
     }
 
-    /// The address of the line that holds `addr`.
+    /// The address of what is fetched as one: the sector that holds `addr`, or the line of a line cache.
     #[inline]
-    fn line(&self, addr: Addr) -> Addr {
-        Addr(addr.0 & !(u64::from(self.spec.line_bytes) - 1))
+    fn fetched(&self, addr: Addr) -> Addr {
+        Addr(addr.0 & self.fetch_mask)
     }
 
     #[inline]
@@ -420,15 +456,21 @@ impl DataCache {
         }
     }
 
+    /// Places that are free in the miss queue.
+    #[inline]
+    fn free_places(&self) -> usize {
+        self.miss_queue as usize - self.queued()
+    }
+
     /// Whether the miss queue takes `count` requests more.
     #[inline]
     fn room(&self, count: usize) -> Result<(), FailReason> {
-        if self.queue.free() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
+        if self.free_places() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
     }
 
     fn send_write(&mut self, access: &Access) {
         let Access { addr, token, bytes, sectors, .. } = *access;
-        self.queue.push(Down { addr, token, bytes, entry: 0, sectors, kind: DownKind::Write });
+        self.queue.append(Down { addr, token, bytes, entry: 0, sectors, kind: DownKind::Write });
     }
 
     /// Writes back what had to make room, where modified lines are; returns its sectors.
@@ -443,7 +485,7 @@ impl DataCache {
     fn write_back(&mut self, evicted: &Evicted, token: u32) -> u32 {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        self.queue.push(Down { addr: evicted.addr, token, bytes, entry: 0, sectors: evicted.sectors, kind: DownKind::WriteBack });
+        self.queue.append(Down { addr: evicted.addr, token, bytes, entry: 0, sectors: evicted.sectors, kind: DownKind::WriteBack });
         evicted.sectors.count()
     }
 
@@ -505,19 +547,19 @@ impl DataCache {
     /// Returns the sectors that were written back.
     fn write_allocate(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         self.room(3)?;
-        self.mshr_room(self.key(access.addr))?;
+        self.mshr_takes(self.mshr.find(self.key(access.addr)))?;
         let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
         self.send_write(&Access { sectors, ..*access });
         self.fetch_for_write(probe, &Access { token: NOBODY, ..*access }, now)
     }
 
-    /// Whether the MSHRs take a request for `key`.
+    /// Whether the MSHRs take a request for data whose fetch `found` is outstanding, or none.
     #[inline]
-    fn mshr_room(&self, key: u64) -> Result<Room, FailReason> {
-        match self.mshr.room(key) {
-            Room::NoEntry => Err(FailReason::NoMshr),
-            Room::MergeFull => Err(FailReason::MergeFull),
-            room => Ok(room),
+    fn mshr_takes(&self, found: Option<u16>) -> Result<(), FailReason> {
+        match found {
+            Some(at) if !self.mshr.can_merge(at) => Err(FailReason::MergeFull),
+            None if self.mshr.is_full() => Err(FailReason::NoMshr),
+            _ => Ok(()),
         }
     }
 
@@ -534,16 +576,17 @@ impl DataCache {
         self.room(ROOM_FOR_FETCH)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
-        let room = self.mshr_room(key)?;
+        let bucket = hash(key);
+        let found = self.mshr.find_in(bucket, key);
+        self.mshr_takes(found)?;
         let evicted = self.tags.access(probe, addr, sectors, now.0);
-        match room {
-            Room::Merge(at) => self.mshr.merge(at, probe.line, token, atomic),
-            Room::New(bucket) => {
+        match found {
+            Some(at) => self.mshr.merge(at, probe.line, token, atomic),
+            None => {
                 let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
-                let (addr, sectors) = if self.spec.sectored { (addr.sector(), sectors) } else { (self.line(addr), self.spec.whole_line()) };
-                self.queue.push(Down { addr, token, bytes, entry, sectors, kind: DownKind::Fetch });
+                let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
+                self.queue.append(Down { addr: self.fetched(addr), token, bytes, entry, sectors, kind: DownKind::Fetch });
             }
-            Room::NoEntry | Room::MergeFull => unreachable!("the MSHRs have room for {addr}"),
         }
         Ok(self.send_evicted(evicted, token))
     }

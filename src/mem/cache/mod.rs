@@ -17,7 +17,7 @@ mod tests;
 
 pub use data::{Access, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status, segment};
 pub use index::set_index;
-pub use mshr::{Mshr, Room};
+pub use mshr::Mshr;
 pub use tags::{Evicted, Lookup, Probe, TagArray};
 
 /// What an access does to the bytes it names.

@@ -16,19 +16,23 @@ struct Entry {
     key: u64,
     /// The oldest request that waits.
     token: u32,
-    /// Who waits behind it, oldest first, as indices into the nodes; meaningless with one request.
-    first: u16,
+    /// Who came last of those that wait behind it, as index into the nodes, of which each names the one behind it, and the last the
+    /// first; meaningless with one request.
     last: u16,
     waiting: u16,
     /// The cache line that was reserved for the data.
     line: u16,
-    /// The next entry of the same bucket.
+    /// The bucket, and the next entry of it.
+    bucket: u16,
     chain: u16,
     atomic: bool,
     ready: bool,
 }
 
 const _: () = assert!(size_of::<Entry>() == 24);
+
+/// Buckets that an entry can name.
+const MOST_BUCKETS: usize = 1 << u16::BITS;
 
 /// A request that waits behind another one.
 #[derive(Clone, Copy, Debug)]
@@ -37,23 +41,11 @@ struct Node {
     next: u16,
 }
 
-/// Whether a miss can be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// A fetch of this address is outstanding and takes one more request.
-    Merge(u16),
-    /// Nothing is outstanding for this address, and an entry is free; the hash that leads to its bucket.
-    New(u32),
-    /// Nothing is outstanding for this address, and all entries are taken.
-    NoEntry,
-    /// A fetch of this address is outstanding and takes no more requests.
-    MergeFull,
-}
-
 /// The table of outstanding fetches, keyed by sector (or line) number.
 #[derive(Clone, Debug)]
 pub struct Mshr {
-    entries: Box<[Entry]>,
+    entries: Slots<Entry>,
+    capacity: u32,
     /// The first free entry; the others follow by `chain`, the one freed last first.
     free: u16,
     used: u32,
@@ -77,14 +69,15 @@ impl Mshr {
     pub fn new(entries: u32, max_merge: u32) -> Self {
         assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
         let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
-        let next = |i: u16, count: u16| if i + 1 < count { i + 1 } else { NONE };
-        let entry =
-            |chain: u16| Entry { key: 0, token: 0, first: NONE, last: NONE, waiting: 0, line: 0, chain, atomic: false, ready: false };
+        let entry = Entry { key: 0, token: 0, last: NONE, waiting: 0, line: 0, bucket: 0, chain: NONE, atomic: false, ready: false };
+        let mut table = Slots::new(entries as usize, entry);
+        (1..entries).for_each(|next| table.get_mut(next - 1).chain = next as u16);
         Self {
-            entries: (0..entries as u16).map(|i| entry(next(i, entries as u16))).collect(),
+            entries: table,
+            capacity: entries,
             free: 0,
             used: 0,
-            buckets: Slots::new(2 * entries.next_power_of_two() as usize, NONE),
+            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MOST_BUCKETS), NONE),
             waiting: 0,
             max_waiting: most(max_merge),
             nodes: Vec::with_capacity(32),
@@ -96,7 +89,7 @@ impl Mshr {
 
     /// Bytes of its arrays, without what grows with the requests that wait.
     pub fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
+        self.capacity as usize * size_of::<Entry>() + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
     }
 
     /// Outstanding fetches, those whose data came but whose requests are not all answered included.
@@ -111,11 +104,12 @@ impl Mshr {
         self.find_in(hash(key), key)
     }
 
+    /// The same, given the hash of `key`.
     #[inline]
-    fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
+    pub(super) fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
         let mut at = *self.buckets.get(bucket);
         while at != NONE {
-            let entry = &self.entries[usize::from(at)];
+            let entry = self.entries.get(u32::from(at));
             if entry.key == key {
                 return Some(at);
             }
@@ -124,38 +118,30 @@ impl Mshr {
         None
     }
 
-    /// Whether a miss on `key` can be taken now.
+    /// Whether an outstanding fetch takes one more request.
     ///
-    /// An entry whose data came takes no more requests: its answers are under way, and nothing would fill again.
-    // Every miss calls it.
-    #[inline(always)]
-    pub fn room(&self, key: u64) -> Room {
-        let bucket = hash(key);
-        match self.find_in(bucket, key) {
-            Some(at) => {
-                let entry = &self.entries[usize::from(at)];
-                if entry.waiting < self.max_merge && !entry.ready && self.has_node() { Room::Merge(at) } else { Room::MergeFull }
-            }
-            None if self.is_full() => Room::NoEntry,
-            None => Room::New(bucket),
-        }
+    /// An entry whose data came takes no more: its answers are under way, and nothing would fill again.
+    #[inline]
+    pub fn can_merge(&self, at: u16) -> bool {
+        let entry = self.entries.get(u32::from(at));
+        entry.waiting < self.max_merge && !entry.ready && self.has_node()
     }
 
     /// Whether a miss on a key for which nothing is outstanding would find no entry.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used as usize == self.entries.len() || !self.has_node()
+        self.used == self.capacity || !self.has_node()
     }
 
-    /// Takes a miss for which [`Mshr::room`] answered [`Room::New`] with this bucket; returns its entry.
+    /// Takes a miss on a key with this hash for which nothing is outstanding, unless [full](Mshr::is_full); returns its entry.
     #[inline]
     pub fn insert(&mut self, bucket: u32, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
         let at = self.free;
         let chain = std::mem::replace(self.buckets.get_mut(bucket), at);
-        let entry = &mut self.entries[usize::from(at)];
+        let entry = self.entries.get_mut(u32::from(at));
         self.free = entry.chain;
-        *entry = Entry { key, token, first: NONE, last: NONE, waiting: 1, line, chain, atomic, ready: false };
+        *entry = Entry { key, token, last: NONE, waiting: 1, line, bucket: bucket as u16, chain, atomic, ready: false };
         self.used += 1;
         self.waiting += 1;
         at
@@ -167,22 +153,22 @@ impl Mshr {
         self.waiting < self.max_waiting
     }
 
-    /// Takes a miss for which [`Mshr::room`] answered [`Room::Merge`]; the data will go to `line`.
+    /// Takes a miss for an outstanding fetch which [takes it](Mshr::can_merge); the data will go to `line`.
     pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
-        self.entries[usize::from(at)].line = line;
+        self.entries.get_mut(u32::from(at)).line = line;
         self.wait(at, token, atomic);
     }
 
     /// The key of an entry.
     #[inline]
     pub fn key(&self, at: u16) -> u64 {
-        self.entries[usize::from(at)].key
+        self.entries.get(u32::from(at)).key
     }
 
     /// Asks the host for an entry whose data is coming.
     #[inline]
     pub fn touch(&self, at: u16) {
-        touch(&self.entries[usize::from(at)].line);
+        touch(&self.entries.get(u32::from(at)).line);
     }
 
     /// Asks the host for where an entry of `key` is looked up.
@@ -195,22 +181,22 @@ impl Mshr {
     /// the token of the oldest request.
     #[inline]
     pub fn expect(&self, at: u16) -> (u16, u32) {
-        let Entry { key, line, token, .. } = self.entries[usize::from(at)];
-        self.touch_bucket(key);
+        let Entry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
+        touch(self.buckets.get(u32::from(bucket)));
         (line, token)
     }
 
     /// The line that waits for the data of an entry, and whether an atomic is among the requests.
     #[inline]
     pub fn reserved(&self, at: u16) -> (u16, bool) {
-        let entry = &self.entries[usize::from(at)];
+        let entry = self.entries.get(u32::from(at));
         (entry.line, entry.atomic)
     }
 
     /// The data of an entry came: its requests become ready, after those of earlier entries.
     #[inline]
     pub fn mark_ready(&mut self, at: u16) {
-        let entry = &mut self.entries[usize::from(at)];
+        let entry = self.entries.get_mut(u32::from(at));
         debug_assert!(!entry.ready, "entry {at} is filled twice");
         entry.ready = true;
         self.ready.push(at);
@@ -226,7 +212,7 @@ impl Mshr {
     #[inline]
     pub fn peek_ready(&self) -> Option<u32> {
         let at = *self.ready.front()?;
-        Some(self.entries[usize::from(at)].token)
+        Some(self.entries.get(u32::from(at)).token)
     }
 
     /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
@@ -234,7 +220,7 @@ impl Mshr {
     #[inline(always)]
     pub fn next_ready(&mut self) -> Option<u32> {
         let at = *self.ready.front()?;
-        let entry = &mut self.entries[usize::from(at)];
+        let entry = self.entries.get_mut(u32::from(at));
         let token = entry.token;
         entry.waiting -= 1;
         self.waiting -= 1;
@@ -249,13 +235,13 @@ impl Mshr {
 
     /// The oldest of those that wait behind the request of an entry takes its place.
     fn move_up(&mut self, at: u16) {
-        let entry = &mut self.entries[usize::from(at)];
-        let taken = entry.first;
-        let node = &mut self.nodes[usize::from(taken)];
-        entry.token = node.token;
-        entry.first = node.next;
-        node.next = self.free_node;
-        self.free_node = taken;
+        let entry = self.entries.get_mut(u32::from(at));
+        let last = usize::from(entry.last);
+        let taken = self.nodes[last].next;
+        let Node { token, next } = self.nodes[usize::from(taken)];
+        entry.token = token;
+        self.nodes[last].next = next;
+        self.nodes[usize::from(taken)].next = std::mem::replace(&mut self.free_node, taken);
     }
 
     fn wait(&mut self, at: u16, token: u32, atomic: bool) {
@@ -267,12 +253,10 @@ impl Mshr {
         } else {
             self.free_node = std::mem::replace(&mut self.nodes[usize::from(taken)], node).next;
         }
-        let entry = &mut self.entries[usize::from(at)];
-        if entry.waiting == 1 {
-            entry.first = taken;
-        } else {
-            self.nodes[usize::from(entry.last)].next = taken;
-        }
+        let entry = self.entries.get_mut(u32::from(at));
+        let before = if entry.waiting == 1 { taken } else { entry.last };
+        self.nodes[usize::from(taken)].next = self.nodes[usize::from(before)].next;
+        self.nodes[usize::from(before)].next = taken;
         entry.last = taken;
         entry.waiting += 1;
         entry.atomic |= atomic;
@@ -281,8 +265,8 @@ impl Mshr {
 
     #[inline]
     fn release(&mut self, at: u16) {
-        let entry = &mut self.entries[usize::from(at)];
-        let (bucket, after) = (hash(entry.key), std::mem::replace(&mut entry.chain, self.free));
+        let entry = self.entries.get_mut(u32::from(at));
+        let (bucket, after) = (u32::from(entry.bucket), std::mem::replace(&mut entry.chain, self.free));
         self.free = at;
         self.used -= 1;
         let first = self.buckets.get_mut(bucket);
@@ -291,10 +275,10 @@ impl Mshr {
             return;
         }
         let mut before = *first;
-        while self.entries[usize::from(before)].chain != at {
-            before = self.entries[usize::from(before)].chain;
+        while self.entries.get(u32::from(before)).chain != at {
+            before = self.entries.get(u32::from(before)).chain;
         }
-        self.entries[usize::from(before)].chain = after;
+        self.entries.get_mut(u32::from(before)).chain = after;
     }
 }
 
@@ -304,20 +288,38 @@ mod tests {
 
     use super::*;
 
+    /// What a table says to a miss.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Room {
+        Merge(u16),
+        New,
+        NoEntry,
+        MergeFull,
+    }
+
+    fn room(mshr: &Mshr, key: u64) -> Room {
+        match mshr.find(key) {
+            Some(at) if mshr.can_merge(at) => Room::Merge(at),
+            Some(_) => Room::MergeFull,
+            None if mshr.is_full() => Room::NoEntry,
+            None => Room::New,
+        }
+    }
+
     fn insert(mshr: &mut Mshr, key: u64, token: u32) {
-        let Room::New(bucket) = mshr.room(key) else { panic!("there is room for {key}") };
-        mshr.insert(bucket, key, 0, token, false);
+        assert_eq!(room(mshr, key), Room::New, "there is room for {key}");
+        mshr.insert(hash(key), key, 0, token, false);
     }
 
     #[test]
     fn limits_hold_for_entries_and_for_merges() {
         let mut mshr = Mshr::new(2, 2);
         insert(&mut mshr, 7, 70);
-        let Room::Merge(at) = mshr.room(7) else { panic!("the second request merges") };
+        let Room::Merge(at) = room(&mshr, 7) else { panic!("the second request merges") };
         mshr.merge(at, 0, 71, true);
-        assert_eq!(mshr.room(7), Room::MergeFull);
+        assert_eq!(room(&mshr, 7), Room::MergeFull);
         insert(&mut mshr, 8, 80);
-        assert_eq!(mshr.room(9), Room::NoEntry);
+        assert_eq!(room(&mshr, 9), Room::NoEntry);
         assert_eq!(mshr.reserved(at), (0, true));
     }
 
@@ -330,11 +332,11 @@ mod tests {
         mshr.merge(one, 0, 11, false);
         mshr.mark_ready(mshr.find(2).unwrap());
         mshr.mark_ready(one);
-        assert_eq!(mshr.room(1), Room::MergeFull, "an entry that is being answered takes nobody");
+        assert_eq!(room(&mshr, 1), Room::MergeFull, "an entry that is being answered takes nobody");
         let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
         assert_eq!(answered, [20, 10, 11]);
         assert_eq!(mshr.used(), 0);
-        assert!(matches!(mshr.room(1), Room::New(_)));
+        assert_eq!(room(&mshr, 1), Room::New);
     }
 
     proptest! {
@@ -347,10 +349,10 @@ mod tests {
                 let token = token as u32;
                 let known = model.iter().position(|(k, ..)| *k == key);
                 match action {
-                    0 => match (mshr.room(key), known) {
-                        (Room::New(bucket), None) => {
+                    0 => match (room(&mshr, key), known) {
+                        (Room::New, None) => {
                             prop_assert!(model.len() < 4);
-                            mshr.insert(bucket, key, 0, token, false);
+                            mshr.insert(hash(key), key, 0, token, false);
                             model.push((key, vec![token], false));
                         }
                         (Room::NoEntry, None) => prop_assert_eq!(model.len(), 4),

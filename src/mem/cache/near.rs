@@ -3,7 +3,7 @@
 //! Of each line a byte that depends on its number stands in the head of its set, together with the order in which the lines were used. So
 //! a look-up reads one cache line of the host for the head and one for each line whose byte fits, mostly one or none.
 
-use crate::base::touch;
+use crate::base::{Slots, positions, touch};
 
 use super::directory::Directory;
 use super::sectors::Sectors;
@@ -13,9 +13,6 @@ pub(super) const MAX_WAYS: u32 = 24;
 /// Ways in a word of a head.
 const IN_WORD: usize = 8;
 const WORDS: usize = MAX_WAYS as usize / IN_WORD;
-/// The lowest and the highest bit of each byte.
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = LOW << 7;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -55,17 +52,11 @@ impl Order {
         (self.0[place / IN_WORD] >> (place % IN_WORD * 8)) as u8
     }
 
-    /// Where `way` stands, which does stand among the first `len`.
+    /// Where `way` stands, which does stand somewhere.
+    // Behind the end stand zeros, which are no way: the first place is meant.
     #[inline]
-    fn place(&self, way: u8, len: usize) -> usize {
-        for word in (0..len.div_ceil(IN_WORD)).rev() {
-            let place = word * IN_WORD + bytes_equal(self.0[word], way).trailing_zeros() as usize / 8;
-            // Behind the end stand zeros, which are no way.
-            if place < len.min((word + 1) * IN_WORD) {
-                return place;
-            }
-        }
-        unreachable!("way {way} is not among the {len} of its set")
+    fn place(&self, way: u8) -> usize {
+        positions(&self.0, way).trailing_zeros() as usize
     }
 
     /// Takes out what stands at a place; what is behind moves up.
@@ -138,16 +129,16 @@ pub(super) struct Near {
     ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
     per_way: u64,
-    heads: Box<[Head]>,
-    lines: Box<[Line]>,
+    heads: Slots<Head>,
+    lines: Slots<Line>,
 }
 
 impl Near {
     /// The set of a line, and its way there.
     #[inline]
-    fn place_of(&self, line: u16) -> (usize, u8) {
+    fn place_of(&self, line: u16) -> (u32, u8) {
         let set = (u64::from(line) * self.per_way) >> 32;
-        (set as usize, (u32::from(line) - set as u32 * self.ways) as u8)
+        (set as u32, (u32::from(line) - set as u32 * self.ways) as u8)
     }
 }
 
@@ -157,13 +148,13 @@ impl Directory for Near {
         Self {
             ways: max_ways,
             per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
-            heads: vec![Head::default(); sets as usize].into(),
-            lines: vec![Line::default(); (sets * max_ways) as usize].into(),
+            heads: Slots::new(sets as usize, Head::default()),
+            lines: Slots::new((sets * max_ways) as usize, Line::default()),
         }
     }
 
     fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.heads) + size_of_val(&*self.lines)
+        self.heads.count() * (size_of::<Head>() + self.ways as usize * size_of::<Line>())
     }
 
     fn clear(&mut self, ways: u32) {
@@ -174,45 +165,42 @@ impl Directory for Near {
     // Every access of an LLC slice calls it.
     #[inline(always)]
     fn find(&self, tag: u64, set: u32) -> Option<u16> {
-        let (head, first) = (&self.heads[set as usize], set as usize * self.ways as usize);
-        let print = print(tag);
-        for (word, prints) in head.prints.iter().enumerate() {
-            let mut fits = bytes_equal(*prints, print);
-            while fits != 0 {
-                let line = first + word * IN_WORD + fits.trailing_zeros() as usize / 8;
-                if self.lines[line].tag == tag {
-                    return Some(line as u16);
-                }
-                fits &= fits - 1;
+        let (head, first) = (self.heads.get(set), set * self.ways);
+        let mut fits = positions(&head.prints, print(tag));
+        while fits != 0 {
+            let line = first + fits.trailing_zeros();
+            if self.lines.get(line).tag == tag {
+                return Some(line as u16);
             }
+            fits &= fits - 1;
         }
         None
     }
 
     #[inline]
     fn tag(&self, line: u16) -> u64 {
-        self.lines[usize::from(line)].tag
+        self.lines.get(u32::from(line)).tag
     }
 
     #[inline]
     fn sectors(&self, line: u16) -> Sectors {
-        self.lines[usize::from(line)].sectors
+        self.lines.get(u32::from(line)).sectors
     }
 
     #[inline]
     fn sectors_mut(&mut self, line: u16) -> &mut Sectors {
-        &mut self.lines[usize::from(line)].sectors
+        &mut self.lines.get_mut(u32::from(line)).sectors
     }
 
     #[inline]
     fn victim(&self, set: u32, may_go: impl Fn(Sectors) -> bool) -> Option<u16> {
-        let (head, first) = (&self.heads[set as usize], set * self.ways);
+        let (head, first) = (self.heads.get(set), set * self.ways);
         if head.empty != 0 {
             return Some((first + 31 - head.empty.leading_zeros()) as u16);
         }
         for place in 0..usize::from(head.len) {
             let line = first + u32::from(head.order.get(place));
-            if may_go(self.lines[line as usize].sectors) {
+            if may_go(self.lines.get(line).sectors) {
                 return Some(line as u16);
             }
         }
@@ -222,23 +210,23 @@ impl Directory for Near {
     #[inline]
     fn place(&mut self, line: u16, tag: u64, sectors: Sectors, now: u64) {
         let (set, way) = self.place_of(line);
-        let head = &mut self.heads[set];
+        let head = self.heads.get_mut(set);
         if head.empty >> way & 1 != 0 {
             head.empty &= !(1 << way);
         } else {
             // What makes room is mostly the oldest.
-            let place = if head.order.get(0) == way { 0 } else { head.order.place(way, usize::from(head.len)) };
+            let place = if head.order.get(0) == way { 0 } else { head.order.place(way) };
             head.take_out(place);
         }
         head.append(way, now as u32);
         head.set_print(way, print(tag));
-        self.lines[usize::from(line)] = Line { tag, sectors };
+        *self.lines.get_mut(u32::from(line)) = Line { tag, sectors };
     }
 
     #[inline]
     fn renew(&mut self, line: u16, now: u64) {
         let (set, way) = self.place_of(line);
-        let head = &mut self.heads[set];
+        let head = self.heads.get_mut(set);
         let (len, now) = (usize::from(head.len), now as u32);
         if head.order.get(len - 1) == way {
             if head.time != now {
@@ -246,7 +234,7 @@ impl Directory for Near {
             }
             return;
         }
-        let place = head.order.place(way, len);
+        let place = head.order.place(way);
         // Lines of one cycle stand by their ways, so that a second access in it moves nothing.
         if head.time == now && place >= len - usize::from(head.together) {
             return;
@@ -257,8 +245,8 @@ impl Directory for Near {
 
     fn remove(&mut self, line: u16) {
         let (set, way) = self.place_of(line);
-        let head = &mut self.heads[set];
-        let place = head.order.place(way, usize::from(head.len));
+        let head = self.heads.get_mut(set);
+        let place = head.order.place(way);
         head.take_out(place);
         head.set_print(way, 0);
         head.empty |= 1 << way;
@@ -269,7 +257,7 @@ impl Directory for Near {
 
     #[inline]
     fn touch_start(&self, _tag: u64, set: u32) {
-        touch(&self.heads[set as usize].time);
+        touch(&self.heads.get(set).time);
     }
 
     #[inline]
@@ -277,13 +265,13 @@ impl Directory for Near {
 
     #[inline]
     fn touch_oldest(&self, set: u32) {
-        let oldest = self.heads[set as usize].order.get(0);
-        touch(&self.lines[set as usize * self.ways as usize + usize::from(oldest)].tag);
+        let oldest = self.heads.get(set).order.get(0);
+        touch(&self.lines.get(set * self.ways + u32::from(oldest)).tag);
     }
 
     #[inline]
     fn touch(&self, line: u16) {
-        touch(&self.lines[usize::from(line)].tag);
+        touch(&self.lines.get(u32::from(line)).tag);
     }
 }
 
@@ -291,11 +279,4 @@ impl Directory for Near {
 #[inline]
 fn print(tag: u64) -> u8 {
     ((tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).max(1)
-}
-
-/// The highest bit of each byte of `word` that is `byte`.
-#[inline]
-fn bytes_equal(word: u64, byte: u8) -> u64 {
-    let differ = word ^ u64::from(byte).wrapping_mul(LOW);
-    !(((differ & !HIGH) + !HIGH) | differ) & HIGH
 }

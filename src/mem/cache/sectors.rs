@@ -52,6 +52,12 @@ impl Sectors {
         self.0 & FIELD << MODIFIED != 0
     }
 
+    /// Whether something of a sector is written, or will be when its data comes; modified ones are.
+    #[inline]
+    pub(super) fn is_written(self) -> bool {
+        self.0 & WRITTEN != 0
+    }
+
     /// The modified sectors.
     pub(super) fn modified(self) -> u8 {
         (self.0 >> MODIFIED & FIELD) as u8
@@ -95,7 +101,7 @@ impl Sectors {
     #[inline(always)]
     pub(super) fn reserve(&mut self, mask: u8) {
         let mask = u32::from(mask);
-        if self.0 & WRITTEN != 0 {
+        if self.is_written() {
             // A partly written sector stays so when the rest of it comes.
             let modified = self.of(mask, MODIFIED);
             self.remove(mask, MODIFIED_ON_FILL);
@@ -113,7 +119,7 @@ impl Sectors {
     pub(super) fn complete(&mut self, mask: u8) {
         let mask = u32::from(mask);
         self.remove(mask, RESERVED);
-        if self.0 & WRITTEN == 0 {
+        if !self.is_written() {
             self.add(mask, VALID);
             return;
         }

@@ -4,11 +4,10 @@
 //! set has, and cannot be told from outside.
 
 use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
-use crate::config::machine::{Allocate, Cache, SetIndex};
+use crate::config::machine::{Allocate, Cache};
 
 use super::directory::{Directory, NONE};
 use super::hashed::Hashed;
-use super::index::set_index;
 use super::near::{self, Near};
 use super::sectors::Sectors;
 
@@ -119,12 +118,6 @@ impl TagArray {
         each!(self, tags => tags.invalidate());
     }
 
-    /// The set that addresses belong to of which the set index function sees `set_addr`.
-    #[inline(always)]
-    pub fn set_index(&self, set_addr: u64) -> u32 {
-        each!(self, tags => set_index(set_addr, u32::from(tags.line_bits), tags.sets, tags.index))
-    }
-
     /// Looks `addr`, which belongs to `set`, up without changing anything. `sectors` is one sector of a sectored cache, and does not
     /// matter for a line cache.
     // Every access of a cache calls it.
@@ -224,9 +217,10 @@ impl TagArray {
 struct Tags<D> {
     directory: D,
     line_bits: u8,
-    sectored: bool,
+    /// Of the sectors that an access names, those that are meant, and those that are meant anyway: all, of a line cache.
+    asked: u8,
+    always: u8,
     allocate: Allocate,
-    index: SetIndex,
     /// All sectors of a line.
     whole: SectorMask,
     sets: u32,
@@ -246,9 +240,9 @@ impl<D: Directory> Tags<D> {
         Self {
             directory,
             line_bits: spec.line_bytes.trailing_zeros() as u8,
-            sectored: spec.sectored,
+            asked: if spec.sectored { u8::MAX } else { 0 },
+            always: if spec.sectored { 0 } else { ALL },
             allocate: spec.allocate,
-            index: spec.index,
             whole: spec.whole_line(),
             sets: spec.sets,
             write_ratio,
@@ -258,6 +252,11 @@ impl<D: Directory> Tags<D> {
             dirty: 0,
             used: false,
         }
+    }
+
+    /// Whether lines are divided into sectors.
+    fn sectored(&self) -> bool {
+        self.always == 0
     }
 
     #[inline]
@@ -367,7 +366,7 @@ impl<D: Directory> Tags<D> {
 
     fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         let mask = self.mask(sectors);
-        let whole = bytes == u32::MAX || !self.sectored;
+        let whole = bytes == u32::MAX || !self.sectored();
         let Self { directory, bytes: written, dirty, .. } = self;
         let state = directory.sectors_mut(line);
         *dirty += u32::from(!state.is_modified());
@@ -386,7 +385,7 @@ impl<D: Directory> Tags<D> {
 
     fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
-        let holds_more = self.change(line, |state| {
+        let holds_more = self.change_written(line, |state| {
             state.forget(mask);
             state.any()
         });
@@ -397,8 +396,8 @@ impl<D: Directory> Tags<D> {
 
     #[inline(always)]
     fn mask(&self, sectors: SectorMask) -> u8 {
-        debug_assert!(!self.sectored || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
-        if self.sectored { sectors.0 } else { ALL }
+        debug_assert!(!self.sectored() || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
+        sectors.0 & self.asked | self.always
     }
 
     /// The number of the line that holds `addr`.
@@ -408,8 +407,10 @@ impl<D: Directory> Tags<D> {
     }
 
     /// Changes the sectors of a line, and counts whether it is modified before and behind.
-    #[inline(always)]
-    fn change<T>(&mut self, line: u16, change: impl FnOnce(&mut Sectors) -> T) -> T {
+    // Apart, since most lines are never written.
+    #[cold]
+    #[inline(never)]
+    fn change_written<T>(&mut self, line: u16, change: impl FnOnce(&mut Sectors) -> T) -> T {
         let state = self.directory.sectors_mut(line);
         let before = u32::from(state.is_modified());
         let result = change(state);
@@ -432,14 +433,24 @@ impl<D: Directory> Tags<D> {
     #[inline(always)]
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
-        self.change(at, |state| state.reserve(mask));
+        let state = self.directory.sectors_mut(at);
+        if state.is_written() {
+            self.change_written(at, |state| state.reserve(mask));
+        } else {
+            state.reserve(mask);
+        }
         self.directory.renew(at, now);
     }
 
     #[inline(always)]
     fn complete(&mut self, at: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
-        self.change(at, |state| state.complete(mask));
+        let state = self.directory.sectors_mut(at);
+        if state.is_written() {
+            self.change_written(at, |state| state.complete(mask));
+        } else {
+            state.complete(mask);
+        }
     }
 
     /// What is modified of a line.
@@ -452,7 +463,7 @@ impl<D: Directory> Tags<D> {
                 *bytes = if state.partial() >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
             }
         }
-        let sectors = if self.sectored { SectorMask(state.modified()) } else { self.whole };
+        let sectors = if self.sectored() { SectorMask(state.modified()) } else { self.whole };
         Evicted { addr: Addr(self.directory.tag(at) << self.line_bits), sectors, bytes }
     }
 }

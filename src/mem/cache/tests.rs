@@ -147,7 +147,7 @@ fn modified_lines_stay_until_enough_of_the_cache_is_modified() {
     let mut tags = TagArray::new(&spec, 4, 50);
     let touch = |tags: &mut TagArray, line: u64, write: bool| {
         let (addr, one) = (Addr(line * 128), SectorMask(1));
-        let probe = tags.probe(addr, tags.set_index(addr.0), one, write);
+        let probe = tags.probe(addr, 0, one, write);
         tags.access(probe, addr, one, line);
         if write {
             tags.write(probe.line, one, u32::MAX)
@@ -320,7 +320,7 @@ fn the_number_of_ways_can_change_between_kernels() {
     assert_eq!(tags.line_count(), 1024);
     let place = |tags: &mut TagArray, line: u64| {
         let (addr, one) = (Addr(line * 128), SectorMask(1));
-        let probe = tags.probe(addr, tags.set_index(addr.0), one, false);
+        let probe = tags.probe(addr, set_index(addr.0, 7, l1().sets, l1().index), one, false);
         tags.access(probe, addr, one, line);
         tags.fill(probe.line, addr, one);
         probe.lookup
@@ -416,7 +416,7 @@ proptest! {
             now += wait;
             let (addr, one) = (Addr(line * 128 + sector as u64 * 32), SectorMask(1 << sector));
             let write = action >= 3;
-            let probe = tags.probe(addr, tags.set_index(addr.0), one, write);
+            let probe = tags.probe(addr, 0, one, write);
             let (lookup, way) = model.probe(line, sector, write);
             prop_assert_eq!(probe.lookup, lookup);
             if lookup == Lookup::NoLine {

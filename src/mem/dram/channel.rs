@@ -6,7 +6,7 @@ use crate::stats::{Latencies, counters};
 
 use super::bank::{Banks, Command};
 use super::due::Due;
-use super::scheduler::Scheduler;
+use super::scheduler::{Number, Scheduler};
 use super::timing::Timing;
 
 /// What a request wants, and who hears of it.
@@ -44,6 +44,34 @@ pub struct Request {
     pub bursts: u8,
 }
 
+/// Whose a request is: a slice of the partition, and its name for the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The slice.
+    pub slice: u8,
+    /// The name.
+    pub token: u32,
+}
+
+impl Request {
+    /// Whose it is.
+    #[inline]
+    pub fn owner(&self) -> Owner {
+        Owner { slice: self.slice, token: self.token }
+    }
+}
+
+/// What a channel did in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// The write-back that finished.
+    pub written_back: Option<Owner>,
+    /// The read whose data was given a place on the data bus, where that is known before it is finished.
+    pub moving: Option<Owner>,
+    /// The read that finished, which is now the youngest of the return queue, where that is known.
+    pub read: Option<Owner>,
+}
+
 counters! {
     /// What a DRAM channel counts.
     pub struct DramCounters {
@@ -73,21 +101,18 @@ pub struct Channel {
     banks: Banks,
     scheduler: Scheduler,
     /// The request that each bank serves, for the banks in `busy`, and what it needs next.
-    serving: Slots<Request>,
+    serving: Slots<Number>,
     due: Due,
     busy: u64,
     all: u64,
     /// Where command rotation begins.
     first: u32,
     /// Requests whose last data is under way, with their places on the data bus.
-    moving: Ring<(u64, Request)>,
+    moving: Ring<(u64, Number)>,
     /// The data bus stops while the return queue is full: cycles in which it did, and the last place taken.
     stopped: u64,
     last_place: u64,
-    returned: Ring<Request>,
-    /// In the last cycle, data was given a place on the bus; a request came into the return queue.
-    moved: bool,
-    finished: bool,
+    returned: Ring<Number>,
     counters: DramCounters,
     read_latency: Latencies,
 }
@@ -109,7 +134,7 @@ impl Channel {
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
             scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue),
-            serving: Slots::new(spec.banks as usize, Request::default()),
+            serving: Slots::new(spec.banks as usize, Number::default()),
             due: Due::new(spec.banks),
             busy: 0,
             all: u64::MAX >> (64 - spec.banks),
@@ -118,8 +143,6 @@ impl Channel {
             stopped: 0,
             last_place: 0,
             returned: Ring::new(8),
-            moved: false,
-            finished: false,
             counters: DramCounters::default(),
             read_latency: Latencies::default(),
         }
@@ -169,46 +192,30 @@ impl Channel {
 
     /// Takes a request after the work of a cycle; the scheduler looks at it in the next one.
     #[inline]
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: &Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
         let bursts = self.bursts[request.sectors.count() as usize % self.bursts.len()];
-        self.scheduler.add(&request, bursts);
+        self.scheduler.add(request, bursts);
     }
 
     /// The oldest finished read or awaited write.
     #[inline]
     pub fn returned(&self) -> Option<&Request> {
-        self.returned.front()
+        self.returned.front().map(|number| self.scheduler.request(*number))
     }
 
     /// The request that takes the data bus after the first `place`.
     #[inline]
     pub fn moving(&self, place: usize) -> Option<&Request> {
-        self.moving.get(place).map(|(_, request)| request)
-    }
-
-    /// The read whose data was given a place on the data bus in the last cycle.
-    #[inline]
-    pub fn newest_moving(&self) -> Option<&Request> {
-        if !self.moved {
-            return None;
-        }
-        self.moving.back().map(|(_, request)| request).filter(|request| request.kind == RequestKind::Read)
-    }
-
-    /// The read that was finished in the last cycle.
-    #[inline]
-    pub fn newest_returned(&self) -> Option<&Request> {
-        if !self.finished {
-            return None;
-        }
-        self.returned.back().filter(|request| request.kind == RequestKind::Read)
+        self.moving.get(place).map(|(_, number)| self.scheduler.request(*number))
     }
 
     /// Removes the oldest finished read or awaited write, which was looked at.
     #[inline]
     pub fn drop_returned(&mut self) {
-        self.returned.drop_front();
+        if let Some(number) = self.returned.pop() {
+            self.scheduler.release(number);
+        }
     }
 
     /// Whether the return queue takes nothing, so that the data bus stops.
@@ -217,26 +224,27 @@ impl Channel {
         self.returned.len() >= self.return_queue
     }
 
-    /// One command clock: data, scheduler, commands. Returns a write-back that finished.
+    /// One command clock: data, scheduler, commands.
     // Called from one place, for every command clock.
     #[inline(always)]
-    pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
-        (self.moved, self.finished) = (false, false);
-        let finished = self.move_data(now);
-        if let Some(request) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
+    pub fn cycle(&mut self, now: Cycle) -> Worked {
+        let mut worked = Worked::default();
+        self.move_data(now, &mut worked);
+        if let Some(number) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
+            let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
             let next = self.banks.next(bank, request.row, request.kind != RequestKind::Read);
             let hit = matches!(next.0, Command::Read | Command::Write);
             *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
-            *self.serving.get_mut(bank as u32) = *request;
+            *self.serving.get_mut(bank as u32) = number;
             self.busy |= 1 << bank;
             self.due.need(bank, next, now);
             self.turn_to(self.first + 1);
         }
         if self.busy != 0 {
-            self.issue(now);
+            worked.moving = self.issue(now);
         }
-        finished
+        worked
     }
 
     /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
@@ -253,47 +261,50 @@ impl Channel {
 
     /// Moves the data whose place on the bus has come; the bus stops while nobody takes what it brings.
     #[inline]
-    fn move_data(&mut self, now: Cycle) -> Option<Request> {
+    fn move_data(&mut self, now: Cycle, worked: &mut Worked) {
         if self.return_full() {
             self.stopped += 1;
-            return None;
+            return;
         }
-        let (place, request) = self.moving.front()?;
+        let Some((place, number)) = self.moving.front() else { return };
+        let request = self.scheduler.request(*number);
         debug_assert!(place + self.stopped >= now.0, "data of {} is moved late at {now}", request.addr);
         if place + self.stopped > now.0 {
-            return None;
+            return;
         }
-        let written_back = match request.kind {
-            RequestKind::WriteBack => Some(*request),
-            kind => {
-                if kind == RequestKind::Read {
-                    self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
-                }
-                self.returned.append_with(|| *request);
-                self.finished = true;
-                None
+        let owner = Some(request.owner());
+        if request.kind == RequestKind::WriteBack {
+            worked.written_back = owner;
+            self.scheduler.release(*number);
+        } else {
+            if request.kind == RequestKind::Read {
+                worked.read = owner;
+                self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
             }
-        };
+            self.returned.append(*number);
+        }
         self.moving.drop_front();
-        written_back
     }
 
-    /// Issues a column command and a row command, or one of them where they share a bus.
+    /// Issues a column command and a row command, or one of them where they share a bus. Says whose read was given a place on the
+    /// data bus.
     #[inline]
-    fn issue(&mut self, now: Cycle) {
+    fn issue(&mut self, now: Cycle) -> Option<Owner> {
+        let mut moving = None;
         self.due.advance(now);
         let columns = if self.has_place(now) { self.due.columns(&self.banks, now) } else { 0 };
         if self.dual_bus {
             if let Some(bank) = self.due.choose(columns, self.first, &self.banks, now) {
-                self.column(bank, now);
+                moving = self.column(bank, now);
             }
             let rows = self.due.rows(&self.banks, now);
             if let Some(bank) = self.due.choose(rows, self.first, &self.banks, now) {
                 self.row(bank, now);
             }
         } else if let Some(bank) = self.due.choose(columns | self.due.rows(&self.banks, now), self.first, &self.banks, now) {
-            if columns >> bank & 1 != 0 { self.column(bank, now) } else { self.row(bank, now) }
+            if columns >> bank & 1 != 0 { moving = self.column(bank, now) } else { self.row(bank, now) }
         }
+        moving
     }
 
     /// Whether the data bus has a place for what would be commanded at `now`.
@@ -302,11 +313,13 @@ impl Channel {
         self.last_place <= now.0 - self.stopped + self.timing.read_latency
     }
 
+    /// Reads or writes a burst; says whose read was given its last place on the data bus.
     // Called from one place, for every burst; the other is for a shared command bus.
     #[inline(always)]
-    fn column(&mut self, bank: usize, now: Cycle) {
+    fn column(&mut self, bank: usize, now: Cycle) -> Option<Owner> {
         let present = now.0 - self.stopped;
-        let request = self.serving.get_mut(bank as u32);
+        let number = *self.serving.get(bank as u32);
+        let request = self.scheduler.request_mut(number);
         let write = request.kind != RequestKind::Read;
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
@@ -315,16 +328,18 @@ impl Channel {
         *(if write { &mut self.counters.writes } else { &mut self.counters.reads }) += 1;
         // While the row stays open, what the request needs and the bank's own time for it stay as they are.
         request.bursts -= 1;
-        if request.bursts == 0 {
-            self.moving.append_with(|| (self.last_place, *request));
-            self.moved = true;
-            self.busy &= !(1 << bank);
-            self.due.forget(bank);
+        if request.bursts > 0 {
+            return None;
         }
+        let owner = request.owner();
+        self.moving.append((self.last_place, number));
+        self.busy &= !(1 << bank);
+        self.due.forget(bank);
+        (!write).then_some(owner)
     }
 
     fn row(&mut self, bank: usize, now: Cycle) {
-        let Request { row, kind, .. } = *self.serving.get(bank as u32);
+        let Request { row, kind, .. } = *self.scheduler.request(*self.serving.get(bank as u32));
         if self.due.command(bank) == Command::Precharge {
             self.banks.precharge(bank, now);
             self.counters.precharges += 1;

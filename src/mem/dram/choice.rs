@@ -1,7 +1,7 @@
 //! The channel of a machine: one type over the controllers that a machine may have, chosen once and matched per call.
 //!
-//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Channel::returned`],
-//! finished write-backs from [`Channel::cycle`]. Every variant keeps the contracts written here, so that a partition does not
+//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::returned`],
+//! finished write-backs from [`Clocked::cycle`]. Every variant keeps the contracts written here, so that a partition does not
 //! know which one it drives.
 
 use crate::base::{Cycle, Frequency, PartitionId, touch};
@@ -11,7 +11,7 @@ use crate::stats::{CounterInfo, Counters as _, Latencies};
 use super::channel::Channel as GpgpuSim;
 use super::control::{BankCounters, Issued};
 use super::driven::DrivenChannel;
-use super::{DramCounters, Request};
+use super::{DramCounters, Request, Worked};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug)]
@@ -121,15 +121,6 @@ impl Channel {
         each!(self, channel => channel.read_latency())
     }
 
-    /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues
-    /// was full.
-    pub(in crate::mem) fn count_full(&mut self, cycles: u64) {
-        match self {
-            Self::GpgpuSim(channel) => channel.count_full(cycles),
-            Self::Driven(_) => {}
-        }
-    }
-
     /// Asks the host for what the next cycles begin with.
     #[inline]
     pub(in crate::mem) fn touch(&self) {
@@ -148,31 +139,9 @@ impl Channel {
         }
     }
 
-    /// Whether it takes no request.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        each!(self, channel => channel.is_full())
-    }
-
     /// Requests inside.
     pub fn occupancy(&self) -> usize {
         each!(self, channel => channel.occupancy())
-    }
-
-    /// Takes a request after the work of cycle `now`; it may get its first command in the next one. At most one per cycle,
-    /// and none while [`Channel::is_full`].
-    #[inline]
-    pub fn push(&mut self, now: Cycle, request: Request) {
-        match self {
-            Self::GpgpuSim(channel) => channel.push(request),
-            Self::Driven(channel) => channel.push(now, request),
-        }
-    }
-
-    /// The oldest finished read or awaited write.
-    #[inline]
-    pub fn returned(&self) -> Option<&Request> {
-        each!(self, channel => channel.returned())
     }
 
     /// The request that takes the data bus after the first `place`, where that is known before it is finished.
@@ -183,50 +152,108 @@ impl Channel {
             Self::Driven(_) => None,
         }
     }
+}
 
-    /// The read whose data was given a place on the data bus in the last cycle, where that is known before it is finished.
-    #[inline]
-    pub fn newest_moving(&self) -> Option<&Request> {
-        match self {
-            Self::GpgpuSim(channel) => channel.newest_moving(),
-            Self::Driven(_) => None,
-        }
-    }
+/// A channel as it is driven, one command clock after the other.
+pub trait Clocked {
+    /// Whether it takes no request.
+    fn is_full(&self) -> bool;
 
-    /// The read that was finished in the last cycle, where that is known.
-    #[inline]
-    pub fn newest_returned(&self) -> Option<&Request> {
-        match self {
-            Self::GpgpuSim(channel) => channel.newest_returned(),
-            Self::Driven(_) => None,
-        }
-    }
+    /// Takes a request after the work of cycle `now`; it may get its first command in the next one. At most one per cycle,
+    /// and none while [`Clocked::is_full`].
+    fn push(&mut self, now: Cycle, request: &Request);
+
+    /// The oldest finished read or awaited write.
+    fn returned(&self) -> Option<&Request>;
 
     /// Removes the oldest finished read or awaited write, which was looked at.
-    #[inline]
-    pub fn drop_returned(&mut self) {
-        each!(self, channel => channel.drop_returned());
-    }
+    fn drop_returned(&mut self);
 
     /// Whether answers that nobody takes hold the channel up, so that every cycle must be looked at.
-    #[inline]
-    pub fn return_full(&self) -> bool {
-        match self {
-            Self::GpgpuSim(channel) => channel.return_full(),
-            Self::Driven(_) => false,
-        }
-    }
+    fn return_full(&self) -> bool;
 
-    /// One command clock. Returns a write-back that finished.
-    #[inline]
-    pub fn cycle(&mut self, now: Cycle) -> Option<Request> {
-        each!(self, channel => channel.cycle(now))
-    }
+    /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues
+    /// was full.
+    fn count_full(&mut self, cycles: u64);
 
-    /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
+    /// One command clock.
+    fn cycle(&mut self, now: Cycle) -> Worked;
+
+    /// The first cycle at or after `from` in which [`Clocked::cycle`] would do anything, provided that nothing is pushed or
     /// popped; [`Cycle::NEVER`] when there is none. May be too early, never too late.
+    fn next_event(&self, from: Cycle) -> Cycle;
+}
+
+impl Clocked for GpgpuSim {
     #[inline]
-    pub fn next_event(&self, from: Cycle) -> Cycle {
-        each!(self, channel => channel.next_event(from))
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    #[inline]
+    fn push(&mut self, _now: Cycle, request: &Request) {
+        self.push(request);
+    }
+
+    #[inline]
+    fn returned(&self) -> Option<&Request> {
+        self.returned()
+    }
+
+    #[inline]
+    fn drop_returned(&mut self) {
+        self.drop_returned();
+    }
+
+    #[inline]
+    fn return_full(&self) -> bool {
+        self.return_full()
+    }
+
+    fn count_full(&mut self, cycles: u64) {
+        self.count_full(cycles);
+    }
+
+    // Called from one place, for every command clock.
+    #[inline(always)]
+    fn cycle(&mut self, now: Cycle) -> Worked {
+        self.cycle(now)
+    }
+
+    #[inline]
+    fn next_event(&self, from: Cycle) -> Cycle {
+        self.next_event(from)
+    }
+}
+
+impl Clocked for DrivenChannel {
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
+    fn push(&mut self, now: Cycle, request: &Request) {
+        self.push(now, *request);
+    }
+
+    fn returned(&self) -> Option<&Request> {
+        self.returned()
+    }
+
+    fn drop_returned(&mut self) {
+        self.drop_returned();
+    }
+
+    fn return_full(&self) -> bool {
+        false
+    }
+
+    fn count_full(&mut self, _cycles: u64) {}
+
+    fn cycle(&mut self, now: Cycle) -> Worked {
+        Worked { written_back: self.cycle(now).map(|request| request.owner()), ..Worked::default() }
+    }
+
+    fn next_event(&self, from: Cycle) -> Cycle {
+        self.next_event(from)
     }
 }

@@ -133,6 +133,8 @@ impl Due {
         if candidates == 0 { None } else { self.choose_among(candidates, first, banks, now) }
     }
 
+    // Called for a few kinds of command buses, of which a channel has one.
+    #[inline(always)]
     fn choose_among(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
         while candidates != 0 {
             let bank = first_from(candidates, first);

@@ -16,6 +16,6 @@ mod tests;
 mod timing;
 
 pub use crate::device::{mapping, standard};
-pub use channel::{Channel as GpgpuSimChannel, DramCounters, Request, RequestKind};
-pub use choice::Channel;
+pub use channel::{Channel as GpgpuSimChannel, DramCounters, Owner, Request, RequestKind, Worked};
+pub use choice::{Channel, Clocked};
 pub use driven::DrivenChannel;

@@ -1,4 +1,7 @@
-//! The order in which requests get their banks.
+//! The requests of a channel, and the order in which they get their banks.
+//!
+//! A request is copied when it comes, and not again: its number goes from queue to bank to bus, until it is
+//! [released](Scheduler::release).
 
 use crate::base::{Slots, touch};
 use crate::config::machine::DramScheduler;
@@ -40,10 +43,15 @@ struct Queue {
     hit: Spot,
 }
 
-/// Requests that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
+/// The number of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Number(u16);
+
+/// Requests, and those that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     policy: DramScheduler,
+    /// By number, as the requests themselves. What a number is called that is free stands in its link's `next`.
     links: Slots<Link>,
     requests: Slots<Request>,
     free: u16,
@@ -55,22 +63,57 @@ pub(super) struct Scheduler {
 
 impl Scheduler {
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
-        assert!(capacity < u32::from(NONE), "a DRAM queue of {capacity} requests");
-        let mut links = Slots::new(capacity as usize, Link { row: 0, next: NONE, bank: 0 });
-        (1..capacity).for_each(|i| links.get_mut(i - 1).next = i as u16);
+        assert!(capacity < u32::from(NONE) / 4, "a DRAM queue of {capacity} requests");
         let queues = match policy {
             DramScheduler::FrFcfs => banks,
             DramScheduler::Fcfs => 1,
         };
-        Self {
+        let mut scheduler = Self {
             policy,
-            links,
+            links: Slots::new(capacity as usize, Link { row: 0, next: NONE, bank: 0 }),
             requests: Slots::new(capacity as usize, Request::default()),
-            free: 0,
+            free: NONE,
             queues: Slots::new(queues as usize, Queue { first: NONE, last: NONE, hit: Spot::NOWHERE }),
             waiting: 0,
             pending: 0,
-        }
+        };
+        scheduler.free_from(0);
+        scheduler
+    }
+
+    /// The numbers from `first` on are free, and no others.
+    fn free_from(&mut self, first: u32) {
+        let count = self.links.count() as u32;
+        (first..count).for_each(|number| self.links.get_mut(number).next = if number + 1 < count { number as u16 + 1 } else { NONE });
+        self.free = first as u16;
+    }
+
+    /// Twice as many numbers, where all are taken: those of requests that have left their queues are bounded by the data bus and the return queue.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let count = self.links.count() as u32;
+        assert!(count <= u32::from(NONE) / 2, "{count} requests in a DRAM channel");
+        (self.links, self.requests) = (self.links.doubled(0), self.requests.doubled(0));
+        self.free_from(count);
+    }
+
+    /// A request.
+    #[inline]
+    pub(super) fn request(&self, number: Number) -> &Request {
+        self.requests.get(u32::from(number.0))
+    }
+
+    /// A request, to be changed.
+    #[inline]
+    pub(super) fn request_mut(&mut self, number: Number) -> &mut Request {
+        self.requests.get_mut(u32::from(number.0))
+    }
+
+    /// Forgets a request that waits for no bank.
+    #[inline]
+    pub(super) fn release(&mut self, number: Number) {
+        self.links.get_mut(u32::from(number.0)).next = std::mem::replace(&mut self.free, number.0);
     }
 
     /// Asks the host for the queues, requests left out.
@@ -89,6 +132,9 @@ impl Scheduler {
     /// Takes a request of so many bursts; there is room.
     #[inline]
     pub(super) fn add(&mut self, request: &Request, bursts: u8) {
+        if self.free == NONE {
+            self.grow();
+        }
         let at = self.free;
         let link = self.links.get_mut(u32::from(at));
         self.free = link.next;
@@ -129,14 +175,14 @@ impl Scheduler {
     /// FR-FCFS: a bank stays with a row while requests for it wait; then the open row, then the row of the oldest request.
     // Called from one place, for every command clock.
     #[inline(always)]
-    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<&Request> {
+    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<Number> {
         if !self.can_schedule(idle) {
             return None;
         }
         if self.policy == DramScheduler::Fcfs {
             let at = self.queues.get(0).first;
             self.remove(0, Spot { before: NONE, at });
-            return Some(self.requests.get(u32::from(at)));
+            return Some(Number(at));
         }
         let bank = first_from(self.waiting & idle, from) as u32;
         let Queue { first, hit, .. } = *self.queues.get(bank);
@@ -152,7 +198,7 @@ impl Scheduler {
         self.remove(bank, spot);
         // Whoever is older wants another row.
         self.queues.get_mut(bank).hit = self.oldest(Spot { before: spot.before, at: next }, row);
-        Some(self.requests.get(u32::from(spot.at)))
+        Some(Number(spot.at))
     }
 
     /// The oldest request for a row from a spot on.
@@ -168,11 +214,10 @@ impl Scheduler {
         Spot::NOWHERE
     }
 
-    /// Takes a request out of its queue; what it was stays where it was until the next one comes.
+    /// Takes a request out of its queue; it stays where it is until it is released.
     #[inline]
     fn remove(&mut self, number: u32, Spot { before, at }: Spot) {
-        let free = std::mem::replace(&mut self.free, at);
-        let next = std::mem::replace(&mut self.links.get_mut(u32::from(at)).next, free);
+        let next = self.links.get(u32::from(at)).next;
         self.pending -= 1;
         let queue = self.queues.get_mut(number);
         match before {

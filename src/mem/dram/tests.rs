@@ -63,14 +63,14 @@ fn play(channel: &mut Channel, requests: &[(u64, Request)], cycles: u64, every: 
     let mut now = 0;
     while now < cycles {
         drain(channel);
-        if let Some(finished) = channel.cycle(Cycle(now)) {
+        if let Some(finished) = channel.cycle(Cycle(now)).written_back {
             done.push((now, finished.token));
         }
         if let Some(returned) = channel.returned() {
             done.push((now, returned.token));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
-            channel.push(requests[next].1);
+            channel.push(&requests[next].1);
             next += 1;
         }
         let pushes = requests.get(next).map_or(u64::MAX, |(at, _)| (*at).max(now + 1));
@@ -144,7 +144,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     let mut now = 0;
     for i in 0..8 {
         channel.cycle(Cycle(now));
-        channel.push(read(i % 4, 0, u32::from(i)));
+        channel.push(&read(i % 4, 0, u32::from(i)));
         now += 1;
     }
     for _ in 0..200 {
@@ -178,7 +178,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
         assert!(commands <= before + 1, "{} commands in cycle {now}", commands - before);
         before = commands;
         if pushed < 200 && !channel.is_full() {
-            channel.push(read((now * 7 % 16) as u8, (now * 5 % 3) as u32, pushed));
+            channel.push(&read((now * 7 % 16) as u8, (now * 5 % 3) as u32, pushed));
             pushed += 1;
         }
     }

@@ -25,13 +25,3 @@ counters! {
         out_full: "cycles", "Cycles in which it waited because the queue to the network was full.";
     }
 }
-
-counters! {
-    /// What a slice counts per kernel.
-    pub struct LlcKernelCounters {
-        llc_accesses: "accesses", "Requests that LLC slices took.";
-        llc_misses: "accesses", "Requests whose line or sector was absent from the LLC and not on its way.";
-        llc_reads: "accesses", "Reads and atomics among the requests.";
-        llc_writes: "accesses", "Writes among the requests.";
-    }
-}

@@ -11,7 +11,7 @@ use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, F
 use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::pending::Pending;
-use super::{LlcCounters, LlcKernelCounters};
+use super::{LlcCounters, Sets};
 
 /// A request on its way to DRAM.
 pub type ToDram = Down;
@@ -71,38 +71,41 @@ pub struct Slice {
     /// When the oldest of them arrived; never where there is none.
     since: Cycle,
     pending: Pending,
-    to_dram: Ring<ToDram>,
+    /// Requests that the queue to DRAM holds, which is the one behind the cache.
+    to_dram: u32,
     from_dram: Ring<Fetched>,
     /// Answers for the network, as numbers of `pending`.
     out: Ring<u32>,
     /// Why the oldest request failed, while nothing changed since.
     stuck: Option<FailReason>,
+    /// Requests by what was found, in the order of [`found`], and whether they read or write.
+    outcomes: [[u64; 2]; 4],
+    /// What else is counted.
     counters: LlcCounters,
-    kernels: Vec<LlcKernelCounters>,
 }
 
 impl Slice {
-    /// An empty slice for `kernels` kernels.
-    pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues, kernels: usize) -> Self {
+    /// An empty slice.
+    pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues) -> Self {
         Self {
             id,
             sectored: spec.sectored,
             cache: DataCache::new(spec, spec.ways, 0),
             arrivals: Ring::new(16),
             since: Cycle::NEVER,
-            pending: Pending::default(),
-            to_dram: Ring::new(queues.to_dram as usize),
+            pending: Pending::new(),
+            to_dram: queues.to_dram,
             from_dram: Ring::new(queues.from_dram as usize),
             out: Ring::new(queues.out_queue as usize),
             stuck: None,
+            outcomes: [[0; 2]; 4],
             counters: LlcCounters::default(),
-            kernels: vec![LlcKernelCounters::default(); kernels],
         }
     }
 
     /// Bytes of the slice and of the arrays that its cycles may touch, without what grows with the requests inside.
     pub fn hot_bytes(&self) -> usize {
-        size_of::<Self>() + self.cache.hot_bytes() + self.to_dram.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
+        size_of::<Self>() + self.cache.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
     }
 
     /// Which slice this is.
@@ -111,13 +114,20 @@ impl Slice {
     }
 
     /// What was counted so far.
-    pub fn counters(&self) -> &LlcCounters {
-        &self.counters
-    }
-
-    /// What was counted so far per kernel.
-    pub fn kernels(&self) -> &[LlcKernelCounters] {
-        &self.kernels
+    pub fn counters(&self) -> LlcCounters {
+        let [[read_hits, write_hits], pending, [read_sector_misses, write_sector_misses], [read_misses, write_misses]] = self.outcomes;
+        LlcCounters {
+            accesses: self.outcomes.iter().flatten().sum(),
+            misses: read_sector_misses + write_sector_misses + read_misses + write_misses,
+            pending_hits: pending.iter().sum(),
+            read_hits,
+            read_misses,
+            read_sector_misses,
+            write_hits,
+            write_misses,
+            write_sector_misses,
+            ..self.counters.clone()
+        }
     }
 
     /// The cache.
@@ -126,15 +136,17 @@ impl Slice {
     }
 
     /// Takes a request that is seen at `at`. Returns how many are in front of it.
-    #[inline]
-    pub fn arrive(&mut self, at: Cycle, packet: MemPacket, map: &LocalMap) -> usize {
+    // Called from one place, for every request.
+    #[inline(always)]
+    pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &Sets) -> usize {
         debug_assert!(packet.sectors.0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
-        let set = self.cache.set_index(map.within_slice(packet.addr));
-        self.arrivals.append(Arrived { packet, at: at.0 as u32, set });
-        if self.arrivals.len() == 1 {
+        let set = sets.of(packet.addr);
+        let before = self.arrivals.len();
+        self.arrivals.append_with(|| Arrived { packet: *packet, at: at.0 as u32, set });
+        if before == 0 {
             self.since = at;
         }
-        self.arrivals.len() - 1
+        before
     }
 
     /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
@@ -142,10 +154,10 @@ impl Slice {
         self.cache.warm(addr, set_addr, sectors, now);
     }
 
-    /// The oldest request to DRAM.
+    /// Whether a request to DRAM waits.
     #[inline]
-    pub fn to_dram(&self) -> Option<&ToDram> {
-        self.to_dram.front()
+    pub fn has_to_dram(&self) -> bool {
+        self.cache.left() > 0
     }
 
     /// Asks the host for what the next cycles begin with.
@@ -153,11 +165,8 @@ impl Slice {
     pub fn touch(&self) {
         self.arrivals.touch();
         self.from_dram.touch();
-        self.to_dram.touch();
         self.out.touch();
-        if !self.arrivals.is_empty() {
-            self.cache.expect_look_ups();
-        }
+        self.cache.expect_look_ups();
         for Arrived { packet, set, .. } in self.arrivals.iter().take(EXPECTED) {
             self.cache.expect_address(packet.addr, *set);
         }
@@ -183,13 +192,13 @@ impl Slice {
     /// Whether the queue to DRAM takes nothing more.
     #[inline]
     pub fn to_dram_full(&self) -> bool {
-        self.to_dram.is_full()
+        self.cache.left() >= self.to_dram
     }
 
     /// Takes the oldest request to DRAM.
     #[inline]
     pub fn pop_to_dram(&mut self) -> Option<ToDram> {
-        self.to_dram.pop()
+        self.cache.pop_left()
     }
 
     /// Whether nothing more can come from DRAM.
@@ -216,10 +225,13 @@ impl Slice {
         self.from_dram.push(fetched);
     }
 
-    /// Takes the oldest answer for the network.
+    /// Takes the oldest answer for the network, where there is one, and hands it on.
     #[inline]
-    pub fn pop_out(&mut self) -> Option<MemPacket> {
-        self.out.pop().map(|number| self.pending.take(number))
+    pub fn pop_out(&mut self, hand_on: impl FnOnce(&MemPacket)) -> bool {
+        let Some(number) = self.out.pop() else { return false };
+        hand_on(self.pending.get(number));
+        self.pending.release(number);
+        true
     }
 
     /// Whether an answer waits for the network.
@@ -231,7 +243,6 @@ impl Slice {
     /// One cycle.
     #[inline]
     pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
-        let mut dram = false;
         if self.cache.has_ready()
             && !self.out.is_full()
             && let Some(token) = self.cache.next_ready()
@@ -241,23 +252,17 @@ impl Slice {
             }
             self.stuck = None;
         }
-        if !self.from_dram.is_empty() {
-            dram = self.take_data(now, map);
-        }
-        if self.cache.queued() > 0
-            && !self.to_dram.is_full()
-            && let Some(mut down) = self.cache.pop_down()
+        let mut dram = self.take_data(now, map);
+        let waited = self.has_to_dram();
+        if !self.to_dram_full()
+            && let Some(down) = self.cache.leave()
         {
             match down.kind {
-                DownKind::Fetch => {
-                    self.counters.fetches += 1;
-                    down.token = u32::from(down.entry);
-                }
+                DownKind::Fetch => self.counters.fetches += 1,
                 DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
                 DownKind::Write => {}
             }
-            dram |= self.to_dram.is_empty();
-            self.to_dram.push(down);
+            dram |= !waited;
             self.stuck = None;
         }
         let mut freed = false;
@@ -274,7 +279,7 @@ impl Slice {
     /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
     pub fn next_event(&self, from: Cycle) -> Cycle {
         let mut next = Cycle::NEVER;
-        if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram.is_full() {
+        if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram_full() {
             return from;
         }
         if let Some(fetched) = self.from_dram.front() {
@@ -306,7 +311,7 @@ impl Slice {
                 Some(FailReason::NoMshr) => "all MSHRs are taken",
                 Some(FailReason::MergeFull) => "its MSHR takes no more requests",
                 Some(FailReason::QueueFull) => "the miss queue is full",
-                None if self.to_dram.is_full() => "the queue to DRAM is full",
+                None if self.to_dram_full() => "the queue to DRAM is full",
                 None if self.out.is_full() => "the queue to the network is full",
                 None => "it is about to be looked up",
             };
@@ -334,7 +339,7 @@ impl Slice {
     // Called from one place, for every sector.
     #[inline(always)]
     fn take_data(&mut self, now: Cycle, map: &LocalMap) -> bool {
-        let Some(Fetched { addr, sectors, token, write }) = self.from_dram.front().copied() else { return false };
+        let Some(&Fetched { addr, sectors, token, write }) = self.from_dram.front() else { return false };
         if write {
             if self.out.is_full() {
                 return false;
@@ -355,7 +360,7 @@ impl Slice {
     /// Whether the oldest request cannot be looked up, or would fail again.
     #[inline]
     fn is_blocked(&self) -> bool {
-        self.stuck.is_some() || self.to_dram.is_full() || self.out.is_full()
+        self.stuck.is_some() || self.to_dram_full() || self.out.is_full()
     }
 
     // Called from one place, for every sector.
@@ -365,15 +370,15 @@ impl Slice {
             return false;
         }
         let Some(arrived) = self.arrivals.front() else { return false };
-        let (part, rest) = if self.sectored { first_sector(&arrived.packet) } else { (arrived.packet, SectorMask(0)) };
-        let kind = match part.op {
+        let packet = &arrived.packet;
+        let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors, SectorMask(0)) };
+        let kind = match packet.op {
             MemOp::Read => AccessKind::Read,
             MemOp::Write => AccessKind::Write,
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let access =
-            Access { addr: part.addr, set, sectors: part.sectors, bytes: part.bytes, kind, local: false, token: self.pending.next() };
+        let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next() };
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
             Answer::None => {
@@ -386,15 +391,15 @@ impl Slice {
             Answer::Now => self.out.push(access.token),
             Answer::AtFill | Answer::FromBelow => {}
         }
-        self.pending.keep(part);
-        self.count(&part, kind, status);
+        self.pending.keep(packet, addr, sectors);
+        self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;
+        self.counters.atomics += u64::from(kind == AccessKind::Atomic);
         if rest.0 == 0 {
-            self.arrivals.drop_front();
             self.since = Cycle::NEVER;
-            if let Some(next) = self.arrivals.front() {
+            if let Some(next) = self.arrivals.next_front() {
                 self.since = next.seen(now);
                 // Sectors of a line come one after the other, mostly, and are looked up at the same place.
-                if next.packet.addr.line() != part.addr.line() {
+                if next.packet.addr.line() != addr.line() {
                     self.cache.expect_room(next.set);
                 }
             }
@@ -410,7 +415,7 @@ impl Slice {
     /// Counts cycles in which the oldest request could have been looked up, by what it waited for.
     #[inline]
     fn count_waiting(&mut self, cycles: u64) {
-        let counter = if self.to_dram.is_full() {
+        let counter = if self.to_dram_full() {
             &mut self.counters.to_dram_full
         } else if self.out.is_full() {
             &mut self.counters.out_full
@@ -425,35 +430,24 @@ impl Slice {
         };
         *counter += cycles;
     }
+}
 
-    fn count(&mut self, packet: &MemPacket, kind: AccessKind, status: Status) {
-        let write = kind == AccessKind::Write;
-        let c = &mut self.counters;
-        c.accesses += 1;
-        c.atomics += u64::from(kind == AccessKind::Atomic);
-        match (status, write) {
-            (Status::Hit, false) => c.read_hits += 1,
-            (Status::Hit, true) => c.write_hits += 1,
-            (Status::Miss, false) => c.read_misses += 1,
-            (Status::Miss, true) => c.write_misses += 1,
-            (Status::SectorMiss, false) => c.read_sector_misses += 1,
-            (Status::SectorMiss, true) => c.write_sector_misses += 1,
-            (Status::HitReserved | Status::Fail(_), _) => c.pending_hits += 1,
-        }
-        let missed = u64::from(matches!(status, Status::Miss | Status::SectorMiss));
-        c.misses += missed;
-        let Some(kernel) = self.kernels.get_mut(packet.kernel.index()) else { return };
-        kernel.llc_accesses += 1;
-        kernel.llc_misses += missed;
-        *(if write { &mut kernel.llc_writes } else { &mut kernel.llc_reads }) += 1;
+/// What was found, as the slice counts it: the sector, that it is on its way, its line without it, or nothing.
+#[inline]
+fn found(status: Status) -> usize {
+    match status {
+        Status::Hit => 0,
+        Status::HitReserved | Status::Fail(_) => 1,
+        Status::SectorMiss => 2,
+        Status::Miss => 3,
     }
 }
 
-/// The request for the lowest of a packet's sectors, and the sectors that remain.
+/// The address of the lowest of a packet's sectors, that sector, and those that remain.
 #[inline]
-fn first_sector(packet: &MemPacket) -> (MemPacket, SectorMask) {
+fn first_sector(packet: &MemPacket) -> (Addr, SectorMask, SectorMask) {
     let rest = packet.sectors.0 & (packet.sectors.0 - 1);
     let index = packet.sectors.0.trailing_zeros();
     let addr = Addr(packet.addr.line().0 + u64::from(index) * SECTOR_BYTES);
-    (MemPacket { addr, sectors: SectorMask(1 << index), ..*packet }, SectorMask(rest))
+    (addr, SectorMask(1 << index), SectorMask(rest))
 }

@@ -203,7 +203,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             Payload::Mem(packet) => {
                 let input = usize::from(link.0.wrapping_sub(self.desk.ports.data_in.0));
                 assert!(input < inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues[input].push(at, packet) {
+                if self.queues[input].push(at, &packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
