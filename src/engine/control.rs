@@ -86,6 +86,9 @@ pub(super) struct Shared<U: Unit, D> {
     pub(super) trays: Vec<TrayGuest<Slot<U>>>,
     /// Whether the host time of single units is measured in the epoch.
     pub(super) measured: bool,
+    /// Whether workers go through their units from the last to the first: every other time, so that those whose state the host's
+    /// caches still hold come first. Nobody in the machine can tell.
+    pub(super) backwards: bool,
     /// Whether the director looks at the samples of the cut.
     pub(super) sampled: bool,
     pub(super) reference: ClockDomain,
@@ -243,7 +246,9 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut Shared<U, D>) {
         };
         *limit = class.global(*bound);
     }
-    shared.measured = (control.epochs / groups as u64).is_multiple_of(MEASURE_EVERY);
+    let round = control.epochs / groups as u64;
+    shared.measured = round.is_multiple_of(MEASURE_EVERY);
+    shared.backwards = round % 2 == 1;
     shared.step = Step::Run;
     shared.epoch += 1;
 }

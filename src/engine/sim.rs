@@ -245,6 +245,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             limits: vec![Tick(0); classes.len()],
             trays: guests,
             measured: true,
+            backwards: false,
             sampled: director_samples,
             classes,
             reference: plan.reference,

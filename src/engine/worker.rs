@@ -226,6 +226,9 @@ impl<U: Unit> Worker<U> {
             self.due.extend(0..self.tray.len() as u32);
             self.next = Tick::NEVER;
         }
+        if shared.backwards {
+            self.due.reverse();
+        }
         let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: None };
         if shared.measured {
             stepper.mark = Some(Instant::now());

@@ -77,18 +77,20 @@ pub struct Taken<'a, T: Send> {
 }
 
 impl<T: Send> TrayOwner<T> {
-    /// Offers the items whose numbers are in `list`, which must ascend; they are taken from its end.
+    /// Offers the items whose numbers are in `list`, which must ascend or descend, so that it names each once; they are taken from
+    /// its end.
     ///
     /// # Panics
-    /// When the tray is not closed, or the list does not ascend or names an item that is not there.
+    /// When the tray is not closed, or the list neither ascends nor descends or names an item that is not there.
     #[inline]
     pub fn offer(&mut self, list: &[u32]) {
         self.shut();
         self.shared.content.with_mut(|content| {
             // SAFETY: nothing is on offer, so the content is the owner's, and `&mut self` excludes other references from here.
             let content = unsafe { &mut *content };
-            let ascends = list.windows(2).all(|pair| pair[0] < pair[1]);
-            assert!(ascends && list.last().is_none_or(|&last| (last as usize) < content.items.len()), "tray: a wrong list {list:?}");
+            let once = list.is_sorted_by(|a, b| a < b) || list.is_sorted_by(|a, b| a > b);
+            let there = [list.first(), list.last()].into_iter().flatten().all(|&end| (end as usize) < content.items.len());
+            assert!(once && there, "tray: a wrong list {list:?}");
             content.offered.clear();
             content.offered.extend_from_slice(list);
         });

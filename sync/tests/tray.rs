@@ -21,6 +21,8 @@ fn items_are_taken_from_the_end_of_the_list() {
     assert!(owner.is_done());
     owner.close();
     assert_eq!(owner.len(), 4);
+    owner.offer(&[2, 1]);
+    assert_eq!((owner.take().as_deref(), guest.take().as_deref()), (Some(&"b"), Some(&"c")));
 }
 
 #[test]
@@ -59,6 +61,20 @@ fn the_owner_has_no_items_while_they_are_on_offer() {
 fn an_item_is_not_offered_twice() {
     let (mut owner, _guest) = tray(vec![1, 2]);
     owner.offer(&[1, 1]);
+}
+
+#[test]
+#[should_panic(expected = "a wrong list")]
+fn a_list_that_turns_may_name_an_item_twice() {
+    let (mut owner, _guest) = tray(vec![1, 2, 3]);
+    owner.offer(&[0, 2, 1]);
+}
+
+#[test]
+#[should_panic(expected = "a wrong list")]
+fn an_item_that_is_not_there_is_not_offered() {
+    let (mut owner, _guest) = tray(vec![1, 2]);
+    owner.offer(&[2, 1]);
 }
 
 #[test]
