@@ -33,7 +33,7 @@ impl Places {
 
     #[inline]
     fn has(&self, slice: usize) -> bool {
-        !self.uses_own(slice) || self.shared < self.limit
+        !self.uses_own(slice) | (self.shared < self.limit)
     }
 
     #[inline]
@@ -44,7 +44,9 @@ impl Places {
 
     #[inline]
     fn give_back(&mut self, slice: usize) {
-        if self.uses_own(slice) { self.private &= !(1 << slice) } else { self.shared -= 1 }
+        let own = self.uses_own(slice);
+        self.private &= !(u64::from(own) << slice);
+        self.shared -= u32::from(!own);
     }
 }
 
@@ -148,7 +150,7 @@ impl Bridge {
     #[inline]
     fn can_send(&self, slice: usize) -> bool {
         let from = &self.sides[slice].slice;
-        from.has_to_dram() && self.places.has(slice) && !from.from_dram_full()
+        from.has_to_dram() & self.places.has(slice) & !from.from_dram_full()
     }
 
     /// Works through a DRAM edge and finds the next one.

@@ -25,7 +25,7 @@ pub(super) struct Common {
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) slice: Slice,
-    /// Answers that the reply subnet takes.
+    /// Answers that the reply subnet takes, without what came since there were fewer than two.
     credits: u32,
     pub(super) coming: Ring<(Cycle, u16)>,
     /// Requests that left the arrival queue since the last credits.
@@ -60,9 +60,6 @@ impl Side {
     #[inline(always)]
     pub(super) fn cycle(&mut self, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
         self.catch_up(now);
-        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
-            self.credits += u32::from(count);
-        }
         let slice = &mut self.slice;
         let Acted { freed, dram } = slice.cycle(now, &common.local);
         if freed {
@@ -76,6 +73,11 @@ impl Side {
                 out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
             }
         }
+        // With two and more it does not matter yet whether others came, and no host could foretell it.
+        if self.credits <= 1 {
+            self.take_credits(now);
+        }
+        let slice = &mut self.slice;
         let reply_out = LinkId(common.ports.reply_out.0 + i);
         if self.credits > 0 && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
             self.credits -= 1;
@@ -89,6 +91,13 @@ impl Side {
         self.counted = next;
         self.due = self.due_from(next);
         dram
+    }
+
+    #[inline(never)]
+    fn take_credits(&mut self, now: Cycle) {
+        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
+            self.credits += u32::from(count);
+        }
     }
 
     /// From which cycle on, `from` or later, there is something to do.

@@ -6,6 +6,8 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
+use std::hint::select_unpredictable;
+
 use crate::base::{Cycle, LinkId, SectorMask, Slots};
 use crate::config::machine::{Arbiter, Noc};
 use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
@@ -132,6 +134,23 @@ impl Wants {
     /// Takes the first input behind `before`, wrapping, that wants `output`; somebody does.
     #[inline(always)]
     fn take(&mut self, output: usize, before: u16) -> usize {
+        if self.words <= 2 { self.take_of_two(output, before) } else { self.take_of_many(output, before) }
+    }
+
+    /// The same where at most two words are looked at: both at once, since no host could foretell in which it is.
+    #[inline(always)]
+    fn take_of_two(&mut self, output: usize, before: u16) -> usize {
+        let (low, high) = (self.place(output, 0), self.place(output, self.words - 1));
+        let high_word = if self.words == 2 { *self.sets.get(high) } else { 0 };
+        let all = u128::from(high_word) << 64 | u128::from(*self.sets.get(low));
+        let behind = all & (!1 << (before % 128));
+        let input = select_unpredictable(behind != 0, behind, all).trailing_zeros() as usize % 128;
+        debug_assert!(all != 0, "output {output} is wanted by nobody");
+        *self.sets.get_mut(select_unpredictable(input < 64, low, high)) ^= 1 << (input % 64);
+        input
+    }
+
+    fn take_of_many(&mut self, output: usize, before: u16) -> usize {
         let mut word = usize::from(before / 64);
         let mut place = self.place(output, word);
         let mut inputs = *self.sets.get(place) & (!1 << (before % 64));

@@ -122,13 +122,12 @@ impl Outputs {
         debug_assert!(output < self.count, "output {output} of {}", self.count);
         let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
         *wanting += 1;
-        if *wanting == 1 {
-            self.wanted_count += 1;
-            if *credits > 0 {
-                *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
-                self.ready_count += 1;
-            }
-        }
+        // Without branches, which hosts could not foretell.
+        let first = *wanting == 1;
+        let becomes_ready = first & (*credits > 0);
+        self.wanted_count += u32::from(first);
+        self.ready_count += u32::from(becomes_ready);
+        *self.ready.get_mut(output as u32 / 64) |= u64::from(becomes_ready) << (output % 64);
     }
 
     /// A packet of those who want this output, which was ready, leaves by it: that of `input`.
@@ -139,7 +138,7 @@ impl Outputs {
         *served = input;
         *credits -= 1;
         *wanting -= 1;
-        // Without branches, which hosts could not foretell.
+        // As in `want`.
         let last = *wanting == 0;
         let stops = last | (*credits == 0);
         self.wanted_count -= u32::from(last);
