@@ -124,12 +124,6 @@ impl Banks {
         touch(self.groups.as_slice());
     }
 
-    /// The row that is open in `bank` or was last.
-    #[inline]
-    pub(super) fn row(&self, bank: usize) -> u32 {
-        self.banks.get(bank as u32).row
-    }
-
     #[inline]
     fn group(&self, bank: usize) -> u32 {
         (bank as u32 >> self.group_shift) & self.group_mask

@@ -230,7 +230,7 @@ impl Channel {
     pub fn cycle(&mut self, now: Cycle) -> Worked {
         let mut worked = Worked::default();
         self.move_data(now, &mut worked);
-        if let Some(number) = self.scheduler.schedule(!self.busy & self.all, self.first, &self.banks) {
+        if let Some(number) = self.scheduler.schedule(!self.busy & self.all, self.first) {
             let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
             let next = self.banks.next(bank, request.row, request.kind != RequestKind::Read);

@@ -3,10 +3,11 @@
 //! A request is copied when it comes, and not again: its number goes from queue to bank to bus, until it is
 //! [released](Scheduler::release).
 
+use std::hint::select_unpredictable;
+
 use crate::base::{Slots, touch};
 use crate::config::machine::DramScheduler;
 
-use super::bank::Banks;
 use super::channel::Request;
 use super::due::first_from;
 
@@ -22,7 +23,7 @@ struct Link {
 
 const _: () = assert!(size_of::<Link>() == 8);
 
-/// A request in its queue and the one in front of it.
+/// A request in its queue and the one in front of it, or the head of its queue.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     before: u16,
@@ -34,12 +35,16 @@ impl Spot {
     const NOWHERE: Self = Self { before: NONE, at: NONE };
 }
 
+/// A queue of requests. What it begins with stands in the link of its own number, as if that were a request in front of them all, so that the
+/// first one is linked and unlinked as any other.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
-    first: u16,
+    /// The number of the queue where there is no request.
     last: u16,
-    /// The oldest request for the row that is served until no request for it is left (FR-FCFS). Requests are taken from here first
-    /// and come at the end, so that it and the one in front of it stay where they are.
+    /// The row of the request taken last; at first the one that banks begin with.
+    row: u32,
+    /// The oldest request for that row (FR-FCFS). Requests are taken from here first and come at the end, so that it and the one in
+    /// front of it stay where they are.
     hit: Spot,
 }
 
@@ -51,7 +56,7 @@ pub(super) struct Number(u16);
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     policy: DramScheduler,
-    /// By number, as the requests themselves. What a number is called that is free stands in its link's `next`.
+    /// By number, as the requests themselves; the first numbers are the queues'. Of a number that is free, `next` is the next free one.
     links: Slots<Link>,
     requests: Slots<Request>,
     free: u16,
@@ -70,14 +75,15 @@ impl Scheduler {
         };
         let mut scheduler = Self {
             policy,
-            links: Slots::new(capacity as usize, Link { row: 0, next: NONE, bank: 0 }),
-            requests: Slots::new(capacity as usize, Request::default()),
+            links: Slots::new((queues + capacity) as usize, Link { row: 0, next: NONE, bank: 0 }),
+            requests: Slots::new((queues + capacity) as usize, Request::default()),
             free: NONE,
-            queues: Slots::new(queues as usize, Queue { first: NONE, last: NONE, hit: Spot::NOWHERE }),
+            queues: Slots::new(queues as usize, Queue { last: NONE, row: 0, hit: Spot::NOWHERE }),
             waiting: 0,
             pending: 0,
         };
-        scheduler.free_from(0);
+        (0..queues).for_each(|queue| scheduler.queues.get_mut(queue).last = queue as u16);
+        scheduler.free_from(queues);
         scheduler
     }
 
@@ -142,18 +148,17 @@ impl Scheduler {
         let place = self.requests.get_mut(u32::from(at));
         *place = *request;
         place.bursts = bursts;
-        let queue = match self.policy {
+        let number = match self.policy {
             DramScheduler::FrFcfs => u32::from(request.bank),
             DramScheduler::Fcfs => 0,
         };
-        self.waiting |= 1 << queue;
-        let queue = self.queues.get_mut(queue);
-        match queue.last {
-            NONE => queue.first = at,
-            last => self.links.get_mut(u32::from(last)).next = at,
-        }
-        queue.last = at;
+        self.waiting |= 1 << number;
         self.pending += 1;
+        let queue = self.queues.get_mut(number);
+        let before = std::mem::replace(&mut queue.last, at);
+        self.links.get_mut(u32::from(before)).next = at;
+        let hits = (queue.hit.at == NONE) & (queue.row == request.row);
+        queue.hit = select_unpredictable(hits, Spot { before, at }, queue.hit);
     }
 
     /// Whether a request could be given to a bank of `idle`.
@@ -165,39 +170,40 @@ impl Scheduler {
         }
     }
 
+    /// The first request of a queue.
+    #[inline]
+    fn front(&self, number: u32) -> Spot {
+        Spot { before: number as u16, at: self.links.get(number).next }
+    }
+
     #[inline]
     fn head_bank(&self) -> u8 {
-        self.links.get(u32::from(self.queues.get(0).first)).bank
+        self.links.get(u32::from(self.front(0).at)).bank
     }
 
     /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
     ///
-    /// FR-FCFS: a bank stays with a row while requests for it wait; then the open row, then the row of the oldest request.
+    /// FR-FCFS: a bank stays with a row while requests for it wait, the row that is open at first; then comes the row of the oldest
+    /// request.
     // Called from one place, for every command clock.
     #[inline(always)]
-    pub(super) fn schedule(&mut self, idle: u64, from: u32, banks: &Banks) -> Option<Number> {
+    pub(super) fn schedule(&mut self, idle: u64, from: u32) -> Option<Number> {
         if !self.can_schedule(idle) {
             return None;
         }
         if self.policy == DramScheduler::Fcfs {
-            let at = self.queues.get(0).first;
-            self.remove(0, Spot { before: NONE, at });
-            return Some(Number(at));
+            let first = self.front(0);
+            self.remove(0, first);
+            return Some(Number(first.at));
         }
-        let bank = first_from(self.waiting & idle, from) as u32;
-        let Queue { first, hit, .. } = *self.queues.get(bank);
-        let oldest = Spot { before: NONE, at: first };
-        let spot = match hit.at {
-            NONE => match self.oldest(oldest, banks.row(bank as usize)) {
-                Spot { at: NONE, .. } => oldest,
-                open => open,
-            },
-            _ => hit,
-        };
-        let Link { row, next, .. } = *self.links.get(u32::from(spot.at));
-        self.remove(bank, spot);
+        let number = first_from(self.waiting & idle, from) as u32;
+        let (front, hit) = (self.front(number), self.queues.get(number).hit);
+        let spot = select_unpredictable(hit.at == NONE, front, hit);
+        let Link { row, next, .. } = self.remove(number, spot);
         // Whoever is older wants another row.
-        self.queues.get_mut(bank).hit = self.oldest(Spot { before: spot.before, at: next }, row);
+        let hit = self.oldest(Spot { before: spot.before, at: next }, row);
+        let queue = self.queues.get_mut(number);
+        (queue.row, queue.hit) = (row, hit);
         Some(Number(spot.at))
     }
 
@@ -214,21 +220,17 @@ impl Scheduler {
         Spot::NOWHERE
     }
 
-    /// Takes a request out of its queue; it stays where it is until it is released.
+    /// Takes a request out of its queue; it stays where it is until it is released. Returns its link.
+    // Without branches: no host could foretell whether it is the first or the last of its queue.
     #[inline]
-    fn remove(&mut self, number: u32, Spot { before, at }: Spot) {
-        let next = self.links.get(u32::from(at)).next;
+    fn remove(&mut self, number: u32, Spot { before, at }: Spot) -> Link {
+        let link = *self.links.get(u32::from(at));
+        self.links.get_mut(u32::from(before)).next = link.next;
         self.pending -= 1;
         let queue = self.queues.get_mut(number);
-        match before {
-            NONE => queue.first = next,
-            _ => self.links.get_mut(u32::from(before)).next = next,
-        }
-        if next == NONE {
-            queue.last = before;
-            if before == NONE {
-                self.waiting &= !(1 << number);
-            }
-        }
+        let last = link.next == NONE;
+        queue.last = select_unpredictable(last, before, queue.last);
+        self.waiting &= !(u64::from(last & (u32::from(before) == number)) << number);
+        link
     }
 }
