@@ -224,9 +224,10 @@ impl TraceSetArgs {
 pub struct StudyArgs {
     /// Which study; `warpshard list studies` says what each shows.
     pub name: StudyName,
-    /// The reference's configuration whose results are compared with.
-    #[arg(long, value_name = "NAME", default_value = "SM7_QV100")]
-    pub configuration: String,
+    /// `accel-sim`, `dispatch`: the reference's configuration whose results are compared with [default: the one that the machine was
+    /// imported from, SM7_QV100 for others].
+    #[arg(long, value_name = "NAME")]
+    pub configuration: Option<String>,
     /// `characterise`, `phase-aware`, `perf-sat`, `onac`: short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,

@@ -27,11 +27,12 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let traces = traces(&args.traces);
     let reference = &args.traces.reference;
     compares_with(args.name, reference)?;
+    let configuration = || args.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
     let result = match args.name {
-        StudyName::AccelSim => accel_sim::run(reference, &args.configuration, &traces),
+        StudyName::AccelSim => accel_sim::run(reference, configuration(), &traces),
         StudyName::Characterise => characterise::run(&thesis(args)),
         StudyName::Cpu => cpu::run(reference),
-        StudyName::Dispatch => dispatch::run(reference, &args.configuration, &traces),
+        StudyName::Dispatch => dispatch::run(reference, configuration(), &traces),
         StudyName::Relaxed => relaxed::run(reference, &traces),
         StudyName::Hetero => concurrency(args),
         StudyName::HeteroDirections => hetero::run(&hetero_options(args)),

@@ -12,7 +12,13 @@ use super::reference::{ReferenceRow, read, trace_folder};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 
 /// Configurations that built-in machines were imported from.
-const IMPORTED: [(&str, &str); 2] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060")];
+const IMPORTED: [(&str, &str); 3] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060"), ("SM86_RTX3070", "rtx3070")];
+
+/// The configuration that a built-in machine was imported from; that of `v100` for any other machine.
+pub fn configuration_of(machine: &str) -> &'static str {
+    let [(first, _), ..] = IMPORTED;
+    IMPORTED.iter().find(|(_, own)| *own == machine).map_or(first, |(configuration, _)| *configuration)
+}
 
 /// What one trace gave.
 struct Row {

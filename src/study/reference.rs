@@ -1,5 +1,6 @@
 //! What the reference simulator measured, and the traces that it measured.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,7 +41,7 @@ const LAUNCH_LATENCY: u64 = 5000;
 /// Also returns the names of the traces that the reference itself could not run (a return code other than 0).
 ///
 /// # Errors
-/// When the file cannot be read or lacks a column; a message for the user.
+/// When the file cannot be read, lacks a column, or holds nothing of that configuration; a message for the user.
 pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, Vec<String>), String> {
     let text = std::fs::read_to_string(results).map_err(|error| format!("cannot read {}: {error}", results.display()))?;
     let mut lines = text.lines();
@@ -51,11 +52,12 @@ pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, V
     let names = ["trace", "config", "rc", "kernels", "gpu_tot_sim_cycle", "warp_insn", "gpu_tot_sim_insn", "l1d_accesses"];
     let more = ["l2_accesses", "l2_misses", "dram_reads", "dram_writes", "user_s", "l1d_misses"];
     let columns = names.iter().chain(&more).map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    let (mut rows, mut failed, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (number, line) in lines.enumerate() {
         let cells: Vec<&str> = line.split(',').collect();
         let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
         if cell(1) != configuration {
+            others.insert(cell(1));
             continue;
         }
         if cell(2) != "0" {
@@ -79,6 +81,14 @@ pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, V
             dram_writes: count(11)?,
             user_seconds: cell(12).parse().unwrap_or(f64::NAN),
         });
+    }
+    if rows.is_empty() && failed.is_empty() {
+        let others: Vec<&str> = others.into_iter().collect();
+        return Err(format!(
+            "{}: there is nothing of the configuration `{configuration}`; name one of those with --configuration: {}",
+            results.display(),
+            others.join(", ")
+        ));
     }
     Ok((rows, failed))
 }
@@ -147,4 +157,23 @@ pub fn trace_folder(reference: &Path, cache: &Path, trace: &str) -> Result<PathB
     let why = String::from_utf8_lossy(&output.stderr);
     let why = why.lines().last().unwrap_or("it wrote no trace");
     Err(format!("{} cannot write `{name}`: {why}", generator.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_without_results_is_refused_with_the_names_of_those_that_have_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("results.csv");
+        let header = "trace,config,rc,kernels,gpu_tot_sim_cycle,warp_insn,gpu_tot_sim_insn,l1d_accesses,l2_accesses,l2_misses,dram_reads,\
+                      dram_writes,user_s,l1d_misses";
+        std::fs::write(&results, format!("{header}\ngen-a,B,0,1,6000,1,32,4,3,2,1,0,0.5,2\ngen-a,A,1,,,,,,,,,,,\n")).unwrap();
+        let (rows, failed) = read(&results, "B").unwrap();
+        assert_eq!((rows[0].net_cycles, rows[0].l1_misses, rows.len(), failed.len()), (1000, 2, 1, 0));
+        assert_eq!(read(&results, "A").unwrap(), (Vec::new(), vec!["gen-a".to_owned()]));
+        let error = read(&results, "C").unwrap_err();
+        assert!(error.ends_with("nothing of the configuration `C`; name one of those with --configuration: A, B"), "{error}");
+    }
 }

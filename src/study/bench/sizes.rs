@@ -27,7 +27,7 @@ a = { elements = "width * 64" }
 
 [[kernel]]
 name = "small"
-launches = 64
+launches = 640
 grid = "width"
 block = 64
 body = [
@@ -52,7 +52,7 @@ grid = 1
 block = 32
 body = [
   { op = "s2r", dst = "p" },
-  { loop = "i", count = 2000, body = [
+  { loop = "i", count = 20000, body = [
     { op = "load", dst = "x", src = ["p"], buffer = "a", index = "(i * 37 + thread) % 1048576" },
     { loop = "k", count = 4, body = [{ op = "ffma", dst = "x", src = ["x", "x", "x"] }] },
     { op = "iadd", dst = "p", src = ["p"] },
