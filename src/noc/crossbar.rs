@@ -137,17 +137,20 @@ impl Wants {
         if self.words <= 2 { self.take_of_two(output, before) } else { self.take_of_many(output, before) }
     }
 
-    /// The same where at most two words are looked at: both at once, since no host could foretell in which it is.
+    /// The same with one word or two, of which no host could foretell in which it is: both are looked at, without a branch.
     #[inline(always)]
     fn take_of_two(&mut self, output: usize, before: u16) -> usize {
-        let (low, high) = (self.place(output, 0), self.place(output, self.words - 1));
-        let high_word = if self.words == 2 { *self.sets.get(high) } else { 0 };
-        let all = u128::from(high_word) << 64 | u128::from(*self.sets.get(low));
-        let behind = all & (!1 << (before % 128));
-        let input = select_unpredictable(behind != 0, behind, all).trailing_zeros() as usize % 128;
-        debug_assert!(all != 0, "output {output} is wanted by nobody");
-        *self.sets.get_mut(select_unpredictable(input < 64, low, high)) ^= 1 << (input % 64);
-        input
+        let (home, last) = (self.place(output, usize::from(before / 64)), (self.words - 1) as u32);
+        let away = home ^ last;
+        let (all, elsewhere) = (*self.sets.get(home), *self.sets.get(away));
+        let behind = all & (!1 << (before % 64));
+        debug_assert!(all | elsewhere != 0, "output {output} is wanted by nobody");
+        let is_away = (behind == 0) & (elsewhere != 0);
+        let here = select_unpredictable(behind == 0, all, behind);
+        let inputs = select_unpredictable(is_away, elsewhere, here);
+        let place = select_unpredictable(is_away, away, home);
+        *self.sets.get_mut(place) ^= inputs & inputs.wrapping_neg();
+        (place & last) as usize * 64 + inputs.trailing_zeros() as usize % 64
     }
 
     fn take_of_many(&mut self, output: usize, before: u16) -> usize {
