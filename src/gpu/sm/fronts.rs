@@ -57,8 +57,8 @@ pub(super) struct Fronts {
     count: u64,
     /// The refused by what they want, without those that are due for something else that happened.
     waiting: [u64; 5],
-    /// A bit for each sector that a refused access is about, by its number; all where one waits for a line. Changes of other sectors
-    /// concern nobody.
+    /// A bit for each sector that a refused access is about, by its number; all where one waits for a line, none where none is
+    /// refused. Changes of other sectors concern nobody.
     concerned: u64,
     banks: Box<[Front]>,
 }
@@ -106,13 +106,12 @@ impl Fronts {
         self.due
     }
 
-    /// The banks to be looked up at cycle `now`.
+    /// What reaches the tags at cycle `now` is to be looked up.
     #[inline]
-    pub(super) fn due_at(&mut self, now: Cycle) -> u64 {
+    pub(super) fn move_up_to(&mut self, now: Cycle) {
         if self.first <= now {
             self.arrive(now);
         }
-        self.due
     }
 
     /// The first cycle in which one has to be looked up; a cycle that passed stands for the present.
@@ -124,13 +123,11 @@ impl Fronts {
     /// The first access of a bank is from now on one that reaches the tags at cycle `at`.
     #[inline]
     pub(super) fn follow(&mut self, bank: usize, at: Cycle, now: Cycle) {
-        if at <= now.next() {
-            self.due |= 1 << bank;
-        } else {
-            self.coming |= 1 << bank;
-            self.banks[bank].at = at;
-            self.first = self.first.min(at);
-        }
+        let soon = at <= now.next();
+        self.due |= u64::from(soon) << bank;
+        self.coming |= u64::from(!soon) << bank;
+        self.banks[bank].at = at;
+        self.first = self.first.min(if soon { Cycle::NEVER } else { at });
     }
 
     /// Those that reach the tags now are due.
@@ -141,12 +138,11 @@ impl Fronts {
             let bank = left.trailing_zeros();
             left &= left - 1;
             let at = self.banks[bank as usize].at;
-            if at <= now {
-                self.coming &= !(1 << bank);
-                self.due |= 1 << bank;
-            } else {
-                self.first = self.first.min(at);
-            }
+            // Which of them arrives cannot be foretold, and is not asked by a branch.
+            let here = u64::from(at <= now) << bank;
+            self.coming &= !here;
+            self.due |= here;
+            self.first = self.first.min(if here == 0 { at } else { Cycle::NEVER });
         }
     }
 
@@ -215,7 +211,7 @@ impl Fronts {
     /// The tags of `sectors` of `line` changed.
     #[inline]
     pub(super) fn tags_changed(&mut self, line: Addr, sectors: SectorMask) {
-        if self.refused != 0 && self.concerned & bits_of(line, sectors) != 0 {
+        if self.concerned & bits_of(line, sectors) != 0 {
             self.admit(line, sectors);
         }
     }
@@ -284,10 +280,14 @@ mod tests {
         let mut fronts = Fronts::new(4);
         fronts.follow(1, Cycle(110), NOW);
         fronts.follow(2, Cycle(105), NOW);
-        assert_eq!((fronts.next_look_up(), fronts.due_at(Cycle(104)), fronts.occupied()), (Cycle(105), 0, 0b110));
-        assert_eq!((fronts.due_at(Cycle(105)), fronts.next_look_up()), (0b100, Cycle(0)));
+        fronts.move_up_to(Cycle(104));
+        assert_eq!((fronts.next_look_up(), fronts.due(), fronts.occupied()), (Cycle(105), 0, 0b110));
+        fronts.move_up_to(Cycle(105));
+        assert_eq!((fronts.due(), fronts.next_look_up()), (0b100, Cycle(0)));
         fronts.take(2, 9, true);
-        assert_eq!((fronts.next_look_up(), fronts.due_at(Cycle(111)), fronts.occupied()), (Cycle(110), 0b010, 0b010));
+        assert_eq!((fronts.next_look_up(), fronts.occupied()), (Cycle(110), 0b010));
+        fronts.move_up_to(Cycle(111));
+        assert_eq!((fronts.due(), fronts.occupied()), (0b010, 0b010));
         fronts.follow(3, Cycle(113), Cycle(112));
         assert_eq!(fronts.due(), 0b1010, "what reaches the tags in the next cycle is looked up then");
     }

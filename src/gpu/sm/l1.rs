@@ -356,10 +356,8 @@ impl L1 {
     /// whether the network takes a request.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
-        if self.cache.has_ready() || can_send && self.cache.queued() > 0 {
-            return now;
-        }
-        self.fronts.next_look_up().max(now)
+        let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
+        if busy { now } else { self.fronts.next_look_up().max(now) }
     }
 
     /// What waits, for reports of a standstill.
@@ -417,12 +415,11 @@ impl Sm {
     fn look_up(&mut self) {
         let (mut ahead, watched) = (u64::MAX, self.ccws.is_some());
         let Some(l1) = &mut self.lsu.l1 else { return };
-        if l1.fronts.due_at(self.now) != 0 {
-            while let Some(l1) = &mut self.lsu.l1
-                && let Some(served) = l1.serve(&mut ahead, watched, self.now)
-            {
-                self.take_served(&served);
-            }
+        l1.fronts.move_up_to(self.now);
+        while let Some(l1) = &mut self.lsu.l1
+            && let Some(served) = l1.serve(&mut ahead, watched, self.now)
+        {
+            self.take_served(&served);
         }
         if let Some(l1) = &self.lsu.l1 {
             self.counters.sm.l1_retries += l1.retries();

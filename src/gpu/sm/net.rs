@@ -4,6 +4,8 @@
 //! and from there to the response queue of the load/store unit, one packet per cycle each. As none overtakes another, the
 //! three are one queue in which two bounds move.
 
+use std::hint::select_unpredictable;
+
 use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{Credit, MemPacket, Outbox, Payload};
@@ -150,17 +152,15 @@ impl Net {
     /// Moves a reply into the response queue; returns whether one moved.
     #[inline]
     fn respond(&mut self) -> bool {
-        let moves = self.ejected() > 0 && self.responses < self.response_queue;
-        if moves {
-            self.responses += 1;
-        }
+        let moves = (self.ejected() > 0) & (self.responses < self.response_queue);
+        self.responses += u32::from(moves);
         moves
     }
 
     /// Moves a reply that is at the network's output into the ejection queue; returns its name.
     #[inline]
     fn eject(&mut self, now: Cycle, out: &mut Outbox) -> Option<u32> {
-        if self.next_reply > now || self.ejected() >= self.ejection_queue {
+        if (self.next_reply > now) | (self.ejected() >= self.ejection_queue) {
             return None;
         }
         let token = self.replies.get(self.arrived as usize)?.1.token;
@@ -218,9 +218,8 @@ impl Sm {
     fn receive_due(&mut self, out: &mut Outbox) {
         let (now, net) = (self.now, &mut self.net);
         let credited = net.next_credit <= now && net.take_credits(now);
-        if net.respond() | credited {
-            self.lsu.look_at(now);
-        }
+        let moves = net.respond() | credited;
+        self.lsu.look_at(select_unpredictable(moves, now, Cycle::NEVER));
         if let Some(token) = net.eject(now, out) {
             self.counters.sm.packets_received += 1;
             self.lsu.expect_data(token);

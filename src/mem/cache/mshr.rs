@@ -130,7 +130,7 @@ impl Mshr {
     /// Whether a miss on a key for which nothing is outstanding would find no entry.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used == self.capacity || !self.has_node()
+        (self.used == self.capacity) | !self.has_node()
     }
 
     /// Takes a miss on a key with this hash for which nothing is outstanding, unless [full](Mshr::is_full); returns its entry.

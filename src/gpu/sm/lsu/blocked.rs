@@ -6,6 +6,8 @@
 //! changed. A reply, a credit and an instruction can end this earlier; they are noted with [`Lsu::look_at`]. Whoever else
 //! changes the unit's state calls [`Sm::wake_load_store`] first.
 
+use std::hint::select_unpredictable;
+
 use crate::base::Cycle;
 
 use super::super::Sm;
@@ -49,20 +51,16 @@ impl Sm {
     /// The collectors may have put an instruction before the unit, which takes it in the next cycle if it has none.
     #[inline]
     pub(in crate::gpu::sm) fn offer_to_load_store(&mut self) {
-        if self.operands.ready.taken(UnitKind::Mem) != 0 && self.lsu.entry.is_none() {
-            self.lsu.look_at(self.now.next());
-        }
+        let offered = (self.operands.ready.taken(UnitKind::Mem) != 0) & self.lsu.entry.is_none();
+        self.lsu.look_at(select_unpredictable(offered, self.now.next(), Cycle::NEVER));
     }
 
     /// The first cycle at or after `now` in which the unit does more than try again, if nothing comes from outside.
     #[inline]
     pub(super) fn load_store_event(&self, now: Cycle) -> Cycle {
         let lsu = &self.lsu;
-        if lsu.answer.is_some() {
-            return now;
-        }
         let l1 = lsu.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, self.net.can_send()));
-        if l1 == now {
+        if lsu.answer.is_some() | (l1 == now) {
             return now;
         }
         let entry = match &lsu.entry {

@@ -246,9 +246,7 @@ impl Sm {
         let waited = cycles * self.lsu.loads.under_way();
         self.lsu.loads_since = at;
         self.counters.sm.load_cycles += waited;
-        if !self.wheel.is_idle() {
-            self.counters.sm.load_overlapped_cycles += waited;
-        }
+        self.counters.sm.load_overlapped_cycles += if self.wheel.is_idle() { 0 } else { waited };
     }
 
     /// One cycle of the load/store unit, from [`Sm::load_store_at`] on; returns whether it took an instruction.
