@@ -10,8 +10,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::frontend::{
-    CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst,
-    StreamBuilder, Workload,
+    CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
+    StaticInst, StreamBuilder, Workload,
 };
 use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload, Route};
@@ -41,7 +41,7 @@ impl CtaSource for Fixed {
 fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
     let plain = |class, dst, src: u16| {
         let src = [src, NO_REGISTER, NO_REGISTER, NO_REGISTER];
-        StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, named: StaticInst::named(dst, src) }
+        StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, registers: RegisterSets::new(dst, src) }
     };
     let mem = Some(MemInst { space: MemSpace::Global, kind: MemKind::Load, width: 4, cache: CachePolicy::All });
     let adds = (0..8).map(|i| plain(OpClass::Sp, 8 + i, 16 + i));

@@ -111,15 +111,34 @@ pub struct StaticInst {
     pub mem: Option<MemInst>,
     /// The trailing immediate of tracer version 5 (DEPBAR's allowed number of outstanding groups), else 0.
     pub immediate: u32,
-    /// [`StaticInst::named`] of its registers.
-    pub named: u64,
+    /// The registers that it names, as the hardware asks for them.
+    pub registers: RegisterSets,
 }
 
-impl StaticInst {
-    /// The registers that an instruction names, bit i for those whose number is i modulo 64: of two such sets without a common
-    /// bit it is known, before any number is compared, that they have no register in common.
-    pub fn named(dst: u16, src: [u16; 4]) -> u64 {
-        let bit = |register: u16| if register == NO_REGISTER { 0 } else { 1 << (register & 63) };
-        src.into_iter().fold(bit(dst), |all, register| all | bit(register))
+/// The registers that an instruction names, found once and asked for whenever it is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegisterSets {
+    /// Those below 64, as a set.
+    pub low: u64,
+    /// Bit i for those whose number is i modulo 64: of two such sets without a common bit it is known, before any number is
+    /// compared, that they have no register in common.
+    pub named: u64,
+    /// The numbers of the sources modulo 64, a byte for each.
+    pub low_bits: u32,
+    /// Which sources are registers that none before them is, bit i for the i-th: those that are read.
+    pub distinct: u8,
+}
+
+impl RegisterSets {
+    /// Those of an instruction with this destination and these sources.
+    pub fn new(dst: u16, src: [u16; 4]) -> Self {
+        let all = || src.into_iter().chain([dst]).filter(|&register| register != NO_REGISTER);
+        let first = |i: usize| src[i] != NO_REGISTER && !src[..i].contains(&src[i]);
+        Self {
+            low: all().filter(|register| *register < 64).fold(0, |set, register| set | 1 << register),
+            named: all().fold(0, |set, register| set | 1 << (register & 63)),
+            low_bits: u32::from_le_bytes(src.map(|register| register as u8 & 63)),
+            distinct: (0..src.len()).fold(0, |set, i| set | u8::from(first(i)) << i),
+        }
     }
 }

@@ -13,6 +13,6 @@ pub mod sass;
 mod stream;
 mod workload;
 
-pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst};
+pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use stream::{AddressForm, Cursor, DynInst, StreamBuilder, WarpStream};
 pub use workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};

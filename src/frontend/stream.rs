@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use crate::base::LaneMask;
+use crate::base::{LaneMask, touch};
 
 const INDEX_MASK: u32 = 0x00ff_ffff;
 const FORM_SHIFT: u32 = 24;
-const MASK_FOLLOWS: u32 = 1 << 31;
+const MASK_SHIFT: u32 = 31;
+const MASK_FOLLOWS: u32 = 1 << MASK_SHIFT;
 
 /// How the addresses of an access are written down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,32 +73,39 @@ impl WarpStream {
         let mut at = cursor.0 as usize;
         let word = *self.words.get(at)?;
         at += 1;
-        let mask = if word & MASK_FOLLOWS != 0 {
-            at += 1;
-            LaneMask(self.words[at - 1])
-        } else {
-            LaneMask::FULL
-        };
-        let addresses_at = at as u32;
+        // The word read as a mask is the head itself where none follows, and does not count then.
+        let follows = word >> MASK_SHIFT;
+        let mask = LaneMask(self.words[at - 1 + follows as usize] | follows.wrapping_sub(1));
+        at += follows as usize;
+        let (addresses_at, lanes) = (at as u32, mask.count());
         let form = match word >> FORM_SHIFT & 7 {
             0 => AddressForm::None,
             1 => AddressForm::Affine,
             2 => AddressForm::Deltas,
             _ => AddressForm::List,
         };
-        at += match form {
-            AddressForm::None => 0,
-            AddressForm::Affine => 3,
-            AddressForm::Deltas => 1 + (mask.count() as usize).max(1),
-            AddressForm::List => 2 * mask.count() as usize,
-        };
+        if form != AddressForm::None {
+            at += match form {
+                AddressForm::Deltas => 1 + (lanes as usize).max(1),
+                AddressForm::List => 2 * lanes as usize,
+                _ => 3,
+            };
+        }
         cursor.0 = at as u32;
-        Some(DynInst { index: word & INDEX_MASK, mask, form, addresses_at })
+        Some(DynInst { index: word & INDEX_MASK, mask, form, lanes: lanes as u8, addresses_at })
+    }
+
+    /// Asks the host for the instruction at `cursor`.
+    #[inline]
+    pub fn touch(&self, cursor: Cursor) {
+        if let Some(word) = self.words.get(cursor.0 as usize) {
+            touch(word);
+        }
     }
 
     /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns how many there are.
     pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
-        let lanes = inst.mask.count() as usize;
+        let lanes = usize::from(inst.lanes);
         let words = &self.words[inst.addresses_at as usize..];
         let wide = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
         match inst.form {
@@ -151,6 +159,8 @@ pub struct DynInst {
     pub mask: LaneMask,
     /// Form of its addresses.
     pub form: AddressForm,
+    /// How many lanes execute it.
+    pub lanes: u8,
     addresses_at: u32,
 }
 

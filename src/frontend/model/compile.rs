@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::base::WARP_SIZE;
-use crate::frontend::{KernelInfo, MemInst, MemSpace, StaticInst};
+use crate::frontend::{KernelInfo, MemInst, MemSpace, RegisterSets, StaticInst};
 
 use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
@@ -174,7 +174,7 @@ impl<'a> Compiler<'a> {
                 src,
                 mem: if draft.texture { mem.map(|mem| MemInst { space: MemSpace::Texture, ..mem }) } else { mem },
                 immediate: 0,
-                named: StaticInst::named(dst, src),
+                registers: RegisterSets::new(dst, src),
             }
         });
         let program = Program {

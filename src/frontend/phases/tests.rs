@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::*;
 use crate::base::{CtaIndex, LaneMask};
 use crate::frontend::model::builtin_model;
-use crate::frontend::{CachePolicy, MemInst, MemKind, StreamBuilder};
+use crate::frontend::{CachePolicy, MemInst, MemKind, RegisterSets, StreamBuilder};
 
 const R: u16 = NO_REGISTER;
 
 fn alu(class: OpClass, dst: u16, src: [u16; 4]) -> StaticInst {
-    StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, named: StaticInst::named(dst, src) }
+    StaticInst { pc: 0, class, packed_half: false, dst, src, mem: None, immediate: 0, registers: RegisterSets::new(dst, src) }
 }
 
 fn access(kind: MemKind, space: MemSpace, width: u8, dst: u16, src: [u16; 4]) -> StaticInst {

@@ -97,7 +97,7 @@ impl KernelReport {
             self.decoded_bytes += stream.bytes() as u64;
             let mut cursor = Cursor::default();
             while let Some(inst) = stream.next(&mut cursor) {
-                self.thread_instructions += u64::from(inst.mask.count());
+                self.thread_instructions += u64::from(inst.lanes);
                 self.classes[program.code[inst.index as usize].class as usize] += 1;
             }
         }

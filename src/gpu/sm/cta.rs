@@ -333,7 +333,7 @@ impl Sm {
         };
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
         let allowed = self.ccws.as_mut().map_or(allowed, |ccws| ccws.admit(allowed));
-        self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
+        self.warps.touch_others((self.warps.allowed ^ allowed) & self.warps.live);
         self.warps.allowed = allowed;
     }
 

@@ -44,13 +44,13 @@ impl Sm {
     /// Whether the stage has something to do in the present state.
     #[inline]
     pub(super) fn fetch_pending(&self) -> bool {
-        self.fetch.fetched.is_some() || self.fetch.wanting(self.warps.fetchable) | self.warps.releasable != 0
+        self.fetch.fetched.is_some() | (self.fetch.wanting(self.warps.fetchable) | self.warps.releasable != 0)
     }
 
     /// One cycle of decode and fetch.
     #[inline]
     pub(super) fn fetch(&mut self, out: &mut Outbox) {
-        if self.fetch_pending() || self.fetch.missing != 0 {
+        if self.fetch_pending() | (self.fetch.missing != 0) {
             self.fetch_cycle(out);
         }
     }

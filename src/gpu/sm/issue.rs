@@ -7,7 +7,6 @@
 use crate::frontend::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::sched::{self, Conditions};
-use super::scoreboard::Hazard;
 use super::stall::StallReason;
 use super::units::{Flight, UnitKind};
 use super::warps::{MAX_WARPS, bits};
@@ -53,26 +52,44 @@ impl Sm {
         let cycle = self.active_cycle() as usize;
         // A division every cycle would cost more than a scheduler that has nothing to issue.
         let first = if schedulers.is_power_of_two() { cycle & (schedulers - 1) } else { cycle % schedulers };
-        let mut scheduler = first;
-        loop {
-            let mine = self.supervised[scheduler % MAX_SCHEDULERS];
-            if self.warps.touched & mine != 0 {
-                // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
-                self.warps.touched &= !mine;
-                self.let_issue(scheduler % MAX_SCHEDULERS);
-            }
-            scheduler = if scheduler + 1 == schedulers { 0 } else { scheduler + 1 };
-            if scheduler == first {
-                return;
+        let from_first = u32::MAX << first;
+        let mut left = self.touched_schedulers();
+        while left != 0 {
+            let behind = left & from_first;
+            let scheduler = if behind != 0 { behind } else { left }.trailing_zeros() as usize % MAX_SCHEDULERS;
+            left &= !(1 << scheduler);
+            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+            self.warps.touched &= !self.supervised[scheduler];
+            self.held_up &= !(1 << scheduler);
+            self.let_issue(scheduler);
+            if std::mem::take(&mut self.warps.touched_others) {
+                // It may have let warps of schedulers go whose turn is still to come.
+                let above = u32::MAX << scheduler << 1;
+                left = self.touched_schedulers() & if scheduler < first { above & !from_first } else { above | !from_first };
             }
         }
+    }
+
+    /// Schedulers with a warp that was touched.
+    #[inline]
+    fn touched_schedulers(&self) -> u32 {
+        let mut set = 0;
+        for (scheduler, mine) in self.supervised[..self.spec.schedulers as usize].iter().enumerate() {
+            set |= u32::from(self.warps.touched & mine != 0) << scheduler;
+        }
+        set
     }
 
     /// A scheduler issues, or sleeps for a reason.
     #[inline]
     fn let_issue(&mut self, scheduler: usize) {
-        let reason = if self.schedule(scheduler) { StallReason::Issued } else { self.stall_reason(scheduler) };
-        self.held_up = self.held_up & !(1 << scheduler) | u8::from(reason.waits_for_collectors()) << scheduler;
+        let reason = if self.schedule(scheduler) {
+            StallReason::Issued
+        } else {
+            let reason = self.stall_reason(scheduler);
+            self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
+            reason
+        };
         self.begin_span(scheduler, reason);
     }
 
@@ -93,9 +110,6 @@ impl Sm {
     fn schedule(&mut self, scheduler: usize) -> bool {
         let warps = &self.warps;
         let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
-        if ready == 0 {
-            return false;
-        }
         let mut full = self.operands.full(scheduler);
         while full != 0 {
             ready &= !warps.of_kind[full.trailing_zeros() as usize];
@@ -129,7 +143,7 @@ impl Sm {
         // So small, it indexes what there is for each warp without checks.
         let warp = warp % MAX_WARPS;
         let inst = self.warps.take_front(warp);
-        let lanes = u64::from(inst.mask.count());
+        let lanes = u64::from(inst.lanes);
         if let Some(ccws) = &mut self.ccws {
             ccws.issued(warp, self.now);
         }
@@ -140,9 +154,7 @@ impl Sm {
         let route = self.routes[class as usize];
         let group = self.operands.group(scheduler);
         let (sources, dst_bank) = self.operands.banks(code, warp, group);
-        if dst != NO_REGISTER {
-            self.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        }
+        self.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
         let slot = self.flights.add(Flight {
             inst,
             sources,
@@ -168,11 +180,22 @@ impl Sm {
         of_class[0] += 1;
         of_class[1] += lanes;
 
-        if self.warps.finished >> warp & 1 != 0 {
-            self.warp_finished(warp);
-        } else if self.warps.valid >> warp & 1 != 0 {
+        if self.warps.has_front(warp) {
             self.look_at_front(warp);
+        } else if self.warps.run_dry(warp) {
+            self.warp_finished(warp);
         }
+        // Asked at once: which of many classes it is cannot be foretold.
+        let atomic = is_atomic(mem) & (inst.mask.0 != 0);
+        if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) {
+            self.begin_wait(class, kernel, warp, lanes as u16);
+        }
+        route.kind
+    }
+
+    /// A warp issued a barrier or fence, or an atomic of so many lanes, and may have to wait.
+    #[cold]
+    fn begin_wait(&mut self, class: OpClass, kernel: usize, warp: usize, lanes: u16) {
         match class {
             OpClass::Barrier => {
                 self.counters.kernels[kernel].barrier_instructions += 1;
@@ -185,14 +208,12 @@ impl Sm {
                 }
                 self.wait_changed();
             }
-            OpClass::Load | OpClass::Store if is_atomic(mem) && inst.mask.0 != 0 => {
-                self.warps.atomics[warp] += inst.mask.count() as u16;
+            _ => {
+                self.warps.atomics[warp] += lanes;
                 self.warps.at_atomic |= 1 << warp;
                 self.wait_changed();
             }
-            _ => {}
         }
-        route.kind
     }
 
     /// Notes what the new front instruction of a warp needs.
@@ -206,22 +227,19 @@ impl Sm {
         let code = &self.ctas.code(slot)[index as usize];
         self.warps.set_kind(warp, self.routes[code.class as usize].kind);
         let hazard = self.scoreboard.hazard(warp, code);
-        self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+        self.warps.set_hazard(warp, hazard);
         if self.ccws.is_some() {
             let code = *code;
             self.note_front(warp, &code);
         }
     }
 
-    /// Looks again whether the front instruction of a warp meets a reserved register, `released` being none of those any more.
+    /// Looks again whether the front instruction of a warp meets a reserved register, since one was released.
     #[inline]
-    pub(super) fn check_hazard(&mut self, warp: usize, released: u16) {
+    pub(super) fn check_hazard(&mut self, warp: usize) {
         let code = &self.ctas.code(self.warps.cta[warp])[self.warps.front(warp).index as usize];
-        if code.named >> (released & 63) & 1 == 0 {
-            return;
-        }
         let hazard = self.scoreboard.hazard(warp, code);
-        self.warps.set_hazard(warp, hazard != Hazard::None, hazard == Hazard::Memory);
+        self.warps.set_hazard(warp, hazard);
     }
 
     /// Warps whose registers are all written leave their fence; the L1 is invalidated where kernels flush it, so that the

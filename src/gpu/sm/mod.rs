@@ -326,11 +326,9 @@ impl Sm {
     /// One cycle.
     fn step(&mut self, out: &mut Outbox) {
         self.receive(out);
+        // The last instruction may leave the arithmetic units now, or the first enter one.
+        self.count_loads(self.now);
         self.writeback();
-        if self.wheel.is_idle() {
-            // A unit may take the first instruction now.
-            self.count_loads(self.now);
-        }
         self.units.execute(self.now, &mut self.operands.ready, &mut self.flights, &mut self.wheel);
         if self.load_store_at() <= self.now {
             self.load_store_due(out);
@@ -372,8 +370,8 @@ impl Sm {
     /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
     fn pipeline_event(&self) -> Cycle {
         let now = self.now;
-        let busy = self.warps.touched | self.fence_over != 0 || self.operands.is_active() || self.fetch_pending();
-        if busy || self.power.is_asked() {
+        let busy = (self.warps.touched | self.fence_over != 0) | self.operands.is_active() | self.fetch_pending();
+        if busy | self.power.is_asked() {
             return now;
         }
         let next = self.wheel.next(now).min(self.units.next_event(now, &self.operands.ready));

@@ -8,7 +8,7 @@
 
 use crate::base::touch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
-use crate::frontend::{NO_REGISTER, StaticInst};
+use crate::frontend::StaticInst;
 
 use super::MAX_SCHEDULERS;
 use super::units::{ALL_KINDS, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
@@ -72,8 +72,9 @@ impl Issued {
 pub(super) struct Sources {
     /// All of them, as a set.
     once: u64,
-    /// One for each register, eight bits each.
+    /// The bank of each source, a byte for each, and which sources are read.
     banks: u32,
+    distinct: u8,
     /// How many registers.
     pub(super) count: u8,
     /// Whether some bank holds several of them.
@@ -81,28 +82,33 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Adds a register of a bank.
+    /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
     #[inline]
-    fn add(&mut self, bank: u8) {
-        self.crowded |= self.once >> bank & 1 != 0;
-        self.once |= 1 << bank;
-        self.banks |= u32::from(bank) << ((8 * self.count) & 31);
-        self.count += 1;
+    fn new(banks: u32, distinct: u8) -> Self {
+        // The sum of bits is the set of them, unless one is there twice. Nobody can foretell how many sources are read, and
+        // what is done for one that is not costs less than a branch.
+        let (mut once, mut sum, mut count) = (0, 0u64, 0);
+        for i in 0..4 {
+            let read = distinct >> i & 1;
+            let bit = u64::from(read) << (banks >> (8 * i) & 63);
+            once |= bit;
+            sum = sum.wrapping_add(bit);
+            count += read;
+        }
+        Self { once, banks, distinct, count, crowded: sum != once }
     }
 
     /// The banks that hold at least two, three and four of the registers.
     fn again(&self) -> [u64; 3] {
-        let (mut once, mut again) = (0, [0; 3]);
-        for bank in &self.banks.to_le_bytes()[..usize::from(self.count)] {
-            let bit = 1u64 << bank;
-            if once & bit != 0 {
-                again[2] |= again[1] & bit;
-                again[1] |= again[0] & bit;
-                again[0] |= bit;
-            }
+        let (mut once, [mut twice, mut thrice, mut four]) = (0, [0; 3]);
+        for i in 0..4 {
+            let bit = u64::from(self.distinct >> i & 1) << (self.banks >> (8 * i) & 63);
+            four |= thrice & bit;
+            thrice |= twice & bit;
+            twice |= once & bit;
             once |= bit;
         }
-        again
+        [twice, thrice, four]
     }
 }
 
@@ -234,25 +240,26 @@ impl Operands {
     /// writes (any, where it writes none).
     #[inline]
     pub(super) fn banks(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
-        let (banks, mask) = (self.banks_per_group, self.bank_mask);
         // Register numbers count from one here, as in the reference.
-        let (first, shift) = (group as u32 * banks, warp as u32 + 1);
-        let bank = |register: u16| {
-            let number = u32::from(register) + shift;
-            (first + if let Some(mask) = mask { number & mask } else { number % banks }) as u8
-        };
-        let mut sources = Sources::default();
-        let mut add = |register: u16, first: bool| {
-            if register != NO_REGISTER && first {
-                sources.add(bank(register));
+        let (first, shift) = (group as u32 * self.banks_per_group, warp as u32 + 1);
+        let (banks, written) = match self.bank_mask {
+            // All four at once: none of the bytes carries, since their sum is below 128.
+            Some(mask) => {
+                let each = |value: u32| value * 0x0101_0101;
+                let banks = ((inst.registers.low_bits + each(shift & mask)) & each(mask)) + each(first);
+                (banks, first + ((u32::from(inst.dst) + shift) & mask))
             }
+            None => self.banks_by_division(inst, first, shift),
         };
-        let [a, b, c, d] = inst.src;
-        add(a, true);
-        add(b, b != a);
-        add(c, c != a && c != b);
-        add(d, d != a && d != b && d != c);
-        (sources, bank(inst.dst))
+        (Sources::new(banks, inst.registers.distinct), written as u8)
+    }
+
+    /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
+    // The numbers alone: what comes in memory would have the other way write its result there too.
+    #[cold]
+    fn banks_by_division(&self, inst: &StaticInst, first: u32, shift: u32) -> (u32, u32) {
+        let bank = |register: u16| first + (u32::from(register) + shift) % self.banks_per_group;
+        (u32::from_le_bytes(inst.src.map(|register| bank(register) as u8)), bank(inst.dst))
     }
 
     /// The sub-core of a scheduler.
@@ -292,7 +299,13 @@ impl Operands {
     /// issued instruction for a collector, and they stay so until a unit takes an instruction or another one is issued.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
-        self.reading != 0 || self.may_collect || self.complete != 0 && (self.may_leave || self.ready.freed)
+        (self.reading != 0) | self.may_collect | self.may_dispatch()
+    }
+
+    /// Whether a complete collector has to look for room behind it.
+    #[inline]
+    fn may_dispatch(&self) -> bool {
+        (self.complete != 0) & (self.may_leave | self.ready.freed)
     }
 
     /// Looks at everything in the next cycle, whether it can move or not.
@@ -316,7 +329,7 @@ impl Operands {
             return;
         }
         for _ in 0..self.steps {
-            if self.complete != 0 && (self.may_leave || self.ready.freed) {
+            if self.may_dispatch() {
                 if self.port_for_each { self.dispatch_all() } else { self.dispatch() }
             }
             if self.reading != 0 {

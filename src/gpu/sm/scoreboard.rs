@@ -4,7 +4,7 @@
 //! writer under way. RZ (255) is a register like any other, as in the reference.
 
 use crate::base::touch;
-use crate::frontend::StaticInst;
+use crate::frontend::{NO_REGISTER, StaticInst};
 
 use super::warps::{MAX_WARPS, bits};
 
@@ -12,14 +12,12 @@ use super::warps::{MAX_WARPS, bits};
 const REGISTERS: u16 = 256;
 
 /// What keeps an instruction from issuing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hazard {
-    /// Nothing.
-    None,
-    /// A register that a fixed-latency unit will write.
-    Alu,
-    /// A register that a memory instruction will write.
-    Memory,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hazard {
+    /// It meets a reserved register.
+    pub(super) any: bool,
+    /// It meets one that memory will write.
+    pub(super) memory: bool,
 }
 
 /// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
@@ -31,24 +29,30 @@ struct Reserved {
 }
 
 impl Reserved {
-    /// The reserved registers modulo 64, as [`StaticInst::named`] has them.
+    /// The reserved registers modulo 64, as [`RegisterSets::named`](crate::frontend::RegisterSets) has them.
     #[inline]
     fn named(&self) -> u64 {
         let [a, b, c, d] = self.all;
         a | b | c | d
     }
 
+    /// Whether any above the first 64 is reserved.
+    #[inline]
+    fn any_high(&self) -> bool {
+        let [_, b, c, d] = self.all;
+        b | c | d != 0
+    }
+
     /// Which of them `inst` meets.
-    // Apart from the first look, which most instructions pass.
+    // Apart from the look at the first 64, which is all that most kernels need.
     #[inline(never)]
     fn meets(&self, inst: &StaticInst) -> Hazard {
+        if self.named() & inst.registers.named == 0 {
+            return Hazard::default();
+        }
         let [a, b, c, d] = inst.src;
         let meets = |set: &[u64; 4]| bit(set, inst.dst) | bit(set, a) | bit(set, b) | bit(set, c) | bit(set, d);
-        match (meets(&self.all) & 1, meets(&self.by_memory) & 1) {
-            (0, _) => Hazard::None,
-            (_, 0) => Hazard::Alu,
-            _ => Hazard::Memory,
-        }
+        Hazard { any: meets(&self.all) & 1 != 0, memory: meets(&self.by_memory) & 1 != 0 }
     }
 }
 
@@ -90,19 +94,21 @@ impl Scoreboard {
     #[inline]
     pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
         let reserved = self.of(warp);
-        if reserved.named() & inst.named == 0 { Hazard::None } else { reserved.meets(inst) }
+        if reserved.any_high() {
+            return reserved.meets(inst);
+        }
+        let low = inst.registers.low;
+        Hazard { any: reserved.all[0] & low != 0, memory: reserved.by_memory[0] & low != 0 }
     }
 
-    /// Reserves the destination of an instruction that issues.
+    /// Reserves the destination of an instruction that issues, if it has one.
     #[inline]
     pub(super) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
         let reserved = self.of_mut(warp);
         debug_assert!(!has(&reserved.all, register), "R{register} of warp {warp} is reserved twice");
         let (word, bit) = place(register);
         reserved.all[word] |= bit;
-        if memory {
-            reserved.by_memory[word] |= bit;
-        }
+        reserved.by_memory[word] |= if memory { bit } else { 0 };
     }
 
     /// Releases a register that was written.
@@ -127,10 +133,11 @@ impl Scoreboard {
     }
 }
 
+/// The word and the bit of a register in a set; no bit for `NO_REGISTER`.
 #[inline]
 fn place(register: u16) -> (usize, u64) {
-    debug_assert!(register < REGISTERS, "R{register} is not a register");
-    (usize::from(register >> 6) & 3, 1 << (register & 63))
+    debug_assert!(register < REGISTERS || register == NO_REGISTER, "R{register} is not a register");
+    (usize::from(register >> 6) & 3, u64::from(register < REGISTERS) << (register & 63))
 }
 
 fn has(set: &[u64; 4], register: u16) -> bool {

@@ -319,12 +319,9 @@ impl Completions {
         }
         let at = usize::from(self.first[kind as usize]) + unit * self.per_unit + (done as usize >> 6 & (self.per_unit - 1));
         let (span, bits) = &mut self.words[at];
-        if *span != done >> 6 {
-            (*span, *bits) = (done >> 6, 0);
-        }
-        let free = *bits >> (done & 63) & 1 == 0;
-        *bits |= 1 << (done & 63);
-        free
+        let reserved = if *span == done >> 6 { *bits } else { 0 };
+        (*span, *bits) = (done >> 6, reserved | 1 << (done & 63));
+        reserved >> (done & 63) & 1 == 0
     }
 }
 
@@ -353,11 +350,8 @@ impl Units {
     /// The first cycle at or after `now` in which a unit may take an instruction.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
-        match ready.any & FIXED_LATENCY {
-            0 => Cycle::NEVER,
-            _ if ready.fresh => now,
-            _ => self.wake.max(now),
-        }
+        let at = if ready.fresh { now } else { self.wake.max(now) };
+        if ready.any & FIXED_LATENCY == 0 { Cycle::NEVER } else { at }
     }
 
     /// Lets units take instructions from their registers.

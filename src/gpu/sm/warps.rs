@@ -7,6 +7,7 @@
 use crate::base::{Cycle, touch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
+use super::scoreboard::Hazard;
 use super::units::{KINDS, UnitKind};
 
 /// Warp slots that a mask can hold.
@@ -88,6 +89,8 @@ pub(super) struct Warps {
     pub(super) allowed: u64,
     /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
     pub(super) touched: u64,
+    /// Among the touched there may be warps that were touched by what another one did.
+    pub(super) touched_others: bool,
     /// The front instruction goes to a unit of the kind; or the last did, where there is none.
     pub(super) of_kind: [u64; KINDS],
 }
@@ -140,6 +143,7 @@ impl Warps {
             releasable: 0,
             allowed: u64::MAX,
             touched: 0,
+            touched_others: false,
             of_kind: [0; KINDS],
         }
     }
@@ -188,12 +192,16 @@ impl Warps {
     #[inline]
     pub(super) fn decode(&mut self, warp: usize, count: u32) -> u32 {
         let count = count.min(self.undecoded[warp]);
+        let (stream, mut cursor) = (&self.streams[warp], self.cursor[warp]);
         for _ in 0..count {
-            let Some(inst) = self.streams[warp].next(&mut self.cursor[warp]) else {
+            let Some(inst) = stream.next(&mut cursor) else {
                 panic!("warp {warp}: the stream ends {} instructions early", self.undecoded[warp]);
             };
             self.buffer[warp].push(inst);
         }
+        // What follows is decoded when these have issued, which is long after in terms of the host's caches.
+        stream.touch(cursor);
+        self.cursor[warp] = cursor;
         self.undecoded[warp] -= count;
         self.in_pipe[warp] += count as u16;
         self.valid |= 1 << warp;
@@ -207,21 +215,31 @@ impl Warps {
         self.buffer[warp].front()
     }
 
-    /// Takes the front instruction; afterwards the warp has another one, wants a fetch, or is finished.
+    /// Takes the front instruction. What follows is the caller's business: another one, or [`Warps::run_dry`].
     #[inline]
     pub(super) fn take_front(&mut self, warp: usize) -> DynInst {
-        let inst = self.buffer[warp].pop();
+        self.touched |= 1 << warp;
+        self.buffer[warp].pop()
+    }
+
+    /// Whether a warp has a front instruction, that taken last put aside.
+    #[inline]
+    pub(super) fn has_front(&self, warp: usize) -> bool {
+        self.buffer[warp].len > 0
+    }
+
+    /// The last instruction in the buffer of a warp was taken: it wants a fetch, or is finished, which is returned.
+    #[inline]
+    pub(super) fn run_dry(&mut self, warp: usize) -> bool {
         let bit = 1u64 << warp;
-        self.touched |= bit;
-        if self.buffer[warp].len == 0 {
-            self.valid &= !bit;
-            if self.undecoded[warp] > 0 {
-                self.fetchable |= bit;
-            } else {
-                self.finished |= bit;
-            }
+        self.valid &= !bit;
+        let finished = self.undecoded[warp] == 0;
+        if finished {
+            self.finished |= bit;
+        } else {
+            self.fetchable |= bit;
         }
-        inst
+        finished
     }
 
     /// Notes which kind of unit the front instruction needs.
@@ -240,18 +258,25 @@ impl Warps {
 
     /// Notes whether the front instruction meets a reserved register, and whether memory reserved it.
     #[inline]
-    pub(super) fn set_hazard(&mut self, warp: usize, hazard: bool, memory: bool) {
+    pub(super) fn set_hazard(&mut self, warp: usize, hazard: Hazard) {
         let bit = 1u64 << warp;
-        let now = self.hazard & !bit | u64::from(hazard) << warp;
-        let by_memory = self.hazard_memory & !bit | u64::from(hazard & memory) << warp;
+        let now = self.hazard & !bit | u64::from(hazard.any) << warp;
+        let by_memory = self.hazard_memory & !bit | u64::from(hazard.memory) << warp;
         self.touched |= (now ^ self.hazard) | (by_memory ^ self.hazard_memory);
         (self.hazard, self.hazard_memory) = (now, by_memory);
+    }
+
+    /// What one warp did touches others.
+    #[inline]
+    pub(super) fn touch_others(&mut self, warps: u64) {
+        self.touched |= warps;
+        self.touched_others = true;
     }
 
     /// The barrier of `warps` opens.
     #[inline]
     pub(super) fn leave_barrier(&mut self, warps: u64) {
-        self.touched |= self.at_barrier & warps;
+        self.touch_others(self.at_barrier & warps);
         self.at_barrier &= !warps;
     }
 

@@ -146,7 +146,6 @@ impl Sm {
         if left.is_none() {
             return;
         }
-        self.count_loads(self.now);
         self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
         while let Some(at) = left {
             let (done, next) = self.wheel.take(at);
@@ -166,7 +165,7 @@ impl Sm {
         let warp = warp % MAX_WARPS;
         self.scoreboard.release(warp, register);
         if self.warps.hazard >> warp & 1 != 0 {
-            self.check_hazard(warp, register);
+            self.check_hazard(warp);
         }
         if (self.warps.at_fence | self.warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
             self.fence_over |= self.warps.at_fence & 1 << warp;

@@ -198,7 +198,7 @@ impl Sm {
     fn allow_warps(&mut self) {
         if let Some(ccws) = &mut self.ccws {
             let allowed = ccws.admit(ccws.admitted);
-            self.warps.touched |= (self.warps.allowed ^ allowed) & self.warps.live;
+            self.warps.touch_others((self.warps.allowed ^ allowed) & self.warps.live);
             self.warps.allowed = allowed;
         }
     }

@@ -78,7 +78,7 @@ impl Sm {
         let stream = self.warps.stream(warp);
         let banks = self.spec.shared.banks;
         let affine = stream.affine(&flight.inst);
-        let lanes = flight.inst.mask.count();
+        let lanes = u32::from(flight.inst.lanes);
         let cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
             Some(cycles) => cycles,
             None => {
@@ -180,7 +180,7 @@ impl Sm {
         if !atomic
             && !entry.local
             && let Some((base, stride)) = stream.affine(&flight.inst)
-            && let lanes = flight.inst.mask.count()
+            && let lanes = u32::from(flight.inst.lanes)
             && (coalesce::run(base, stride, lanes, width, segment, accesses)
                 || coalesce::ascending(base, stride, lanes, width, segment, accesses))
         {

@@ -18,8 +18,8 @@ use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, S
 use crate::config::machine::Machine;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
-    CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, StreamBuilder,
-    Workload,
+    CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst,
+    StreamBuilder, Workload,
 };
 use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload, Route};
 
@@ -36,8 +36,8 @@ pub(super) const PORTS: SmPorts = SmPorts {
 pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
-    let named = StaticInst::named(dst, sources);
-    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, named }
+    let registers = RegisterSets::new(dst, sources);
+    StaticInst { pc: 0, class, packed_half: false, dst, src: sources, mem: None, immediate: 0, registers }
 }
 
 /// A memory instruction of four bytes per lane.
