@@ -83,22 +83,23 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
     let bytes = byte_mask(at & (SECTOR_BYTES - 1), count);
     let sectors = SectorMask::of(Addr(at));
     let start = at & !(segment - 1);
-    let access = Access { addr: Addr(at).sector(), bytes, sectors, lanes };
+    // Made where it is needed: one that lay in memory for all three would be copied out of its parts, which the host does slowly.
+    let access = || Access { addr: Addr(at).sector(), bytes, sectors, lanes };
     match out.last_mut() {
-        Some(last) if last.addr.0 & !(segment - 1) == start => merge(last, &access, start),
-        Some(last) if last.addr.0 > at => insert(out, &access, start, segment),
-        _ => out.push(access),
+        Some(last) if last.addr.0 & !(segment - 1) == start => merge(last, bytes, sectors, lanes, start),
+        Some(last) if last.addr.0 > at => insert(out, &access(), start, segment),
+        _ => out.push(access()),
     }
 }
 
-/// Adds what is meant of a segment to the access of it, which begins at `start`.
+/// Adds bytes of sectors to the access of their segment, which begins at `start`.
 #[inline]
-fn merge(access: &mut Access, other: &Access, start: u64) {
-    access.lanes += other.lanes;
-    if access.sectors == other.sectors {
-        access.bytes |= other.bytes;
+fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start: u64) {
+    access.lanes += lanes;
+    if access.sectors == sectors {
+        access.bytes |= bytes;
     } else {
-        access.sectors.0 |= other.sectors.0;
+        access.sectors.0 |= sectors.0;
         access.bytes = u32::MAX;
         access.addr = Addr(start);
     }
@@ -109,7 +110,7 @@ fn merge(access: &mut Access, other: &Access, start: u64) {
 fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
     let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
     match place {
-        Some(place) if out[place].addr.0 & !(segment - 1) == start => merge(&mut out[place], access, start),
+        Some(place) if out[place].addr.0 & !(segment - 1) == start => merge(&mut out[place], access.bytes, access.sectors, access.lanes, start),
         _ => out.insert(place.map_or(0, |place| place + 1), *access),
     }
 }
