@@ -85,6 +85,8 @@ impl WarpStream {
             _ => AddressForm::List,
         };
         if form != AddressForm::None {
+            // The addresses are read when it reaches the load/store unit, and many of them lie behind the host's cache line.
+            self.touch_word(at + 16);
             at += match form {
                 AddressForm::Deltas => 1 + (lanes as usize).max(1),
                 AddressForm::List => 2 * lanes as usize,
@@ -98,7 +100,12 @@ impl WarpStream {
     /// Asks the host for the instruction at `cursor`.
     #[inline]
     pub fn touch(&self, cursor: Cursor) {
-        if let Some(word) = self.words.get(cursor.0 as usize) {
+        self.touch_word(cursor.0 as usize);
+    }
+
+    #[inline]
+    fn touch_word(&self, at: usize) {
+        if let Some(word) = self.words.get(at) {
             touch(word);
         }
     }

@@ -158,6 +158,7 @@ impl Warps {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
         self.cursor[warp] = Cursor::default();
         self.undecoded[warp] = stream.len();
+        stream.touch(Cursor::default());
         self.streams[warp] = stream;
         self.cta[warp] = cta as u8;
         self.age[warp] = age;

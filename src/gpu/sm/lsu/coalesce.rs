@@ -110,7 +110,9 @@ fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start:
 fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
     let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
     match place {
-        Some(place) if out[place].addr.0 & !(segment - 1) == start => merge(&mut out[place], access.bytes, access.sectors, access.lanes, start),
+        Some(place) if out[place].addr.0 & !(segment - 1) == start => {
+            merge(&mut out[place], access.bytes, access.sectors, access.lanes, start)
+        }
         _ => out.insert(place.map_or(0, |place| place + 1), *access),
     }
 }
