@@ -11,10 +11,11 @@
 //!     target/release/warpshard run --workload stream --threads 1 --max-cycles 9000 9>&1 >results.txt 2>/dev/null |
 //!     target/release/examples/mispredictions target/release/warpshard 40
 //! ```
-#![expect(clippy::print_stdout, reason = "it is a program")]
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::io::{BufRead, stdin};
+use std::error::Error;
+use std::io::{BufRead, ErrorKind, Write, stdin, stdout};
 use std::process::Command;
 
 /// Where valgrind puts programs that may lie anywhere.
@@ -40,10 +41,19 @@ struct Instruction {
     end: u64,
 }
 
+/// What a tool prints.
+fn said_by(tool: &mut Command) -> Result<String, Box<dyn Error>> {
+    let name = tool.get_program().to_string_lossy().into_owned();
+    let output = tool.output().map_err(|error| format!("cannot run {name}, which is part of binutils: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{name} fails: {}", String::from_utf8_lossy(&output.stderr).trim()).into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The instructions of a program by address, from its disassembly.
-fn instructions(program: &str) -> HashMap<u64, Instruction> {
-    let output = Command::new("objdump").args(["-d", "--no-show-raw-insn", program]).output().expect("objdump is there");
-    let text = String::from_utf8_lossy(&output.stdout);
+fn instructions(program: &str) -> Result<HashMap<u64, Instruction>, Box<dyn Error>> {
+    let text = said_by(Command::new("objdump").args(["-d", "--no-show-raw-insn", program]))?;
     let mut all = HashMap::new();
     let (mut behind, mut end) = (0, 0);
     for line in text.lines().rev() {
@@ -69,7 +79,7 @@ fn instructions(program: &str) -> HashMap<u64, Instruction> {
         all.insert(address, Instruction { flow, behind, end });
         behind = address;
     }
-    all
+    Ok(all)
 }
 
 /// The lengths of history of the tables.
@@ -199,69 +209,73 @@ struct Count {
     missed: u64,
 }
 
-/// The lines of the program's own source that an instruction stands for, the innermost first.
-fn lines(program: &str, sites: &[u64]) -> Vec<String> {
-    let addresses = sites.iter().map(|site| format!("{site:#x}"));
-    let output = Command::new("addr2line").args(["-a", "-i", "-e", program]).args(addresses).output().expect("addr2line is there");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let blocks = text.split("\n0x").map(|block| {
-        let own =
-            block.lines().skip(1).filter_map(|line| line.rfind("/src/").filter(|_| !line.contains("/library/")).map(|at| &line[at + 1..]));
-        own.take(4).collect::<Vec<_>>().join(" < ")
-    });
-    blocks.collect()
-}
-
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let program = arguments.next().expect("the program that was run");
-    let shown: usize = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(40);
-    let instructions = instructions(&program);
+/// What the branches in a trace of blocks did, the least foretold first.
+fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Result<Vec<(u64, Count)>, Box<dyn Error>> {
     let (mut predictor, mut counts) = (Predictor::new(), HashMap::<u64, Count>::new());
-    let mut before = None::<u64>;
-    for line in stdin().lock().lines().map_while(Result::ok) {
+    let mut before = None::<(u64, Instruction)>;
+    for line in trace.lines() {
+        let line = line?;
         let Some(address) = line.strip_prefix("SB ").and_then(|address| u64::from_str_radix(address, 16).ok()) else { continue };
         let now = address.wrapping_sub(BASE);
-        let inside = instructions.contains_key(&now);
-        if let Some(Instruction { end, .. }) = before.and_then(|address| instructions.get(&address))
-            && before.is_some_and(|before| now <= before || now > *end)
-            && let Some(Instruction { flow, behind, .. }) = instructions.get(end)
+        let instruction = instructions.get(&now).copied();
+        // A block that ends before its branch goes straight on.
+        if let Some((start, Instruction { end: site, .. })) = before
+            && !(start < now && now <= site)
+            && let Some(Instruction { flow, behind, .. }) = instructions.get(&site)
         {
             let taken = now != *behind;
+            let mut count = |target, computed| {
+                let count = counts.entry(site).or_default();
+                count.runs += 1;
+                count.taken += u64::from(taken);
+                count.missed += u64::from(!predictor.foretells(site, target, computed));
+            };
             match flow {
                 Flow::Branch => {
-                    let count = counts.entry(*end).or_default();
-                    count.runs += 1;
-                    count.taken += u64::from(taken);
-                    count.missed += u64::from(!predictor.foretells(*end, u64::from(taken), false));
+                    count(u64::from(taken), false);
                     predictor.push(taken);
                 }
-                Flow::Computed if inside => {
-                    let count = counts.entry(*end).or_default();
-                    count.runs += 1;
-                    count.taken += 1;
-                    count.missed += u64::from(!predictor.foretells(*end, now, true));
+                Flow::Computed if instruction.is_some() => {
+                    count(now, true);
                     predictor.push(now & 16 != 0);
                     predictor.push(now & 64 != 0);
                 }
-                Flow::Jump | Flow::Computed => predictor.push(end & 4 != 0),
+                Flow::Jump | Flow::Computed => predictor.push(site & 4 != 0),
                 Flow::Straight => {}
             }
         }
-        before = inside.then_some(now);
+        before = instruction.map(|instruction| (now, instruction));
     }
     let mut sites: Vec<(u64, Count)> = counts.into_iter().collect();
-    sites.sort_by_key(|(site, count)| (std::cmp::Reverse(count.missed), *site));
-    let total = sites.iter().fold(Count::default(), |all, (_, count)| Count {
-        runs: all.runs + count.runs,
-        taken: all.taken + count.taken,
-        missed: all.missed + count.missed,
-    });
-    println!("{} branches and computed jumps, {} not foretold", total.runs, total.missed);
-    sites.truncate(shown);
-    let addresses: Vec<u64> = sites.iter().map(|(site, _)| *site).collect();
-    println!("{:>10} {:>10} {:>7}  place", "missed", "run", "taken %");
-    for ((_, count), lines) in sites.iter().zip(lines(&program, &addresses)) {
-        println!("{:>10} {:>10} {:>7.0}  {lines}", count.missed, count.runs, 100.0 * count.taken as f64 / count.runs as f64);
+    sites.sort_by_key(|(site, count)| (Reverse(count.missed), *site));
+    Ok(sites)
+}
+
+/// The lines of the program's own source that an instruction stands for, the innermost first.
+fn lines(program: &str, sites: impl Iterator<Item = u64>) -> Result<Vec<String>, Box<dyn Error>> {
+    let addresses = sites.map(|site| format!("{site:#x}"));
+    let text = said_by(Command::new("addr2line").args(["-a", "-i", "-e", program]).args(addresses))?;
+    let own = |line: &str| line.rfind("/src/").filter(|_| !line.contains("/library/")).map(|at| line[at + 1..].to_owned());
+    Ok(text.split("\n0x").map(|block| block.lines().skip(1).filter_map(own).take(4).collect::<Vec<_>>().join(" < ")).collect())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let Some(program) = arguments.next() else { return Err("name the program that was run, then how many places to show".into()) };
+    let shown = arguments.next().map_or(Ok(40), |count| count.parse())?;
+    let sites = follow(stdin().lock(), &instructions(&program)?)?;
+    if sites.is_empty() {
+        return Err("there is no branch of this program in what was read: see the head of the source for how to make it".into());
+    }
+    let (runs, missed) = sites.iter().fold((0, 0), |(runs, missed), (_, count)| (runs + count.runs, missed + count.missed));
+    let mut text = format!("{runs} branches and computed jumps, {missed} not foretold\n    missed        run taken %  place\n");
+    let sites = &sites[..sites.len().min(shown)];
+    for ((_, count), lines) in sites.iter().zip(lines(&program, sites.iter().map(|(site, _)| *site))?) {
+        let percent = 100.0 * count.taken as f64 / count.runs as f64;
+        text += &format!("{:>10} {:>10} {percent:>7.0}  {lines}\n", count.missed, count.runs);
+    }
+    match stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
     }
 }
