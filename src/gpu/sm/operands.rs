@@ -85,17 +85,16 @@ impl Sources {
     /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
     #[inline]
     fn new(banks: u32, distinct: u8) -> Self {
-        // The sum of bits is the set of them, unless one is there twice. Nobody can foretell how many sources are read, and
-        // what is done for one that is not costs less than a branch.
-        let (mut once, mut sum, mut count) = (0, 0u64, 0);
+        // Nobody can foretell how many sources are read, and what is done for one that is not costs less than a branch.
+        let (mut once, mut twice, mut count) = (0, 0, 0);
         for i in 0..4 {
             let read = distinct >> i & 1;
             let bit = u64::from(read) << (banks >> (8 * i) & 63);
+            twice |= once & bit;
             once |= bit;
-            sum = sum.wrapping_add(bit);
             count += read;
         }
-        Self { once, banks, distinct, count, crowded: sum != once }
+        Self { once, banks, distinct, count, crowded: twice != 0 }
     }
 
     /// The banks that hold at least two, three and four of the registers.
@@ -498,5 +497,25 @@ impl Operands {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_sources_of_one_bank_are_told_whichever_it_is() {
+        for bank in [0, 1, 31, 62, 63u8] {
+            let other = if bank == 63 { 0 } else { bank + 1 };
+            let of = |banks: [u8; 4], distinct| Sources::new(u32::from_le_bytes(banks), distinct);
+            let three = of([bank, bank, other, bank], 0b1111);
+            assert_eq!((three.once, three.count, three.crowded), (1 << bank | 1 << other, 4, true));
+            assert_eq!(three.again(), [1 << bank, 1 << bank, 0]);
+            assert_eq!(of([bank; 4], 0b1111).again(), [1 << bank; 3]);
+            assert!(of([bank; 4], 0b1011).crowded && of([bank; 4], 0b0011).crowded);
+            let one = of([bank, other, bank, bank], 0b0110);
+            assert_eq!((one.once, one.count, one.crowded), (1 << bank | 1 << other, 2, false));
+        }
     }
 }
