@@ -145,7 +145,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     let result = match &args.sizes {
         None if args.check => study::bench::run_check(reference, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
-        None if args.process => study::bench::run_process(reference, &traces, "SM7_QV100", &options),
+        None if args.process => study::bench::run_process(reference, &traces, accel_sim::configuration_of(traces.machine), &options),
         None => study::bench::run(reference, &traces, &options),
     };
     show(result, "", args.traces.out.as_deref())

@@ -507,3 +507,25 @@ impl Subnet {
         self.queues.as_slice().iter().map(Queue::places).max().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_taken_in_turn_however_many_words_they_fill() {
+        for inputs in [1, 5, 64, 65, 80, 128, 129, 320] {
+            for wanting in [vec![0], vec![inputs - 1], (0..inputs).step_by(7).collect(), (0..inputs).collect()] {
+                for before in [0, inputs / 3, inputs / 2, inputs - 1, usize::from(Wants::last(inputs))] {
+                    let mut wants = Wants::new(inputs, 3);
+                    wanting.iter().for_each(|input| wants.add(1, *input));
+                    let (first, behind): (Vec<usize>, Vec<usize>) = wanting.iter().partition(|input| **input <= before);
+                    for expected in behind.into_iter().chain(first) {
+                        assert_eq!(wants.take(1, before as u16), expected, "of {inputs} behind {before}");
+                    }
+                    assert!(!(0..inputs).any(|input| (0..3).any(|output| wants.has(output, input))));
+                }
+            }
+        }
+    }
+}

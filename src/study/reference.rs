@@ -85,7 +85,7 @@ pub fn read(results: &Path, configuration: &str) -> Result<(Vec<ReferenceRow>, V
     if rows.is_empty() && failed.is_empty() {
         let others: Vec<&str> = others.into_iter().collect();
         return Err(format!(
-            "{}: there is nothing of the configuration `{configuration}`; name one of those with --configuration: {}",
+            "{}: there is nothing of the configuration `{configuration}`, only of {}; `study` takes one of them as --configuration",
             results.display(),
             others.join(", ")
         ));
@@ -174,6 +174,6 @@ mod tests {
         assert_eq!((rows[0].net_cycles, rows[0].l1_misses, rows.len(), failed.len()), (1000, 2, 1, 0));
         assert_eq!(read(&results, "A").unwrap(), (Vec::new(), vec!["gen-a".to_owned()]));
         let error = read(&results, "C").unwrap_err();
-        assert!(error.ends_with("nothing of the configuration `C`; name one of those with --configuration: A, B"), "{error}");
+        assert!(error.ends_with("nothing of the configuration `C`, only of A, B; `study` takes one of them as --configuration"), "{error}");
     }
 }
