@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    for watched in ["build.rs", "Cargo.toml", "src", "sync", "configs"] {
+    for watched in ["build.rs", "Cargo.toml", "src", "host", "sync", "configs"] {
         watch(&Path::new(&root).join(watched));
     }
     let commit = commit(&root).unwrap_or_else(|| "unknown".to_owned());
@@ -22,7 +22,7 @@ fn commit(root: &str) -> Option<String> {
     let hash = git(root, &["rev-parse", "HEAD"])?;
     // The log of HEAD grows with every commit and checkout, on whichever branch.
     watch(&Path::new(root).join(git(root, &["rev-parse", "--git-path", "logs/HEAD"])?));
-    let changes = git(root, &["status", "--porcelain", "--", "build.rs", "Cargo.toml", "src", "sync", "configs"])?;
+    let changes = git(root, &["status", "--porcelain", "--", "build.rs", "Cargo.toml", "src", "host", "sync", "configs"])?;
     Some(if changes.is_empty() { hash } else { format!("{hash}-dirty") })
 }
 

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use source::Source;
 
-/// Who may import whom: a room, and the rooms or parts of rooms that it may name. `sync` is the package of that name.
+/// Who may import whom: a room, and the rooms or parts of rooms that it may name. `host` and `sync` are the packages of these names.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("base", &["sync"]),
+    ("base", &["host"]),
     ("protocol", &["base"]),
     ("stats", &["base"]),
     ("device", &["base"]),
@@ -47,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "rig",
             "study",
+            "host",
             "sync",
         ],
     ),
@@ -85,8 +86,10 @@ fn forbidden_arrows(source: &Source) -> Vec<String> {
     for path in source.crate_paths() {
         judge(path.line, path.segments.join("::"));
     }
-    for at in source.words("warpshard_sync") {
-        judge(source.line_of(at), "sync".to_owned());
+    for package in ["host", "sync"] {
+        for at in source.words(&format!("warpshard_{package}")) {
+            judge(source.line_of(at), package.to_owned());
+        }
     }
     problems
 }
@@ -149,7 +152,7 @@ fn the_arrow_table_names_the_rooms_that_exist() {
 #[test]
 fn the_arrows_have_no_loop() {
     // A room may import only rooms that stand above it in the table.
-    let above = |row: usize, name: &str| name == "sync" || ARROWS[..row].iter().any(|earlier| earlier.0 == name);
+    let above = |row: usize, name: &str| matches!(name, "host" | "sync") || ARROWS[..row].iter().any(|earlier| earlier.0 == name);
     let wrong = ARROWS.iter().enumerate().flat_map(|(row, (room, allowed))| {
         let rooms = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
         rooms.filter(move |name| !above(row, name)).map(move |name| format!("{room} -> {name}"))
@@ -160,7 +163,7 @@ fn the_arrows_have_no_loop() {
 #[test]
 fn every_file_says_what_it_is() {
     let mut problems = Vec::new();
-    for source in ["src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
+    for source in ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
         if !source.text.starts_with("//!") {
             problems.push(format!("{}:1: begin with `//!`: purpose, inputs, outputs, invariants", source.path));
         }
@@ -170,17 +173,17 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_file_mixes_too_many_things() {
-    let sources = ["src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder));
+    let sources = ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder));
     let lines = sources.map(|source| (source.text.lines().count(), source.path)).filter(|(lines, _)| *lines > LONGEST_FILE);
     let problems = lines.map(|(lines, path)| format!("{path}:{LONGEST_FILE}: {lines} lines: split it by mechanism")).collect();
     verdict("files stay short enough to read:", problems);
 }
 
 #[test]
-fn unsafe_and_atomics_live_in_sync() {
+fn unsafe_and_atomics_live_in_packages_of_their_own() {
     let sources: Vec<Source> = ["src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)).collect();
     let words = ["unsafe", "UnsafeCell", "sync::atomic", "AtomicBool", "AtomicU32", "AtomicU64", "AtomicUsize"];
-    let instead = "belongs into the package `sync`, behind a type with a loom test";
+    let instead = "belongs in the package `sync`, behind a type with a loom test, or, without concurrency, in the package `host`";
     let problems = sources.iter().flat_map(|source| uses(source, &words, instead)).collect();
     verdict("concurrency lives in sync:", problems);
 }
@@ -224,7 +227,7 @@ fn nothing_simulated_reads_the_host() {
 fn nothing_is_left_for_later() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
     let mut problems = Vec::new();
-    for source in ["src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
+    for source in ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
         for (i, line) in source.text.lines().enumerate() {
             let mut tell = |what: &str| problems.push(format!("{}:{}: {what}", source.path, i + 1));
             let word = |mark: &str| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == mark);

@@ -8,7 +8,6 @@ mod mask;
 mod ring;
 mod rng;
 mod time;
-mod touch;
 
 pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
 pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
@@ -16,5 +15,4 @@ pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};
-pub use touch::touch;
-pub use warpshard_sync::{Slots, positions};
+pub use warpshard_host::{Slots, positions, prefetch};

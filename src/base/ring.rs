@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use warpshard_sync::Slots;
+use warpshard_host::Slots;
 
-use super::touch;
+use super::prefetch;
 
 /// A queue of at most `capacity` elements in one allocation made at construction.
 ///
@@ -37,15 +37,15 @@ impl<T: Copy> Ring<T> {
 
     /// Asks the host for the oldest element and the place of the next.
     #[inline]
-    pub fn touch(&self) {
-        touch(self.at(0));
-        touch(self.at(self.len));
+    pub fn prefetch(&self) {
+        prefetch(self.at(0));
+        prefetch(self.at(self.len));
     }
 
     /// Asks the host for the first elements, up to `count`.
     #[inline]
-    pub fn touch_first(&self, count: u32) {
-        (0..count.min(self.len)).for_each(|place| touch(self.at(place)));
+    pub fn prefetch_first(&self, count: u32) {
+        (0..count.min(self.len)).for_each(|place| prefetch(self.at(place)));
     }
 
     /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.

@@ -41,7 +41,7 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
-    warpshard_sync::prefer_huge_pages();
+    warpshard_host::prefer_huge_pages();
     ExitCode::from(run_with(std::env::args_os()) as u8)
 }
 

@@ -205,10 +205,10 @@ impl Unit for GpuUnit {
     }
 
     #[inline]
-    fn approach(&self, near: bool) {
+    fn prefetch(&self, deep: bool) {
         match self {
-            Self::Sm(sm) => sm.approach(near),
-            Self::Partition(partition) => partition.approach(near),
+            Self::Sm(sm) => sm.prefetch(deep),
+            Self::Partition(partition) => partition.prefetch(deep),
             Self::Subnet(_) | Self::Queued(_) | Self::Mesh(_) | Self::Cpu(_) | Self::Grid(_) => {}
         }
     }

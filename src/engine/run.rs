@@ -228,7 +228,7 @@ fn outcome(
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(partition) if partition.channel().driven().is_some() => {
+            GpuUnit::Partition(partition) if partition.channel().command_level().is_some() => {
                 dram_read_latencies.push(partition.channel().read_latency().clone());
             }
             GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}

@@ -39,7 +39,7 @@ pub trait Unit: Send + 'static {
 
     /// The unit will be run soon: asks the host's caches for what a run begins with. Called first with `near` false, which
     /// may follow no pointer inside the unit, and with `near` true when those lines should be there.
-    fn approach(&self, _near: bool) {}
+    fn prefetch(&self, _deep: bool) {}
 
     /// The first cycle, at or after the present, in which `run` would change anything but span counters, provided that
     /// nothing more is delivered; [`Cycle::NEVER`] when the unit waits for a message.

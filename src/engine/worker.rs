@@ -236,18 +236,18 @@ impl<U: Unit> Worker<U> {
         if shared.trays.len() == 1 || self.due.len() < WORTH_OFFERING {
             for (i, &place) in self.due.iter().enumerate() {
                 if let Some(&far) = self.due.get(i + 2) {
-                    self.tray.get_mut(far as usize).unit.approach(false);
+                    self.tray.get_mut(far as usize).unit.prefetch(false);
                 }
                 if let Some(&near) = self.due.get(i + 1) {
-                    self.tray.get_mut(near as usize).unit.approach(true);
+                    self.tray.get_mut(near as usize).unit.prefetch(true);
                 }
                 stepper.step(self.tray.get_mut(place as usize));
             }
         } else {
             self.tray.offer(&self.due);
             while let Some(mut slot) = self.tray.take() {
-                slot.unit.approach(false);
-                slot.unit.approach(true);
+                slot.unit.prefetch(false);
+                slot.unit.prefetch(true);
                 stepper.step(&mut slot);
             }
         }

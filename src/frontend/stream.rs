@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use crate::base::{LaneMask, touch};
+use crate::base::{LaneMask, prefetch};
 
 const INDEX_MASK: u32 = 0x00ff_ffff;
 const FORM_SHIFT: u32 = 24;
@@ -86,7 +86,7 @@ impl WarpStream {
         };
         if form != AddressForm::None {
             // The addresses are read when it reaches the load/store unit, and many of them lie behind the host's cache line.
-            self.touch_word(at + 16);
+            self.prefetch_word(at + 16);
             at += match form {
                 AddressForm::Deltas => 1 + (lanes as usize).max(1),
                 AddressForm::List => 2 * lanes as usize,
@@ -99,14 +99,14 @@ impl WarpStream {
 
     /// Asks the host for the instruction at `cursor`.
     #[inline]
-    pub fn touch(&self, cursor: Cursor) {
-        self.touch_word(cursor.0 as usize);
+    pub fn prefetch(&self, cursor: Cursor) {
+        self.prefetch_word(cursor.0 as usize);
     }
 
     #[inline]
-    fn touch_word(&self, at: usize) {
+    fn prefetch_word(&self, at: usize) {
         if let Some(word) = self.words.get(at) {
-            touch(word);
+            prefetch(word);
         }
     }
 

@@ -9,16 +9,16 @@
 
 use std::collections::VecDeque;
 
-use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId, touch};
+use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId, prefetch};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::protocol::{AddressMap, LocalMap, MemPacket, Outbox, Payload, Warm};
 use crate::stats::counters;
 
-use super::bridge::{Bridge, Places};
 use super::dram::control::Issued;
 use super::dram::{Channel, Clocked, RequestKind};
+use super::dram_arbiter::{DramArbiter, Places};
 use super::llc::{Sets, Slice};
-use super::side::{Common, Side};
+use super::slice_port::{Common, SlicePort};
 use super::warm;
 
 /// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
@@ -63,8 +63,8 @@ pub fn arrival_capacity(machine: &Machine) -> u32 {
 macro_rules! each {
     ($channel:expr, $name:ident => $body:expr) => {
         match $channel {
-            Channel::GpgpuSim($name) => $body,
-            Channel::Driven($name) => $body,
+            Channel::Simple($name) => $body,
+            Channel::CommandLevel($name) => $body,
         }
     };
 }
@@ -92,7 +92,7 @@ pub struct Partition {
     /// LLC cycles in core cycles.
     llc_to_core: Crossing,
     channel: Channel,
-    bridge: Bridge,
+    arbiter: DramArbiter,
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
     /// When the next one passes.
@@ -101,7 +101,7 @@ pub struct Partition {
     stalls: StallCounts,
     /// Up to which LLC cycle they are known.
     watched: Cycle,
-    /// How many slices' answers wait for credits, and the least of what [`Side::blocked`] says.
+    /// How many slices' answers wait for credits, and the least of what [`SlicePort::blocked`] says.
     standing_sides: u32,
     blocked: Cycle,
     /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
@@ -119,7 +119,7 @@ impl Partition {
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         assert!(count <= u64::BITS, "{id} has {count} slices");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues);
-        let side = |i: u32| Side::new(slice(i), machine.noc.input_queue);
+        let side = |i: u32| SlicePort::new(slice(i), machine.noc.input_queue);
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
@@ -137,7 +137,7 @@ impl Partition {
             llc_clock,
             llc_to_core: Crossing::new(llc_clock, llc_clock),
             channel,
-            bridge: Bridge::new(id, common, clocks, mem.dram_latency, (0..count).map(side).collect(), Places::new(limit)),
+            arbiter: DramArbiter::new(id, common, clocks, mem.dram_latency, (0..count).map(side).collect(), Places::new(limit)),
             copies: VecDeque::new(),
             copied: Cycle::NEVER,
             // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
@@ -166,15 +166,15 @@ impl Partition {
     /// `in_queue`.
     #[inline]
     fn watch_stalls(&mut self) {
-        if self.bridge.now == self.watched {
+        if self.arbiter.now == self.watched {
             return;
         }
         let net = (self.standing_sides > 0) != (self.standing[NET] != Cycle::NEVER);
-        let mc = if self.standing[MC] == Cycle::NEVER { self.blocked < self.bridge.now } else { self.blocked > self.watched };
+        let mc = if self.standing[MC] == Cycle::NEVER { self.blocked < self.arbiter.now } else { self.blocked > self.watched };
         if net || mc {
             self.note_stalls();
         }
-        self.watched = self.bridge.now;
+        self.watched = self.arbiter.now;
     }
 
     /// Begins and ends spans of standing still.
@@ -188,7 +188,7 @@ impl Partition {
             if self.standing[reason] != Cycle::NEVER && from > self.watched {
                 self.count_stall(reason, self.watched);
             }
-            if self.standing[reason] == Cycle::NEVER && from < self.bridge.now {
+            if self.standing[reason] == Cycle::NEVER && from < self.arbiter.now {
                 self.standing[reason] = from;
             }
         }
@@ -203,12 +203,12 @@ impl Partition {
 
     /// Which partition this is.
     pub fn id(&self) -> PartitionId {
-        self.bridge.id
+        self.arbiter.id
     }
 
     /// The slices.
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &Slice> {
-        self.bridge.sides.iter().map(|side| &side.slice)
+        self.arbiter.slice_ports.iter().map(|side| &side.slice)
     }
 
     /// The DRAM channel.
@@ -232,26 +232,26 @@ impl Partition {
     /// When the message is of another kind, comes over a link that is not the partition's, or lies in the past.
     #[inline]
     pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.bridge.now, "{}: {link} brings a message for {at}, which is before {}", self.bridge.id, self.bridge.now);
+        assert!(at >= self.arbiter.now, "{}: {link} brings a message for {at}, which is before {}", self.arbiter.id, self.arbiter.now);
         match payload {
             Payload::Mem(packet) => self.deliver_packet(link, at, &packet),
             Payload::Credit(credit) => {
-                let slice = usize::from(link.0.wrapping_sub(self.bridge.common.ports.credit_in.0));
-                assert!(slice < self.bridge.sides.len(), "{}: credits come over {link}, which is no output", self.bridge.id);
-                let side = &mut self.bridge.sides[slice];
+                let slice = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.credit_in.0));
+                assert!(slice < self.arbiter.slice_ports.len(), "{}: credits come over {link}, which is no output", self.arbiter.id);
+                let side = &mut self.arbiter.slice_ports[slice];
                 side.coming.append((at, credit.count));
                 // Without an answer that waits, credits are taken when there is one.
                 if side.slice.has_out() {
                     side.due = side.due.min(at);
-                    self.bridge.slices_due = self.bridge.slices_due.min(at);
+                    self.arbiter.slices_due = self.arbiter.slices_due.min(at);
                 }
             }
             Payload::Warm(copy) => {
-                debug_assert_eq!(link, self.bridge.common.ports.from_grid, "{}: a copy comes over another link", self.bridge.id);
+                debug_assert_eq!(link, self.arbiter.common.ports.from_grid, "{}: a copy comes over another link", self.arbiter.id);
                 self.copies.push_back((at, copy));
                 self.copied = self.copied.min(at);
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.bridge.id),
+            other => panic!("{}: {link} brings {other:?} at {at}", self.arbiter.id),
         }
     }
 
@@ -259,18 +259,18 @@ impl Partition {
     // Called for every message, from one loop.
     #[inline(always)]
     pub fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
-        if at < self.bridge.now {
+        if at < self.arbiter.now {
             self.refuse(link, at);
         }
-        let number = usize::from(link.0.wrapping_sub(self.bridge.common.ports.request_in.0));
-        let Some(side) = self.bridge.sides.get_mut(number) else { self.refuse(link, at) };
-        debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.bridge.id, packet.addr);
-        let before = side.slice.arrive(at, packet, &self.bridge.common.sets);
+        let number = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.request_in.0));
+        let Some(side) = self.arbiter.slice_ports.get_mut(number) else { self.refuse(link, at) };
+        debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.arbiter.id, packet.addr);
+        let before = side.slice.arrive(at, packet, &self.arbiter.common.sets);
         if before == 0 {
             side.due = side.due.min(at.after(1));
-            self.bridge.slices_due = self.bridge.slices_due.min(side.due);
+            self.arbiter.slices_due = self.arbiter.slices_due.min(side.due);
         }
-        if before == self.bridge.common.in_queue {
+        if before == self.arbiter.common.in_queue {
             side.blocked = at;
             self.blocked = self.blocked.min(at);
         }
@@ -279,15 +279,15 @@ impl Partition {
     #[cold]
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle) -> ! {
-        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.bridge.id, self.bridge.now);
+        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.arbiter.id, self.arbiter.now);
     }
 
     /// Simulates up to and without `until`; see `Unit::run` of the engine.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.channel.touch_arrays();
-        for side in &self.bridge.sides {
+        self.channel.prefetch_arrays();
+        for side in &self.arbiter.slice_ports {
             if side.due < until {
-                side.slice.touch();
+                side.slice.prefetch();
             }
         }
         self.expect_data();
@@ -304,36 +304,36 @@ impl Partition {
     #[inline]
     fn run_events(&mut self, until: Cycle, out: &mut Outbox) {
         loop {
-            self.bridge.now = self.next_event().min(until);
-            if self.bridge.now == until {
+            self.arbiter.now = self.next_event().min(until);
+            if self.arbiter.now == until {
                 return;
             }
-            if self.copied <= self.bridge.now {
+            if self.copied <= self.arbiter.now {
                 self.take_copies();
             }
-            while self.bridge.dram_due <= self.bridge.now {
-                self.dram_cycle(self.bridge.next_edge);
+            while self.arbiter.dram_due <= self.arbiter.now {
+                self.dram_cycle(self.arbiter.next_edge);
             }
-            if self.bridge.slices_due <= self.bridge.now {
+            if self.arbiter.slices_due <= self.arbiter.now {
                 self.slice_cycles(out);
             }
-            self.bridge.now.0 += 1;
+            self.arbiter.now.0 += 1;
         }
     }
 
     /// Works through all cycles and edges, whether there is something to do or not.
     #[inline(never)]
     fn run_cycles(&mut self, until: Cycle, out: &mut Outbox) {
-        if let Some(before) = self.bridge.now.0.checked_sub(1) {
+        if let Some(before) = self.arbiter.now.0.checked_sub(1) {
             // Edges that were passed over are past.
-            self.bridge.edge = self.bridge.edge.max(self.bridge.llc_to_dram.last_at_or_before(Cycle(before)).next());
+            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(Cycle(before)).next());
         }
-        while self.bridge.now < until {
+        while self.arbiter.now < until {
             self.take_copies();
             self.pass_edges();
-            self.bridge.sides.iter_mut().for_each(|side| side.due = side.due.min(self.bridge.now));
+            self.arbiter.slice_ports.iter_mut().for_each(|side| side.due = side.due.min(self.arbiter.now));
             self.slice_cycles(out);
-            self.bridge.now.0 += 1;
+            self.arbiter.now.0 += 1;
         }
     }
 
@@ -341,44 +341,44 @@ impl Partition {
     #[inline]
     fn expect_data(&self) {
         let reads = || (0..).map_while(|place| self.channel.moving(place)).take(DATA).filter(|request| request.kind == RequestKind::Read);
-        reads().for_each(|request| self.bridge.slice(request.slice).expect_entry(request.token));
-        reads().for_each(|request| self.bridge.slice(request.slice).expect_data(request.token));
+        reads().for_each(|request| self.arbiter.slice(request.slice).expect_entry(request.token));
+        reads().for_each(|request| self.arbiter.slice(request.slice).expect_data(request.token));
     }
 
-    /// See `Unit::approach` of the engine.
+    /// See `Unit::prefetch` of the engine.
     #[inline]
-    pub fn approach(&self, near: bool) {
-        if !near {
-            touch(self);
+    pub fn prefetch(&self, deep: bool) {
+        if !deep {
+            prefetch(self);
             return;
         }
-        touch(&*self.bridge.sides);
-        self.bridge.delayed.touch();
-        self.channel.touch();
+        prefetch(&*self.arbiter.slice_ports);
+        self.arbiter.delayed.prefetch();
+        self.channel.prefetch();
     }
 
     /// See `Unit::next_event` of the engine.
     #[inline]
     pub fn next_event(&self) -> Cycle {
-        self.bridge.slices_due.min(self.bridge.dram_due).min(self.copied).max(self.bridge.now)
+        self.arbiter.slices_due.min(self.arbiter.dram_due).min(self.copied).max(self.arbiter.now)
     }
 
     /// See `Unit::settle` of the engine.
     pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.bridge.now || self.next_event() >= at, "{} has work before {at}", self.bridge.id);
+        debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
         self.pass(at);
         self.catch_up();
         for reason in [NET, MC] {
             if self.standing[reason] != Cycle::NEVER {
-                self.count_stall(reason, self.bridge.now);
-                self.standing[reason] = self.bridge.now;
+                self.count_stall(reason, self.arbiter.now);
+                self.standing[reason] = self.arbiter.now;
             }
         }
         // Edges before the present's are past; the open span of a full queue is split behind them.
-        let past = self.bridge.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
-        if let Some(since) = self.bridge.full_since.filter(|since| *since < past) {
+        let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
+        if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {
             each!(&mut self.channel, channel => channel.count_full(past.0 - since.0));
-            self.bridge.full_since = Some(past);
+            self.arbiter.full_since = Some(past);
         }
         self.channel.settle(past);
     }
@@ -402,8 +402,8 @@ impl Partition {
             slice.waiting(&mut lines);
         }
         let inside = self.channel.occupancy();
-        if inside + self.bridge.delayed.len() > 0 {
-            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.bridge.id, self.bridge.delayed.len()));
+        if inside + self.arbiter.delayed.len() > 0 {
+            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.arbiter.id, self.arbiter.delayed.len()));
         }
         lines
     }
@@ -411,22 +411,22 @@ impl Partition {
     /// Lets LLC cycles pass in which nothing happens.
     #[inline]
     fn pass(&mut self, until: Cycle) {
-        self.bridge.now = self.bridge.now.max(until);
+        self.arbiter.now = self.arbiter.now.max(until);
         self.watch_stalls();
     }
 
     /// Counts what the slices waited up to the present.
     fn catch_up(&mut self) {
-        self.bridge.sides.iter_mut().for_each(|side| side.catch_up(self.bridge.now));
+        self.arbiter.slice_ports.iter_mut().for_each(|side| side.catch_up(self.arbiter.now));
     }
 
     /// Copies pass the slices whose time has come.
     #[cold]
     #[inline(never)]
     fn take_copies(&mut self) {
-        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.bridge.now) {
+        while let Some((_, copy)) = self.copies.front().copied().filter(|(at, _)| *at <= self.arbiter.now) {
             self.copies.pop_front();
-            warm::warm(&mut self.bridge.sides, &self.map, copy, self.warms, self.bridge.now);
+            warm::warm(&mut self.arbiter.slice_ports, &self.map, copy, self.warms, self.arbiter.now);
         }
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
@@ -437,32 +437,32 @@ impl Partition {
         self.watch_stalls();
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
-        let Self { bridge: Bridge { sides, now, common, .. }, standing_sides, .. } = self;
-        for (i, side) in (0..).zip(sides) {
+        let Self { arbiter: DramArbiter { slice_ports, now, common, .. }, standing_sides, .. } = self;
+        for (i, side) in (0..).zip(slice_ports) {
             if side.due <= *now {
                 dram |= side.cycle(i, *now, common, standing_sides, out);
             }
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
         }
-        (self.bridge.slices_due, self.blocked) = (due, blocked);
+        (self.arbiter.slices_due, self.blocked) = (due, blocked);
         if dram {
-            self.bridge.edge = self.bridge.edge.max(self.bridge.llc_to_dram.last_at_or_before(self.bridge.now).next());
-            each!(&self.channel, channel => self.bridge.look_for_edge(&**channel));
+            self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now).next());
+            each!(&self.channel, channel => self.arbiter.look_for_edge(&**channel));
         }
     }
 
     /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
     fn pass_edges(&mut self) {
-        let last = self.bridge.llc_to_dram.last_at_or_before(self.bridge.now);
-        while self.bridge.edge <= last {
-            self.dram_cycle(self.bridge.edge);
+        let last = self.arbiter.llc_to_dram.last_at_or_before(self.arbiter.now);
+        while self.arbiter.edge <= last {
+            self.dram_cycle(self.arbiter.edge);
         }
     }
 
     /// Works through a DRAM edge and finds the next one.
     #[inline]
     fn dram_cycle(&mut self, edge: Cycle) {
-        each!(&mut self.channel, channel => self.bridge.dram_cycle(&mut **channel, edge));
+        each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut **channel, edge));
     }
 }

@@ -79,7 +79,7 @@ fn counts(unit: &Partition) -> Counts {
 }
 
 fn counters(unit: &Partition) -> &DramCounters {
-    unit.channel().gpgpusim().expect("the machine has GPGPU-Sim's channel").counters()
+    unit.channel().simple().expect("the machine has GPGPU-Sim's channel").counters()
 }
 
 fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {

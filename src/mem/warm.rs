@@ -8,11 +8,11 @@ use crate::base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use crate::config::machine::MemcpyWarms;
 use crate::protocol::{AddressMap, NearSlices, Warm};
 
-use super::side::Side;
+use super::slice_port::SlicePort;
 
-/// Puts what `copy` leaves in the slices of `sides`, those of one partition in their order, there at `now`.
-pub(super) fn warm(sides: &mut [Side], map: &AddressMap, copy: Warm, how: MemcpyWarms, now: Cycle) {
-    if copy.bytes == 0 || sides.is_empty() {
+/// Puts what `copy` leaves in the slices of `slice_ports`, those of one partition in their order, there at `now`.
+pub(super) fn warm(slice_ports: &mut [SlicePort], map: &AddressMap, copy: Warm, how: MemcpyWarms, now: Cycle) {
+    if copy.bytes == 0 || slice_ports.is_empty() {
         return;
     }
     let first = copy.addr.0 / SECTOR_BYTES;
@@ -22,7 +22,7 @@ pub(super) fn warm(sides: &mut [Side], map: &AddressMap, copy: Warm, how: Memcpy
         MemcpyWarms::Low32 => copy.bytes.div_ceil(SECTOR_BYTES),
         MemcpyWarms::Full => (copy.addr.0.saturating_add(copy.bytes - 1)) / SECTOR_BYTES - first + 1,
     };
-    let own = usize::from(sides[0].slice.id().0);
+    let own = usize::from(slice_ports[0].slice.id().0);
     let together = (1u64 << map.slice_bit()).max(SECTOR_BYTES);
     let end = first.saturating_add(count);
     let mut owners = NearSlices::new(map.clone());
@@ -30,8 +30,8 @@ pub(super) fn warm(sides: &mut [Side], map: &AddressMap, copy: Warm, how: Memcpy
     while sector < end {
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = if how == MemcpyWarms::Low32 { Addr(full & u64::from(u32::MAX)) } else { Addr(full) };
-        let Some(side) = sides.get_mut(usize::from(owners.slice_of(addr).0).wrapping_sub(own)) else {
-            sector += owners.bytes_to(addr, own as u16..(own + sides.len()) as u16) / SECTOR_BYTES;
+        let Some(side) = slice_ports.get_mut(usize::from(owners.slice_of(addr).0).wrapping_sub(own)) else {
+            sector += owners.bytes_to(addr, own as u16..(own + slice_ports.len()) as u16) / SECTOR_BYTES;
             continue;
         };
         // The sectors of one line go into it together.

@@ -414,7 +414,7 @@ impl Subnet {
     fn reveal(&mut self, input: usize) {
         let queue = self.queues.get(input as u32);
         let Some(waiting) = queue.front() else { return };
-        queue.touch_second();
+        queue.prefetch_second();
         self.offer(input, Head::of(waiting, self.direction, self.now));
     }
 
@@ -480,7 +480,7 @@ impl Subnet {
         out.send_with(LinkId(self.ports.data_out.0 + output as u16), self.now, || Payload::Mem(waiting.packet));
         let next = queue.next_front().map(|waiting| Head::of(waiting, self.direction, self.now));
         if next.is_some() {
-            queue.touch_second();
+            queue.prefetch_second();
         }
         queue.freed += 1;
         if queue.freed == self.batch {

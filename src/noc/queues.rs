@@ -1,7 +1,7 @@
 //! The input queues of a subnet, a ring each: memory follows the packets that wait, not the capacity (320 queues of 512 packets
 //! would be five megabytes, of which a few kilobytes are ever used at once), and packets that wait behind each other lie side by side.
 
-use crate::base::{Cycle, Ring, touch};
+use crate::base::{Cycle, Ring, prefetch};
 use crate::protocol::MemPacket;
 
 /// A packet that waits.
@@ -74,9 +74,9 @@ impl Queue {
 
     /// Asks the host for the packet behind the oldest.
     #[inline]
-    pub(super) fn touch_second(&self) {
+    pub(super) fn prefetch_second(&self) {
         if let Some(second) = self.packets.get(1) {
-            touch(&second.at);
+            prefetch(&second.at);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The concurrency primitives of warpshard: everything in the project that knows an atomic or says `unsafe`.
+//! The concurrency primitives of warpshard: everything in the project that uses an atomic.
 //!
 //! # The problem
 //! A simulated machine is cut into shards, and worker threads step them side by side. Two things must hold at once: the
@@ -21,10 +21,6 @@
 //! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
 //! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
 //!   nothing simulated may depend on it.
-//! * [`prefetch()`]: no concurrency, but a pointer too: asks the host's caches for what will be used soon.
-//! * [`positions()`]: no concurrency, but instructions that count as unsafe: which bytes of a few words are a certain one.
-//! * [`Slots`]: no concurrency, but unchecked indices: places that are indexed modulo their number.
-//! * [`prefer_huge_pages()`]: no concurrency either, but foreign calls: asks the system for a heap of few, large pages.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
 //! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
 //!   waits, now or later, is told [`Poisoned`] with who and why, and nobody hangs.
@@ -91,24 +87,16 @@
 
 mod barrier;
 mod board;
-mod bytes;
-mod heap;
 mod mailbox;
 mod mutant;
-mod prefetch;
 mod primitive;
 mod progress;
-mod slots;
 mod stop;
 mod tray;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use board::{Board, Stamped};
-pub use bytes::positions;
-pub use heap::prefer_huge_pages;
 pub use mailbox::{Receiver, Sender, mailbox};
-pub use prefetch::prefetch;
 pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
-pub use slots::Slots;
 pub use stop::StopFlag;
 pub use tray::{Taken, TrayGuest, TrayOwner, tray};

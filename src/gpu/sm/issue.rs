@@ -8,7 +8,7 @@ use crate::frontend::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::sched::{self, Conditions};
 use super::stall::StallReason;
-use super::units::{Flight, UnitKind};
+use super::units::{IssuedInst, UnitKind};
 use super::warps::{MAX_WARPS, bits};
 use super::{MAX_SCHEDULERS, Sm};
 
@@ -155,7 +155,7 @@ impl Sm {
         let group = self.operands.group(scheduler);
         let (sources, dst_bank) = self.operands.banks(code, warp, group);
         self.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        let slot = self.flights.add(Flight {
+        let slot = self.flights.add(IssuedInst {
             inst,
             sources,
             order: self.issued_count,

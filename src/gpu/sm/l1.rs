@@ -3,13 +3,13 @@
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
 //! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, touch};
+use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, prefetch};
 use crate::config::machine::{Cache, L1 as Spec};
 use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, Down, DownKind, Outcome, Probe, Status};
 use crate::protocol::{MemOp, Outbox};
 
 use super::Sm;
-use super::fronts::Fronts;
+use super::bank_heads::BankHeads;
 use super::lsu::{Access, token};
 use super::net::Reply;
 
@@ -65,7 +65,7 @@ pub(super) struct L1 {
     pipes: Box<[Ring<Piped>]>,
     /// Banks whose pipe takes no more.
     full: u64,
-    fronts: Fronts,
+    heads: BankHeads,
     miss_queue: u32,
     latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
@@ -82,7 +82,7 @@ impl L1 {
             bank_mask: banks.is_power_of_two().then_some(banks as u32 - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
             full: 0,
-            fronts: Fronts::new(banks),
+            heads: BankHeads::new(banks),
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
@@ -112,14 +112,14 @@ impl L1 {
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        self.cache.hot_bytes() + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>() + self.fronts.hot_bytes()
+        self.cache.hot_bytes() + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>() + self.heads.hot_bytes()
     }
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(&*self.pipes);
-        self.cache.touch_queue();
+    pub(super) fn prefetch(&self) {
+        prefetch(&*self.pipes);
+        self.cache.prefetch_queue();
     }
 
     pub(super) fn banks(&self) -> usize {
@@ -167,7 +167,7 @@ impl L1 {
             let Access { addr, bytes, sectors, .. } = *access;
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
             if pipe.is_empty() {
-                self.fronts.follow(bank, at, now);
+                self.heads.follow(bank, at, now);
             }
             // Sectors of a line are looked up at the same place.
             if line != addr.line() {
@@ -185,7 +185,7 @@ impl L1 {
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<u32> {
         let name = self.cache.next_ready()?;
-        self.fronts.answered(!self.cache.mshr().is_full());
+        self.heads.answered(!self.cache.mshr().is_full());
         Some(name)
     }
 
@@ -211,7 +211,7 @@ impl L1 {
     #[inline]
     fn pop_down(&mut self) -> Option<Down> {
         let down = self.cache.pop_down()?;
-        self.fronts.sent(self.free());
+        self.heads.sent(self.free());
         Some(down)
     }
 
@@ -224,18 +224,18 @@ impl L1 {
     /// How many accesses are tried in vain in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
-        self.fronts.in_vain()
+        self.heads.in_vain()
     }
 
     /// Lets all refused accesses be looked up again.
     pub(super) fn admit_all(&mut self) {
-        self.fronts.admit_all();
+        self.heads.admit_all();
     }
 
     /// Lets refused accesses be looked up again that the change of the tags of sectors may help.
     #[inline]
     fn tags_changed(&mut self, line: Addr, sectors: SectorMask) {
-        self.fronts.tags_changed(line, self.concerned(sectors));
+        self.heads.tags_changed(line, self.concerned(sectors));
     }
 
     /// The sectors of a line whose state one access depends on, or changes.
@@ -250,7 +250,7 @@ impl L1 {
     #[inline(always)]
     fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<Served> {
         loop {
-            let due = self.fronts.due() & *ahead;
+            let due = self.heads.due() & *ahead;
             if due == 0 {
                 return None;
             }
@@ -274,22 +274,22 @@ impl L1 {
         let line = addr.line();
         if !write && let Some(reason) = self.cache.refuses_read(addr, set, sectors) {
             // It may lack more than that, which will be found when there is room.
-            self.fronts.refuse(bank, reason, write, line, self.concerned(sectors));
+            self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
         let kind = if write { AccessKind::Write } else { AccessKind::Read };
         let lookup = Lookup { addr, set, sectors, bytes, kind, local, token: name };
         let outcome = self.cache.access(&lookup, now);
         if let Status::Fail(reason) = outcome.status {
-            self.fronts.refuse(bank, reason, write, line, self.concerned(sectors));
+            self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
             return None;
         }
-        self.fronts.take(bank, self.free(), !self.cache.mshr().is_full());
+        self.heads.take(bank, self.free(), !self.cache.mshr().is_full());
         let pipe = &mut self.pipes[bank];
         pipe.drop_front();
         self.full &= !(1 << bank);
         if let Some(next) = pipe.front() {
-            self.fronts.follow(bank, next.at, now);
+            self.heads.follow(bank, next.at, now);
             self.cache.expect_look_up(next.addr);
         }
         if outcome.status == Status::Miss {
@@ -341,12 +341,12 @@ impl L1 {
         self.cache.expect_line(entry);
     }
 
-    /// Asks the host for what [`L1::touch`] asked for leads to.
+    /// Asks the host for what [`L1::prefetch`] asked for leads to.
     #[inline]
-    pub(super) fn touch_pipes(&self) {
-        let mut left = self.fronts.occupied();
+    pub(super) fn prefetch_pipes(&self) {
+        let mut left = self.heads.occupied();
         while left != 0 {
-            self.pipes[left.trailing_zeros() as usize].touch();
+            self.pipes[left.trailing_zeros() as usize].prefetch();
             left &= left - 1;
         }
         self.cache.expect_look_ups();
@@ -357,7 +357,7 @@ impl L1 {
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
         let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
-        if busy { now } else { self.fronts.next_look_up().max(now) }
+        if busy { now } else { self.heads.next_look_up().max(now) }
     }
 
     /// What waits, for reports of a standstill.
@@ -415,7 +415,7 @@ impl Sm {
     fn look_up(&mut self) {
         let (mut ahead, watched) = (u64::MAX, self.ccws.is_some());
         let Some(l1) = &mut self.lsu.l1 else { return };
-        l1.fronts.move_up_to(self.now);
+        l1.heads.move_up_to(self.now);
         while let Some(l1) = &mut self.lsu.l1
             && let Some(served) = l1.serve(&mut ahead, watched, self.now)
         {

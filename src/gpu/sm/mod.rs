@@ -8,11 +8,11 @@
 //! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
 //! which [`Sm::next_event`] sees nothing to do changes span counters only.
 
+mod bank_heads;
 mod ccws;
 mod counters;
 mod cta;
 mod fetch;
-mod fronts;
 mod issue;
 mod l1;
 mod lsu;
@@ -31,7 +31,7 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId, touch};
+use crate::base::{Cycle, LinkId, SmId, prefetch};
 use crate::config::machine::{Machine, Sm as Spec};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
@@ -248,7 +248,7 @@ impl Sm {
     ///
     /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
     pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.lsu.touch_pipes();
+        self.lsu.prefetch_pipes();
         let issued = self.issued_count;
         while self.now < until {
             if skip {
@@ -266,30 +266,30 @@ impl Sm {
         self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
     }
 
-    /// Asks the host for what a run begins with; see `Unit::approach` of the engine.
+    /// Asks the host for what a run begins with; see `Unit::prefetch` of the engine.
     #[inline]
-    pub fn approach(&self, near: bool) {
-        if near {
-            self.net.touch();
-            self.lsu.touch();
-            self.wheel.touch(self.now);
+    pub fn prefetch(&self, deep: bool) {
+        if deep {
+            self.net.prefetch();
+            self.lsu.prefetch();
+            self.wheel.prefetch(self.now);
             if self.lively {
-                self.warps.touch_arrays();
-                self.scoreboard.touch(self.warps.live);
-                self.flights.touch();
+                self.warps.prefetch_arrays();
+                self.scoreboard.prefetch(self.warps.live);
+                self.flights.prefetch();
             }
         } else {
-            touch(&self.now);
-            touch(&self.lsu);
-            touch(&self.net);
-            touch(&self.wheel);
-            touch(&self.fetch);
-            touch(&self.ctas);
-            touch(&self.units);
-            touch(&self.counters);
-            touch(&self.power);
-            self.warps.touch();
-            self.operands.touch();
+            prefetch(&self.now);
+            prefetch(&self.lsu);
+            prefetch(&self.net);
+            prefetch(&self.wheel);
+            prefetch(&self.fetch);
+            prefetch(&self.ctas);
+            prefetch(&self.units);
+            prefetch(&self.counters);
+            prefetch(&self.power);
+            self.warps.prefetch();
+            self.operands.prefetch();
         }
     }
 

@@ -98,8 +98,8 @@ impl Net {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub(super) fn touch(&self) {
-        self.replies.touch_first(8);
+    pub(super) fn prefetch(&self) {
+        self.replies.prefetch_first(8);
     }
 
     /// Whether a request can be sent.

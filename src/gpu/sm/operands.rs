@@ -6,7 +6,7 @@
 //! its queue (unless a result is written to it), and instructions enter collectors. A collector cannot leave in the step
 //! in which it read its last operand.
 
-use crate::base::touch;
+use crate::base::prefetch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::StaticInst;
 
@@ -181,12 +181,12 @@ pub(super) struct Operands {
 impl Operands {
     /// Asks the host for what every cycle looks at.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(&self.free);
-        touch(&self.written);
-        touch(&self.ready);
-        touch(&self.issued_ranks);
-        touch(&self.may_leave);
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.free);
+        prefetch(&self.written);
+        prefetch(&self.ready);
+        prefetch(&self.issued_ranks);
+        prefetch(&self.may_leave);
     }
 
     pub(super) fn new(spec: &Spec) -> Self {

@@ -3,7 +3,7 @@
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
 //! writer under way. RZ (255) is a register like any other, as in the reference.
 
-use crate::base::touch;
+use crate::base::prefetch;
 use crate::frontend::{NO_REGISTER, StaticInst};
 
 use super::warps::{MAX_WARPS, bits};
@@ -79,9 +79,9 @@ impl Scoreboard {
 
     /// Asks the host for the registers of the warps of `live`.
     #[inline]
-    pub(super) fn touch(&self, live: u64) {
+    pub(super) fn prefetch(&self, live: u64) {
         for warp in bits(live) {
-            touch(self.of(warp));
+            prefetch(self.of(warp));
         }
     }
 

@@ -4,7 +4,7 @@
 //! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
 //! its result is written back `latency` + [`BEHIND_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
 
-use crate::base::{Cycle, touch};
+use crate::base::{Cycle, prefetch};
 use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::{DynInst, OpClass};
 
@@ -110,7 +110,7 @@ pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
 
 /// An instruction between issue and its unit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flight {
+pub(super) struct IssuedInst {
     pub(super) inst: DynInst,
     pub(super) sources: Sources,
     /// Order of issue.
@@ -129,15 +129,15 @@ pub(super) struct Flight {
 /// The instructions between issue and their units, in one allocation.
 #[derive(Debug)]
 pub(super) struct Flights {
-    slots: Box<[Flight]>,
+    slots: Box<[IssuedInst]>,
     free: [u64; 4],
 }
 
 impl Flights {
     /// Asks the host for all of them.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(&*self.slots);
+    pub(super) fn prefetch(&self) {
+        prefetch(&*self.slots);
     }
 
     /// Room for as many as the machine can have: one in each register before and behind the collectors, and in each collector.
@@ -148,7 +148,7 @@ impl Flights {
             0 => 0,
             left => u64::MAX >> (64 - left.min(64)),
         });
-        Self { slots: vec![Flight::default(); count].into(), free }
+        Self { slots: vec![IssuedInst::default(); count].into(), free }
     }
 
     /// Bytes of its arrays.
@@ -157,7 +157,7 @@ impl Flights {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, flight: Flight) -> u8 {
+    pub(super) fn add(&mut self, flight: IssuedInst) -> u8 {
         for (word, free) in self.free.iter_mut().enumerate() {
             if *free != 0 {
                 let slot = word * 64 + free.trailing_zeros() as usize;
@@ -176,7 +176,7 @@ impl Flights {
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: u8) -> &Flight {
+    pub(super) fn get(&self, slot: u8) -> &IssuedInst {
         &self.slots[usize::from(slot)]
     }
 

@@ -4,7 +4,7 @@
 //! schedulers choose. Invariants: the masks of a slot change only at such events, never by the passing of time; every event
 //! that may change what a scheduler does marks the slot as touched.
 
-use crate::base::{Cycle, touch};
+use crate::base::{Cycle, prefetch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
 use super::scoreboard::Hazard;
@@ -98,23 +98,23 @@ pub(super) struct Warps {
 impl Warps {
     /// Asks the host for the masks, which every cycle looks at.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(&self.live);
-        touch(&self.touched);
-        touch(&self.of_kind);
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.live);
+        prefetch(&self.touched);
+        prefetch(&self.of_kind);
     }
 
     /// Asks the host for what issue and decode look at of the warps that live.
     #[inline]
-    pub(super) fn touch_arrays(&self) {
-        touch(&self.cursor);
-        touch(&self.undecoded);
-        touch(&self.kind);
-        touch(&self.in_pipe);
-        touch(&self.cta);
-        touch(&*self.streams);
+    pub(super) fn prefetch_arrays(&self) {
+        prefetch(&self.cursor);
+        prefetch(&self.undecoded);
+        prefetch(&self.kind);
+        prefetch(&self.in_pipe);
+        prefetch(&self.cta);
+        prefetch(&*self.streams);
         for slot in bits(self.live) {
-            touch(&self.buffer[slot]);
+            prefetch(&self.buffer[slot]);
         }
     }
 
@@ -158,7 +158,7 @@ impl Warps {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
         self.cursor[warp] = Cursor::default();
         self.undecoded[warp] = stream.len();
-        stream.touch(Cursor::default());
+        stream.prefetch(Cursor::default());
         self.streams[warp] = stream;
         self.cta[warp] = cta as u8;
         self.age[warp] = age;
@@ -201,7 +201,7 @@ impl Warps {
             self.buffer[warp].push(inst);
         }
         // What follows is decoded when these have issued, which is long after in terms of the host's caches.
-        stream.touch(cursor);
+        stream.prefetch(cursor);
         self.cursor[warp] = cursor;
         self.undecoded[warp] -= count;
         self.in_pipe[warp] += count as u16;

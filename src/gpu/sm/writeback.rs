@@ -3,7 +3,7 @@
 //! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
 //! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
 
-use crate::base::{Cycle, touch};
+use crate::base::{Cycle, prefetch};
 use crate::frontend::NO_REGISTER;
 
 use super::Sm;
@@ -58,9 +58,9 @@ impl Wheel {
 
     /// Asks the host for what cycles from `now` on look at.
     #[inline]
-    pub(super) fn touch(&self, now: Cycle) {
-        touch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
-        touch(&*self.occupied);
+    pub(super) fn prefetch(&self, now: Cycle) {
+        prefetch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
+        prefetch(&*self.occupied);
     }
 
     /// Enters a completion `ahead` cycles from now.

@@ -360,48 +360,48 @@ impl DataCache {
 
     /// Asks the host for the oldest request to the next level and the place of the next.
     #[inline]
-    pub fn touch_queue(&self) {
-        self.queue.touch();
+    pub fn prefetch_queue(&self) {
+        self.queue.prefetch();
     }
 
     /// The data of a fetch is coming, and [`DataCache::expect_line`] will be called before it is there.
     #[inline]
     pub fn expect_entry(&self, at: u16) {
-        self.mshr.touch(at);
+        self.mshr.prefetch(at);
     }
 
     /// The data of a fetch will be there soon. Returns the token of the oldest request for it.
     #[inline]
     pub fn expect_line(&self, at: u16) -> u32 {
         let (line, token) = self.mshr.expect(at);
-        self.tags.touch(line);
+        self.tags.prefetch(line);
         token
     }
 
     /// Addresses will be looked up soon.
     #[inline]
     pub fn expect_look_ups(&self) {
-        self.tags.touch_sets();
-        self.queue.touch();
+        self.tags.prefetch_sets();
+        self.queue.prefetch();
     }
 
     /// An address will be looked up soon, and [`DataCache::expect_look_up`] will be called before.
     #[inline]
     pub fn expect_address(&self, addr: Addr, set: u32) {
-        self.tags.touch_start(addr, set);
-        self.mshr.touch_bucket(self.key(addr));
+        self.tags.prefetch_start(addr, set);
+        self.mshr.prefetch_bucket(self.key(addr));
     }
 
     /// An address will be looked up next.
     #[inline]
     pub fn expect_look_up(&self, addr: Addr) {
-        self.tags.touch_first(addr);
+        self.tags.prefetch_first(addr);
     }
 
     /// A line of a set may have to make room soon.
     #[inline]
     pub fn expect_room(&self, set: u32) {
-        self.tags.touch_oldest(set);
+        self.tags.prefetch_oldest(set);
     }
 
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.

@@ -45,17 +45,17 @@ pub(super) trait Directory {
     fn remove(&mut self, line: u16);
 
     /// Asks the host for what look-ups begin with, whatever their address.
-    fn touch_sets(&self);
+    fn prefetch_sets(&self);
 
     /// Asks the host for what the look-up of a number begins with.
-    fn touch_start(&self, tag: u64, set: u32);
+    fn prefetch_start(&self, tag: u64, set: u32);
 
     /// Asks the host for the line that a look-up comes to first; what it begins with should be there.
-    fn touch_first(&self, tag: u64);
+    fn prefetch_first(&self, tag: u64);
 
     /// Asks the host for the line that would have to make room; what a look-up begins with should be there.
-    fn touch_oldest(&self, set: u32);
+    fn prefetch_oldest(&self, set: u32);
 
     /// Asks the host for a line.
-    fn touch(&self, line: u16);
+    fn prefetch(&self, line: u16);
 }

@@ -2,7 +2,7 @@
 //!
 //! Looking a line up costs a short walk along a chain whatever the associativity; recency is a list through the lines of a set.
 
-use crate::base::{Slots, touch};
+use crate::base::{Slots, prefetch};
 
 use super::directory::{Directory, NONE};
 use super::index::hash;
@@ -187,7 +187,7 @@ impl Directory for Hashed {
             let line = &self.lines[usize::from(at)];
             if may_go(line.sectors) {
                 // The line will be taken out of its bucket, if the miss finds room everywhere else.
-                touch(self.buckets.get(hash(line.tag)));
+                prefetch(self.buckets.get(hash(line.tag)));
                 return Some(at);
             }
             at = line.newer;
@@ -231,32 +231,32 @@ impl Directory for Hashed {
     }
 
     #[inline]
-    fn touch_sets(&self) {
-        touch(&*self.sets);
-        touch(&*self.empty);
+    fn prefetch_sets(&self) {
+        prefetch(&*self.sets);
+        prefetch(&*self.empty);
     }
 
     #[inline]
-    fn touch_start(&self, tag: u64, _set: u32) {
-        touch(self.buckets.get(hash(tag)));
+    fn prefetch_start(&self, tag: u64, _set: u32) {
+        prefetch(self.buckets.get(hash(tag)));
     }
 
     #[inline]
-    fn touch_first(&self, tag: u64) {
+    fn prefetch_first(&self, tag: u64) {
         if let Some(line) = self.lines.get(usize::from(*self.buckets.get(hash(tag)))) {
-            touch(&line.time);
+            prefetch(&line.time);
         }
     }
 
     #[inline]
-    fn touch_oldest(&self, set: u32) {
+    fn prefetch_oldest(&self, set: u32) {
         if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
-            touch(&line.time);
+            prefetch(&line.time);
         }
     }
 
     #[inline]
-    fn touch(&self, line: u16) {
-        touch(&self.lines[usize::from(line)].time);
+    fn prefetch(&self, line: u16) {
+        prefetch(&self.lines[usize::from(line)].time);
     }
 }

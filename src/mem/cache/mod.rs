@@ -9,7 +9,7 @@ mod directory;
 mod hashed;
 mod index;
 mod mshr;
-mod near;
+mod packed;
 mod sectors;
 mod tags;
 #[cfg(test)]

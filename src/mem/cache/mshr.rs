@@ -4,7 +4,7 @@
 //! the host a fetch touches: the first request of an entry stands in the entry itself, the entry freed last is taken first, so
 //! that no more of them are ever touched than were in use at once, and neighbouring keys have neighbouring buckets.
 
-use crate::base::{Ring, Slots, touch};
+use crate::base::{Ring, Slots, prefetch};
 
 use super::index::hash;
 
@@ -167,14 +167,14 @@ impl Mshr {
 
     /// Asks the host for an entry whose data is coming.
     #[inline]
-    pub fn touch(&self, at: u16) {
-        touch(&self.entries.get(u32::from(at)).line);
+    pub fn prefetch(&self, at: u16) {
+        prefetch(&self.entries.get(u32::from(at)).line);
     }
 
     /// Asks the host for where an entry of `key` is looked up.
     #[inline]
-    pub fn touch_bucket(&self, key: u64) {
-        touch(self.buckets.get(hash(key)));
+    pub fn prefetch_bucket(&self, key: u64) {
+        prefetch(self.buckets.get(hash(key)));
     }
 
     /// The data of an entry will be there soon: asks the host for where the entry is released. Says which line waits for it, and
@@ -182,7 +182,7 @@ impl Mshr {
     #[inline]
     pub fn expect(&self, at: u16) -> (u16, u32) {
         let Entry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
-        touch(self.buckets.get(u32::from(bucket)));
+        prefetch(self.buckets.get(u32::from(bucket)));
         (line, token)
     }
 

@@ -8,7 +8,7 @@ use crate::config::machine::{Allocate, Cache};
 
 use super::directory::{Directory, NONE};
 use super::hashed::Hashed;
-use super::near::{self, Near};
+use super::packed::{self, Packed};
 use super::sectors::Sectors;
 
 const ALL: u8 = SectorMask::ALL.0;
@@ -55,7 +55,7 @@ pub struct TagArray(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     /// Of few ways.
-    Near(Tags<Near>),
+    Packed(Tags<Packed>),
     /// Of more.
     Hashed(Tags<Hashed>),
 }
@@ -64,7 +64,7 @@ enum Kind {
 macro_rules! each {
     ($self:expr, $tags:ident => $call:expr) => {
         match $self {
-            TagArray(Kind::Near($tags)) => $call,
+            TagArray(Kind::Packed($tags)) => $call,
             TagArray(Kind::Hashed($tags)) => $call,
         }
     };
@@ -85,7 +85,7 @@ impl TagArray {
         let count = spec.sets * max_ways;
         assert!(count < u32::from(NONE), "a cache of {count} lines");
         Self(match max_ways {
-            ..=near::MAX_WAYS => Kind::Near(Tags::new(spec, max_ways, write_ratio)),
+            ..=packed::MAX_WAYS => Kind::Packed(Tags::new(spec, max_ways, write_ratio)),
             _ => Kind::Hashed(Tags::new(spec, max_ways, write_ratio)),
         })
     }
@@ -134,32 +134,32 @@ impl TagArray {
 
     /// Asks the host for what look-ups begin with, whatever their address.
     #[inline]
-    pub fn touch_sets(&self) {
-        each!(self, tags => tags.directory.touch_sets());
+    pub fn prefetch_sets(&self) {
+        each!(self, tags => tags.directory.prefetch_sets());
     }
 
     /// Asks the host for where a look-up of `addr` begins.
     #[inline]
-    pub fn touch_start(&self, addr: Addr, set: u32) {
-        each!(self, tags => tags.directory.touch_start(tags.number(addr), set));
+    pub fn prefetch_start(&self, addr: Addr, set: u32) {
+        each!(self, tags => tags.directory.prefetch_start(tags.number(addr), set));
     }
 
     /// Asks the host for the line that a look-up of `addr` comes to first.
     #[inline]
-    pub fn touch_first(&self, addr: Addr) {
-        each!(self, tags => tags.directory.touch_first(tags.number(addr)));
+    pub fn prefetch_first(&self, addr: Addr) {
+        each!(self, tags => tags.directory.prefetch_first(tags.number(addr)));
     }
 
     /// Asks the host for the line of a set that would have to make room.
     #[inline]
-    pub fn touch_oldest(&self, set: u32) {
-        each!(self, tags => tags.directory.touch_oldest(set));
+    pub fn prefetch_oldest(&self, set: u32) {
+        each!(self, tags => tags.directory.prefetch_oldest(set));
     }
 
     /// Asks the host for a line.
     #[inline]
-    pub fn touch(&self, line: u16) {
-        each!(self, tags => tags.directory.touch(line));
+    pub fn prefetch(&self, line: u16) {
+        each!(self, tags => tags.directory.prefetch(line));
     }
 
     /// Carries out a probe of the same address: renews the line, or reserves the sector where misses allocate.

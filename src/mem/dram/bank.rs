@@ -5,7 +5,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::base::{Cycle, Slots, touch};
+use crate::base::{Cycle, Slots, prefetch};
 use crate::config::machine::Dram;
 
 use super::timing::Timing;
@@ -119,9 +119,9 @@ impl Banks {
 
     /// Asks the host for all banks and groups.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(self.banks.as_slice());
-        touch(self.groups.as_slice());
+    pub(super) fn prefetch(&self) {
+        prefetch(self.banks.as_slice());
+        prefetch(self.groups.as_slice());
     }
 
     #[inline]

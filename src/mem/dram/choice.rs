@@ -4,29 +4,29 @@
 //! finished write-backs from [`Clocked::cycle`]. Every variant keeps the contracts written here, so that a partition does not
 //! know which one it drives.
 
-use crate::base::{Cycle, Frequency, PartitionId, touch};
+use crate::base::{Cycle, Frequency, PartitionId, prefetch};
 use crate::config::machine::Mem;
 use crate::stats::{CounterInfo, Counters as _, Latencies};
 
-use super::channel::Channel as GpgpuSim;
+use super::command_channel::CommandChannel;
 use super::control::{BankCounters, Issued};
-use super::driven::DrivenChannel;
+use super::simple_channel::SimpleChannel;
 use super::{DramCounters, Request, Worked};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug)]
 pub enum Channel {
     /// GPGPU-Sim's: a bank takes a request and keeps it until its last burst.
-    GpgpuSim(Box<GpgpuSim>),
+    Simple(Box<SimpleChannel>),
     /// A command-level controller that drives a device of a standard.
-    Driven(Box<DrivenChannel>),
+    CommandLevel(Box<CommandChannel>),
 }
 
 macro_rules! each {
     ($self:expr, $channel:ident => $body:expr) => {
         match $self {
-            Channel::GpgpuSim($channel) => $body,
-            Channel::Driven($channel) => $body,
+            Channel::Simple($channel) => $body,
+            Channel::CommandLevel($channel) => $body,
         }
     };
 }
@@ -38,14 +38,14 @@ impl Channel {
     /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
     pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId) -> Self {
         if mem.dram.control.is_some() {
-            return Self::Driven(Box::new(DrivenChannel::new(mem, clock, partition)));
+            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition)));
         }
         assert!(
             1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
             "{partition}: the address mapping tells more banks apart than the {} there are",
             mem.dram.banks
         );
-        Self::GpgpuSim(Box::new(GpgpuSim::new(&mem.dram)))
+        Self::Simple(Box::new(SimpleChannel::new(&mem.dram)))
     }
 
     /// Requests that wait for commands when its queues are full.
@@ -54,29 +54,29 @@ impl Channel {
     }
 
     /// GPGPU-Sim's channel, where it is that.
-    pub fn gpgpusim(&self) -> Option<&GpgpuSim> {
+    pub fn simple(&self) -> Option<&SimpleChannel> {
         match self {
-            Self::GpgpuSim(channel) => Some(channel),
-            Self::Driven(_) => None,
+            Self::Simple(channel) => Some(channel),
+            Self::CommandLevel(_) => None,
         }
     }
 
     /// The channel with a command-level controller, where it is that.
-    pub fn driven(&self) -> Option<&DrivenChannel> {
+    pub fn command_level(&self) -> Option<&CommandChannel> {
         match self {
-            Self::GpgpuSim(_) => None,
-            Self::Driven(channel) => Some(channel),
+            Self::Simple(_) => None,
+            Self::CommandLevel(channel) => Some(channel),
         }
     }
 
     /// Counters of each bank, where the controller keeps them.
     pub fn bank_counters(&self) -> &[BankCounters] {
-        self.driven().map_or(&[], DrivenChannel::bank_counters)
+        self.command_level().map_or(&[], CommandChannel::bank_counters)
     }
 
     /// Keeps every command from now on, where the controller issues commands that can be replayed.
     pub fn record(&mut self) {
-        if let Self::Driven(channel) = self {
+        if let Self::CommandLevel(channel) = self {
             channel.record();
         }
     }
@@ -84,35 +84,35 @@ impl Channel {
     /// The commands since the last call.
     pub fn take_trace(&mut self) -> Vec<Issued> {
         match self {
-            Self::GpgpuSim(_) => Vec::new(),
-            Self::Driven(channel) => channel.take_trace(),
+            Self::Simple(_) => Vec::new(),
+            Self::CommandLevel(channel) => channel.take_trace(),
         }
     }
 
     /// Brings the counters up to cycles before `until`, which were all worked through or had nothing to do.
     pub(in crate::mem) fn settle(&mut self, until: Cycle) {
         match self {
-            Self::GpgpuSim(_) => {}
-            Self::Driven(channel) => channel.settle(until),
+            Self::Simple(_) => {}
+            Self::CommandLevel(channel) => channel.settle(until),
         }
     }
 
     /// Shows every counter with its value.
     pub fn visit_counters(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         match self {
-            Self::GpgpuSim(channel) => channel.counters().visit(see),
-            Self::Driven(channel) => channel.counters().visit(see),
+            Self::Simple(channel) => channel.counters().visit(see),
+            Self::CommandLevel(channel) => channel.counters().visit(see),
         }
     }
 
     /// Bursts read and written so far.
     pub fn bursts(&self) -> (u64, u64) {
         match self {
-            Self::GpgpuSim(channel) => {
+            Self::Simple(channel) => {
                 let DramCounters { reads, writes, .. } = *channel.counters();
                 (reads, writes)
             }
-            Self::Driven(channel) => (channel.counters().reads, channel.counters().writes),
+            Self::CommandLevel(channel) => (channel.counters().reads, channel.counters().writes),
         }
     }
 
@@ -123,19 +123,19 @@ impl Channel {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub(in crate::mem) fn touch(&self) {
+    pub(in crate::mem) fn prefetch(&self) {
         match self {
-            Self::GpgpuSim(channel) => touch(&**channel),
-            Self::Driven(_) => {}
+            Self::Simple(channel) => prefetch(&**channel),
+            Self::CommandLevel(_) => {}
         }
     }
 
-    /// The same, and of what [`Channel::touch`] asked for.
+    /// The same, and of what [`Channel::prefetch`] asked for.
     #[inline]
-    pub(in crate::mem) fn touch_arrays(&self) {
+    pub(in crate::mem) fn prefetch_arrays(&self) {
         match self {
-            Self::GpgpuSim(channel) => channel.touch_arrays(),
-            Self::Driven(_) => {}
+            Self::Simple(channel) => channel.prefetch_arrays(),
+            Self::CommandLevel(_) => {}
         }
     }
 
@@ -148,8 +148,8 @@ impl Channel {
     #[inline]
     pub fn moving(&self, place: usize) -> Option<&Request> {
         match self {
-            Self::GpgpuSim(channel) => channel.moving(place),
-            Self::Driven(_) => None,
+            Self::Simple(channel) => channel.moving(place),
+            Self::CommandLevel(_) => None,
         }
     }
 }
@@ -184,7 +184,7 @@ pub trait Clocked {
     fn next_event(&self, from: Cycle) -> Cycle;
 }
 
-impl Clocked for GpgpuSim {
+impl Clocked for SimpleChannel {
     #[inline]
     fn is_full(&self) -> bool {
         self.is_full()
@@ -226,7 +226,7 @@ impl Clocked for GpgpuSim {
     }
 }
 
-impl Clocked for DrivenChannel {
+impl Clocked for CommandChannel {
     fn is_full(&self) -> bool {
         self.is_full()
     }

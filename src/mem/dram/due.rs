@@ -4,7 +4,7 @@
 //! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
 //! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
 
-use crate::base::{Cycle, touch};
+use crate::base::{Cycle, prefetch};
 
 use super::bank::{Banks, Command};
 
@@ -50,8 +50,8 @@ impl Due {
 
     /// Asks the host for the times.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(&*self.from);
+    pub(super) fn prefetch(&self) {
+        prefetch(&*self.from);
     }
 
     /// Says at `now` that `bank`, which needed nothing, needs `command`, which its own constraints allow from `from` on.

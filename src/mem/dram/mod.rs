@@ -5,17 +5,17 @@
 //! to be looked at next. In: requests with bank and row. Out: finished reads and writes in the order of the data bus.
 
 mod bank;
-mod channel;
 mod choice;
+mod command_channel;
 pub mod control;
-mod driven;
 mod due;
 mod scheduler;
+mod simple_channel;
 #[cfg(test)]
 mod tests;
 mod timing;
 
 pub use crate::device::{mapping, standard};
-pub use channel::{Channel as GpgpuSimChannel, DramCounters, Owner, Request, RequestKind, Worked};
 pub use choice::{Channel, Clocked};
-pub use driven::DrivenChannel;
+pub use command_channel::CommandChannel;
+pub use simple_channel::{DramCounters, Owner, Request, RequestKind, SimpleChannel, Worked};

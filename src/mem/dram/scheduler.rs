@@ -5,11 +5,11 @@
 
 use std::hint::select_unpredictable;
 
-use crate::base::{Slots, touch};
+use crate::base::{Slots, prefetch};
 use crate::config::machine::DramScheduler;
 
-use super::channel::Request;
 use super::due::first_from;
+use super::simple_channel::Request;
 
 const NONE: u16 = u16::MAX;
 
@@ -124,9 +124,9 @@ impl Scheduler {
 
     /// Asks the host for the queues, requests left out.
     #[inline]
-    pub(super) fn touch(&self) {
-        touch(self.queues.as_slice());
-        touch(self.links.as_slice());
+    pub(super) fn prefetch(&self) {
+        prefetch(self.queues.as_slice());
+        prefetch(self.links.as_slice());
     }
 
     /// Requests that wait.

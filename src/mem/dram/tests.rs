@@ -6,7 +6,7 @@ use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::{Dram, DramScheduler, DramTiming};
 use crate::stats::Counters;
 
-use super::channel::Channel;
+use super::simple_channel::SimpleChannel;
 use super::*;
 
 /// The HBM2 channel of SM7_QV100.
@@ -49,7 +49,7 @@ fn read(bank: u8, row: u32, token: u32) -> Request {
 }
 
 /// Takes everything that was returned.
-fn drain(channel: &mut Channel) {
+fn drain(channel: &mut SimpleChannel) {
     while channel.returned().is_some() {
         channel.drop_returned();
     }
@@ -57,7 +57,7 @@ fn drain(channel: &mut Channel) {
 
 /// Pushes each request after the work of its cycle and takes everything out one cycle after it is returned.
 /// Returns (cycle in which it was returned or finished, token), sorted by cycle.
-fn play(channel: &mut Channel, requests: &[(u64, Request)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
+fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
     let mut done = Vec::new();
     let mut next = 0;
     let mut now = 0;
@@ -82,27 +82,27 @@ fn play(channel: &mut Channel, requests: &[(u64, Request)], cycles: u64, every: 
 
 #[test]
 fn a_read_of_a_closed_row_takes_activate_and_column_latency() {
-    let done = play(&mut Channel::new(&hbm2()), &[(0, read(3, 7, 1))], 1000, true);
+    let done = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1))], 1000, true);
     // In cycle 1 the bank is given and activated, in 13 read, in 25 the data is there.
     assert_eq!(done, [(1 + 12 + 12, 1)]);
 }
 
 #[test]
 fn another_row_costs_a_precharge_and_waits_for_the_row_to_have_been_open_long_enough() {
-    let late = play(&mut Channel::new(&hbm2()), &[(0, read(3, 7, 1)), (100, read(3, 8, 2))], 1000, true);
+    let late = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (100, read(3, 8, 2))], 1000, true);
     assert_eq!(late, [(25, 1), (101 + 12 + 12 + 12, 2)]);
-    let early = play(&mut Channel::new(&hbm2()), &[(0, read(3, 7, 1)), (1, read(3, 8, 2))], 1000, true);
+    let early = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (1, read(3, 8, 2))], 1000, true);
     assert_eq!(early, [(25, 1), (1 + 28 + 12 + 12 + 12, 2)], "tRAS after the activate of cycle 1, then tRP, tRCD, tCL");
 }
 
 #[test]
 fn reads_of_an_open_row_stream_at_the_rate_of_their_bank_groups() {
     let one_bank: Vec<_> = (0..32).map(|i| (0, read(0, 0, i))).collect();
-    let done = play(&mut Channel::new(&hbm2()), &one_bank, 1000, true);
+    let done = play(&mut SimpleChannel::new(&hbm2()), &one_bank, 1000, true);
     let gaps: Vec<_> = done.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     assert!(gaps[..].iter().all(|gap| *gap == 2), "tCCDL apart: {gaps:?}");
     let groups: Vec<_> = (0..400).map(|i| (0, read((i % 4) as u8, 0, i))).collect();
-    let mut channel = Channel::new(&hbm2());
+    let mut channel = SimpleChannel::new(&hbm2());
     let done = play(&mut channel, &groups, 2000, true);
     assert_eq!(done.len(), 400);
     let span = done[399].0 - done[40].0;
@@ -119,7 +119,7 @@ fn a_read_after_a_write_waits_for_the_bus_to_turn() {
         (40, read(1, 0, 3)),
         (42, read(0, 5, 4)),
     ];
-    let done = play(&mut Channel::new(&hbm2()), &requests, 1000, true);
+    let done = play(&mut SimpleChannel::new(&hbm2()), &requests, 1000, true);
     let at = |token| done.iter().find(|(_, t)| *t == token).unwrap().0;
     // The activate allows the write tRCD - WL - 1 cycles on, and its data follows WL later.
     assert_eq!(at(1), 1 + 9 + 2);
@@ -131,7 +131,7 @@ fn a_read_after_a_write_waits_for_the_bus_to_turn() {
 fn open_rows_are_served_first_only_where_the_scheduler_says_so() {
     let requests = [(0, read(0, 1, 1)), (1, read(0, 2, 2)), (2, read(0, 1, 3))];
     let order = |scheduler| {
-        let done = play(&mut Channel::new(&Dram { scheduler, ..hbm2() }), &requests, 1000, true);
+        let done = play(&mut SimpleChannel::new(&Dram { scheduler, ..hbm2() }), &requests, 1000, true);
         done.into_iter().map(|(_, token)| token).collect::<Vec<_>>()
     };
     assert_eq!(order(DramScheduler::FrFcfs), [1, 3, 2]);
@@ -140,7 +140,7 @@ fn open_rows_are_served_first_only_where_the_scheduler_says_so() {
 
 #[test]
 fn a_full_return_queue_stops_the_data_bus() {
-    let mut channel = Channel::new(&Dram { return_queue: 2, ..hbm2() });
+    let mut channel = SimpleChannel::new(&Dram { return_queue: 2, ..hbm2() });
     let mut now = 0;
     for i in 0..8 {
         channel.cycle(Cycle(now));
@@ -168,7 +168,7 @@ fn a_full_return_queue_stops_the_data_bus() {
 #[test]
 fn one_command_bus_carries_one_command_a_cycle() {
     let spec = Dram { dual_command_bus: false, bank_groups: 1, ..hbm2() };
-    let mut channel = Channel::new(&spec);
+    let mut channel = SimpleChannel::new(&spec);
     let (mut before, mut pushed) = (0, 0);
     for now in 0..3000u64 {
         channel.cycle(Cycle(now));
@@ -187,7 +187,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
 
 #[test]
 fn requests_of_several_sectors_move_several_bursts() {
-    let mut channel = Channel::new(&hbm2());
+    let mut channel = SimpleChannel::new(&hbm2());
     let wide = Request { sectors: SectorMask(0b1011), ..request(RequestKind::WriteBack, 0, 0, 9) };
     let done = play(&mut channel, &[(0, wide)], 100, true);
     assert_eq!(channel.counters().writes, 3);
@@ -297,9 +297,9 @@ proptest! {
             (at, request(kind, *bank, *row, i as u32))
         }).collect();
         let end = 20_000;
-        let mut every = Channel::new(&hbm2());
+        let mut every = SimpleChannel::new(&hbm2());
         let done = play(&mut every, &requests, end, true);
-        let mut jumping = Channel::new(&hbm2());
+        let mut jumping = SimpleChannel::new(&hbm2());
         prop_assert_eq!(&play(&mut jumping, &requests, end, false), &done);
         prop_assert_eq!(every.counters(), jumping.counters());
         prop_assert_eq!(every.read_latency(), jumping.read_latency());

@@ -1,6 +1,6 @@
 //! Requests that wait for data, or with it for the network, by number.
 
-use crate::base::{Addr, SectorMask, Slots, touch};
+use crate::base::{Addr, SectorMask, Slots, prefetch};
 use crate::protocol::MemPacket;
 
 /// No number.
@@ -70,8 +70,8 @@ impl Pending {
 
     /// Asks the host for a request.
     #[inline]
-    pub(super) fn touch(&self, number: u32) {
-        touch(&self.packets.get(number).token);
+    pub(super) fn prefetch(&self, number: u32) {
+        prefetch(&self.packets.get(number).token);
     }
 
     /// Requests that wait.

@@ -5,7 +5,7 @@
 //! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
 //! Invariant: each sector asked for is answered exactly once.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, touch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, prefetch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -38,7 +38,7 @@ pub struct Acted {
     pub dram: bool,
 }
 
-/// Requests that may be looked up in a span between two calls of [`Slice::touch`], more or less.
+/// Requests that may be looked up in a span between two calls of [`Slice::prefetch`], more or less.
 const EXPECTED: usize = 12;
 
 /// A request that arrives, with the sectors that are not yet looked up.
@@ -162,10 +162,10 @@ impl Slice {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub fn touch(&self) {
-        self.arrivals.touch();
-        self.from_dram.touch();
-        self.out.touch();
+    pub fn prefetch(&self) {
+        self.arrivals.prefetch();
+        self.from_dram.prefetch();
+        self.out.prefetch();
         self.cache.expect_look_ups();
         for Arrived { packet, set, .. } in self.arrivals.iter().take(EXPECTED) {
             self.cache.expect_address(packet.addr, *set);
@@ -177,9 +177,9 @@ impl Slice {
 
     /// Asks the host for the request behind the first `places`.
     #[inline]
-    pub fn touch_behind(&self, places: usize) {
+    pub fn prefetch_behind(&self, places: usize) {
         if let Some(arrived) = self.arrivals.get(places) {
-            touch(&arrived.at);
+            prefetch(&arrived.at);
         }
     }
 
@@ -216,7 +216,7 @@ impl Slice {
     /// The data of a fetch comes next, or soon.
     #[inline]
     pub fn expect_data(&self, token: u32) {
-        self.pending.touch(self.cache.expect_line(token as u16));
+        self.pending.prefetch(self.cache.expect_line(token as u16));
     }
 
     /// Takes something that came from DRAM; there is room.

@@ -66,7 +66,7 @@ counters! {
 
 /// Senders, receivers and the packets of the machine under way.
 #[derive(Clone, Debug)]
-struct Desk {
+struct NetworkInterface {
     direction: Direction,
     ports: SubnetPorts,
     packets: Vec<(MemPacket, u32)>,
@@ -79,7 +79,7 @@ struct Desk {
     counters: MeshCounters,
 }
 
-impl Desk {
+impl NetworkInterface {
     fn receiver(&self, packet: &MemPacket) -> usize {
         match self.direction {
             Direction::Request => packet.slice.index(),
@@ -99,35 +99,35 @@ impl Desk {
 }
 
 struct Delivery<'a> {
-    desk: &'a mut Desk,
+    interface: &'a mut NetworkInterface,
     out: &'a mut Outbox,
 }
 
 impl Sink for Delivery<'_> {
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
-        let desk = &mut *self.desk;
-        let (kept, at) = desk.packets[packet.tag as usize];
-        let receiver = desk.receiver(&kept);
-        if desk.credits[receiver] == 0 {
-            desk.counters.blocked += 1;
+        let interface = &mut *self.interface;
+        let (kept, at) = interface.packets[packet.tag as usize];
+        let receiver = interface.receiver(&kept);
+        if interface.credits[receiver] == 0 {
+            interface.counters.blocked += 1;
             return false;
         }
-        desk.credits[receiver] -= 1;
-        desk.free.push(packet.tag);
-        desk.counters.packets += 1;
-        desk.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
-        self.out.send(LinkId(desk.ports.data_out.0 + receiver as u16), now, Payload::Mem(kept));
+        interface.credits[receiver] -= 1;
+        interface.free.push(packet.tag);
+        interface.counters.packets += 1;
+        interface.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
+        self.out.send(LinkId(interface.ports.data_out.0 + receiver as u16), now, Payload::Mem(kept));
         true
     }
 
     fn departed(&mut self, now: Cycle, lane: usize) {
-        let desk = &mut *self.desk;
-        let input = lane / desk.lanes_per_input;
-        desk.freed[input] += 1;
-        if desk.freed[input] == desk.batch {
-            desk.freed[input] = 0;
-            let credit = Credit { queue: input as u16, count: desk.batch };
-            self.out.send(LinkId(desk.ports.credit_out.0 + input as u16), now, Payload::Credit(credit));
+        let interface = &mut *self.interface;
+        let input = lane / interface.lanes_per_input;
+        interface.freed[input] += 1;
+        if interface.freed[input] == interface.batch {
+            interface.freed[input] = 0;
+            let credit = Credit { queue: input as u16, count: interface.batch };
+            self.out.send(LinkId(interface.ports.credit_out.0 + input as u16), now, Payload::Credit(credit));
         }
     }
 }
@@ -145,7 +145,7 @@ pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     calendar: Calendar,
     /// Credits under way, by output.
     coming: Box<[VecDeque<(Cycle, u16)>]>,
-    desk: Desk,
+    interface: NetworkInterface,
 }
 
 impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
@@ -173,7 +173,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             queues: Queue::several(inputs),
             calendar: Calendar::new(inputs + outputs),
             coming: vec![VecDeque::new(); outputs].into(),
-            desk: Desk {
+            interface: NetworkInterface {
                 direction,
                 ports,
                 packets: Vec::new(),
@@ -189,7 +189,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     }
 
     fn name(&self) -> String {
-        let direction = match self.desk.direction {
+        let direction = match self.interface.direction {
             Direction::Request => "request",
             Direction::Reply => "reply",
         };
@@ -201,14 +201,14 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
         let (inputs, outputs) = (self.spec.senders.len(), self.spec.receivers.len());
         match payload {
             Payload::Mem(packet) => {
-                let input = usize::from(link.0.wrapping_sub(self.desk.ports.data_in.0));
+                let input = usize::from(link.0.wrapping_sub(self.interface.ports.data_in.0));
                 assert!(input < inputs, "{}: a packet comes over {link}, which is no input", self.name());
                 if self.queues[input].push(at, &packet) {
                     self.calendar.note(self.now, at, input);
                 }
             }
             Payload::Credit(credit) => {
-                let output = usize::from(link.0.wrapping_sub(self.desk.ports.credit_in.0));
+                let output = usize::from(link.0.wrapping_sub(self.interface.ports.credit_in.0));
                 assert!(output < outputs, "{}: credits come over {link}, which is no output", self.name());
                 self.coming[output].push_back((at, credit.count));
                 if self.coming[output].len() == 1 {
@@ -236,11 +236,11 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             let count = self.nets.len();
             for turn in 0..count {
                 let net = &mut self.nets[(self.now.0 as usize).wrapping_add(turn) % count];
-                net.step(self.now, &mut Delivery { desk: &mut self.desk, out });
+                net.step(self.now, &mut Delivery { interface: &mut self.interface, out });
             }
             self.now.0 += 1;
         }
-        let counters = &mut self.desk.counters;
+        let counters = &mut self.interface.counters;
         (counters.flits, counters.hops, counters.conflicts, counters.credit_stalls) = (0, 0, 0, 0);
         for net in &self.nets {
             let activity = net.activity();
@@ -279,12 +279,12 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
                 break;
             }
             self.queues[input].pop();
-            let receiver = self.desk.receiver(&packet);
+            let receiver = self.interface.receiver(&packet);
             assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
-            let flits = self.spec.flits(self.desk.direction, &packet);
+            let flits = self.spec.flits(self.interface.direction, &packet);
             let class = usize::from(self.spec.class_of_core[packet.port.index()]);
-            let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.desk.lanes_per_input + class) };
-            let tag = self.desk.keep(packet, at);
+            let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.interface.lanes_per_input + class) };
+            let tag = self.interface.keep(packet, at);
             self.nets[net].offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
         }
     }
@@ -297,8 +297,11 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
                 break;
             }
             coming.pop_front();
-            self.desk.credits[output] += u32::from(count);
-            debug_assert!(self.desk.credits[output] <= self.desk.ports.output_capacity, "output {output} has more credits than places");
+            self.interface.credits[output] += u32::from(count);
+            debug_assert!(
+                self.interface.credits[output] <= self.interface.ports.output_capacity,
+                "output {output} has more credits than places"
+            );
         }
         let terminal = usize::from(self.spec.receivers[output]);
         self.nets.iter_mut().for_each(|net| net.wake(terminal));
@@ -310,7 +313,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             return Vec::new();
         }
         let full: Vec<String> =
-            (0..self.desk.credits.len()).filter(|output| self.desk.credits[*output] == 0).map(|o| o.to_string()).collect();
+            (0..self.interface.credits.len()).filter(|output| self.interface.credits[*output] == 0).map(|o| o.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
         vec![format!("{}: {under_way} packets are under way at {}: {reason}", self.name(), self.now)]
     }
@@ -367,12 +370,12 @@ impl MeshNet {
 
     /// What was counted so far.
     pub fn counters(&self) -> &MeshCounters {
-        each!(self, unit => &unit.desk.counters)
+        each!(self, unit => &unit.interface.counters)
     }
 
     /// Which way its packets go.
     pub fn direction(&self) -> Direction {
-        each!(self, unit => unit.desk.direction)
+        each!(self, unit => unit.interface.direction)
     }
 
     /// Takes a packet for an input or credits for an output; see `Unit::deliver`.

@@ -117,7 +117,7 @@ fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
     }
 }
 
-/// Coalesces atomics: lanes that touch the same bytes go into different accesses of their sector, one after another.
+/// Coalesces atomics: lanes that prefetch the same bytes go into different accesses of their sector, one after another.
 pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<Access>) {
     for &address in addresses {
         let addr = Addr(address).sector();

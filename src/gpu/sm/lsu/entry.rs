@@ -6,7 +6,7 @@ use crate::mem::cache;
 use crate::protocol::MemOp;
 
 use super::super::Sm;
-use super::super::units::Flight;
+use super::super::units::IssuedInst;
 use super::super::writeback::Completion;
 use super::{Entry, Load, Work, coalesce, local, shared};
 
@@ -14,15 +14,15 @@ impl Sm {
     /// An instruction enters the unit.
     // Apart from the unit's cycle, whose frame would have to hold all its arrays.
     #[inline(never)]
-    pub(super) fn enter_lsu(&mut self, flight: &Flight) {
-        let warp = usize::from(flight.warp);
+    pub(super) fn enter_lsu(&mut self, issued: &IssuedInst) {
+        let warp = usize::from(issued.warp);
         let cta = self.warps.cta[warp];
-        let code = self.ctas.code(cta)[flight.inst.index as usize];
+        let code = self.ctas.code(cta)[issued.inst.index as usize];
         let mut entry = Entry {
             work: Work::Nothing,
             op: MemOp::Read,
-            warp: flight.warp,
-            bank: flight.dst_bank,
+            warp: issued.warp,
+            bank: issued.dst_bank,
             dst: code.dst,
             bypass: false,
             local: false,
@@ -32,11 +32,11 @@ impl Sm {
         };
         self.lsu.accesses.clear();
         if let Some(mem) = code.mem {
-            match self.resolve(flight, mem.space) {
-                MemSpace::Shared => self.enter_shared(flight, &mem, &mut entry),
-                MemSpace::Constant => self.enter_constant(flight, &mut entry),
-                MemSpace::Texture if self.lsu.texture.is_some() => self.enter_texture(flight, &mem, &mut entry),
-                space => self.enter_global(flight, &mem, space == MemSpace::Local, &mut entry),
+            match self.resolve(issued, mem.space) {
+                MemSpace::Shared => self.enter_shared(issued, &mem, &mut entry),
+                MemSpace::Constant => self.enter_constant(issued, &mut entry),
+                MemSpace::Texture if self.lsu.texture.is_some() => self.enter_texture(issued, &mem, &mut entry),
+                space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry),
             }
         }
         self.lsu.bank = match (&self.lsu.l1, self.lsu.accesses.last()) {
@@ -47,17 +47,17 @@ impl Sm {
     }
 
     /// The memory that an instruction goes to: a generic one where its first active lane points.
-    fn resolve(&self, flight: &Flight, space: MemSpace) -> MemSpace {
+    fn resolve(&self, issued: &IssuedInst, space: MemSpace) -> MemSpace {
         if space != MemSpace::Generic {
             return space;
         }
-        let warp = usize::from(flight.warp);
+        let warp = usize::from(issued.warp);
         let windows = self.ctas.windows(self.warps.cta[warp]);
         if windows.shared_base == 0 || windows.local_base == 0 {
             return MemSpace::Shared;
         }
         let mut addresses = [0; 32];
-        if self.warps.stream(warp).addresses(&flight.inst, &mut addresses) == 0 {
+        if self.warps.stream(warp).addresses(&issued.inst, &mut addresses) == 0 {
             return MemSpace::Global;
         }
         let first = addresses[0];
@@ -70,20 +70,20 @@ impl Sm {
         }
     }
 
-    fn enter_shared(&mut self, flight: &Flight, mem: &MemInst, entry: &mut Entry) {
-        let warp = usize::from(flight.warp);
+    fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry) {
+        let warp = usize::from(issued.warp);
         entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
         let counters = &mut self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()];
         counters.shared_instructions += 1;
         let stream = self.warps.stream(warp);
         let banks = self.spec.shared.banks;
-        let affine = stream.affine(&flight.inst);
-        let lanes = u32::from(flight.inst.lanes);
+        let affine = stream.affine(&issued.inst);
+        let lanes = u32::from(issued.inst.lanes);
         let cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
             Some(cycles) => cycles,
             None => {
                 let mut addresses = [0; 32];
-                let count = stream.addresses(&flight.inst, &mut addresses);
+                let count = stream.addresses(&issued.inst, &mut addresses);
                 shared::cycles(&addresses[..count], banks)
             }
         };
@@ -96,16 +96,16 @@ impl Sm {
     }
 
     /// Constants come at once, or after the miss latency of the constant cache.
-    fn enter_constant(&mut self, flight: &Flight, entry: &mut Entry) {
-        let warp = usize::from(flight.warp);
+    fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry) {
+        let warp = usize::from(issued.warp);
         self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()].constant_accesses += 1;
         let Some(tags) = &mut self.lsu.ccache else { return };
         let mut addresses = [0; 32];
-        let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
+        let count = self.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         let missed = addresses[..count].iter().filter(|address| !tags.access(**address)).count();
         if missed > 0 {
             self.counters.sm.constant_misses += missed as u64;
-            let what = Completion { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst };
+            let what = Completion { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst };
             // The miss is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
             self.warps.in_pipe[warp] += 1;
             self.wheel.add(self.now, tags.miss_latency.max(1), what);
@@ -113,8 +113,8 @@ impl Sm {
         }
     }
 
-    fn enter_global(&mut self, flight: &Flight, mem: &MemInst, local: bool, entry: &mut Entry) {
-        let warp = usize::from(flight.warp);
+    fn enter_global(&mut self, issued: &IssuedInst, mem: &MemInst, local: bool, entry: &mut Entry) {
+        let warp = usize::from(issued.warp);
         let cta = self.warps.cta[warp];
         let kernel = self.ctas.kernel(cta);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
@@ -132,28 +132,28 @@ impl Sm {
             MemKind::Load => counters.load_instructions += 1,
             MemKind::Atomic | MemKind::Reduction => counters.atomic_instructions += 1,
         }
-        if flight.inst.mask.0 == 0 {
+        if issued.inst.mask.0 == 0 {
             return;
         }
-        self.coalesce(flight, mem, atomic, entry);
+        self.coalesce(issued, mem, atomic, entry);
         let accesses = &self.lsu.accesses;
         self.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
-            let load = Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel };
+            let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
             self.count_loads(self.now);
             entry.work = Work::Load(self.lsu.loads.add(load));
         }
     }
 
     /// A load of a texture makes an access to each line that it touches.
-    fn enter_texture(&mut self, flight: &Flight, mem: &MemInst, entry: &mut Entry) {
-        let warp = usize::from(flight.warp);
+    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry) {
+        let warp = usize::from(issued.warp);
         let Some(texture) = &mut self.lsu.texture else { return };
         texture.counters.texture_instructions += 1;
         let mut addresses = [0; 32];
-        let count = self.warps.stream(warp).addresses(&flight.inst, &mut addresses);
+        let count = self.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         coalesce::gather(&mut addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
         if count == 0 {
             return;
@@ -162,12 +162,12 @@ impl Sm {
         let kernel = self.ctas.kernel(self.warps.cta[warp]);
         self.count_loads(self.now);
         entry.texture = true;
-        entry.work = Work::Load(self.lsu.loads.add(Load { warp: flight.warp, bank: flight.dst_bank, dst: flight.dst, pending, kernel }));
+        entry.work = Work::Load(self.lsu.loads.add(Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel }));
     }
 
     /// Makes the accesses of an instruction.
-    fn coalesce(&mut self, flight: &Flight, mem: &MemInst, atomic: bool, entry: &Entry) {
-        let warp = usize::from(flight.warp);
+    fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &Entry) {
+        let warp = usize::from(issued.warp);
         let stream = self.warps.stream(warp);
         let width = u32::from(mem.width.max(1));
         let accesses = &mut self.lsu.accesses;
@@ -179,15 +179,15 @@ impl Sm {
         };
         if !atomic
             && !entry.local
-            && let Some((base, stride)) = stream.affine(&flight.inst)
-            && let lanes = u32::from(flight.inst.lanes)
+            && let Some((base, stride)) = stream.affine(&issued.inst)
+            && let lanes = u32::from(issued.inst.lanes)
             && (coalesce::run(base, stride, lanes, width, segment, accesses)
                 || coalesce::ascending(base, stride, lanes, width, segment, accesses))
         {
             return;
         }
         let mut addresses = [0; 32];
-        let count = stream.addresses(&flight.inst, &mut addresses);
+        let count = stream.addresses(&issued.inst, &mut addresses);
         if atomic {
             coalesce::atomic(&addresses[..count], width, accesses);
         } else if entry.local {
@@ -198,7 +198,7 @@ impl Sm {
                 threads: windows.threads,
                 ctas_per_sm: windows.ctas_per_sm,
             };
-            let lanes = addresses[..count].iter().zip(flight.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
+            let lanes = addresses[..count].iter().zip(issued.inst.mask.iter()).map(|(at, lane)| (*at, warp as u64 * 32 + u64::from(lane)));
             let mut words = [0; 128];
             let (count, width) = layout.expand(lanes, width, &mut words);
             coalesce::gather(&mut words[..count], width, segment, accesses);

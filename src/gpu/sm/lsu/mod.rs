@@ -195,17 +195,17 @@ impl Lsu {
 
     /// Asks the host for what the next cycles begin with.
     #[inline]
-    pub(super) fn touch(&self) {
+    pub(super) fn prefetch(&self) {
         if let Some(l1) = &self.l1 {
-            l1.touch();
+            l1.prefetch();
         }
     }
 
-    /// Asks the host for what [`Lsu::touch`] asked for leads to.
+    /// Asks the host for what [`Lsu::prefetch`] asked for leads to.
     #[inline]
-    pub(super) fn touch_pipes(&self) {
+    pub(super) fn prefetch_pipes(&self) {
         if let Some(l1) = &self.l1 {
-            l1.touch_pipes();
+            l1.prefetch_pipes();
         }
     }
 

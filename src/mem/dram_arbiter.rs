@@ -9,7 +9,7 @@ use crate::base::{ClockDomain, Crossing, Cycle, PartitionId, Ring};
 use super::cache::DownKind;
 use super::dram::{Clocked, Owner, Request, RequestKind, Worked};
 use super::llc::{Fetched, Slice};
-use super::side::{Common, Side};
+use super::slice_port::{Common, SlicePort};
 
 /// The places in DRAM that slices share: one each, the rest for whoever comes.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Places {
 
 /// The slices of a partition and their way to the channel.
 #[derive(Clone, Debug)]
-pub(super) struct Bridge {
+pub(super) struct DramArbiter {
     pub(super) id: PartitionId,
     pub(super) common: Common,
     /// LLC cycles in DRAM edges, DRAM edges in LLC cycles.
@@ -61,8 +61,8 @@ pub(super) struct Bridge {
     dram_latency: u64,
     /// The present LLC cycle.
     pub(super) now: Cycle,
-    pub(super) sides: Box<[Side]>,
-    /// The least of what [`Side::due`] says.
+    pub(super) slice_ports: Box<[SlicePort]>,
+    /// The least of what [`SlicePort::due`] says.
     pub(super) slices_due: Cycle,
     /// The first DRAM edge that was neither worked through nor known to be past when slices were looked at last.
     pub(super) edge: Cycle,
@@ -79,14 +79,14 @@ pub(super) struct Bridge {
     pub(super) full_since: Option<Cycle>,
 }
 
-impl Bridge {
+impl DramArbiter {
     /// That of idle slices, at cycle 0; `clocks` are those of LLC and DRAM.
     pub(super) fn new(
         id: PartitionId,
         common: Common,
         (llc, dram): (ClockDomain, ClockDomain),
         dram_latency: u64,
-        sides: Box<[Side]>,
+        slice_ports: Box<[SlicePort]>,
         places: Places,
     ) -> Self {
         Self {
@@ -96,8 +96,8 @@ impl Bridge {
             dram_to_llc: Crossing::new(dram, llc),
             dram_latency,
             now: Cycle(0),
-            last_sender: sides.len() - 1,
-            sides,
+            last_sender: slice_ports.len() - 1,
+            slice_ports,
             slices_due: Cycle::NEVER,
             edge: Cycle(0),
             channel_event: Cycle::NEVER,
@@ -112,7 +112,7 @@ impl Bridge {
     /// A slice.
     #[inline]
     pub(super) fn slice(&self, number: u8) -> &Slice {
-        &self.sides[usize::from(number)].slice
+        &self.slice_ports[usize::from(number)].slice
     }
 
     /// Finds the next edge in which anything happens.
@@ -129,7 +129,7 @@ impl Bridge {
             return self.edge;
         }
         let full = channel.is_full();
-        if !full && (0..self.sides.len()).any(|i| self.can_send(i)) {
+        if !full && (0..self.slice_ports.len()).any(|i| self.can_send(i)) {
             return self.edge;
         }
         let mut next = self.channel_event;
@@ -149,7 +149,7 @@ impl Bridge {
 
     #[inline]
     fn can_send(&self, slice: usize) -> bool {
-        let from = &self.sides[slice].slice;
+        let from = &self.slice_ports[slice].slice;
         from.has_to_dram() & self.places.has(slice) & !from.from_dram_full()
     }
 
@@ -158,7 +158,7 @@ impl Bridge {
     pub(super) fn dram_cycle<C: Clocked>(&mut self, channel: &mut C, edge: Cycle) {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), self.now, "{}: {edge} is worked through late", self.id);
         if let Some(&Request { addr, sectors, token, kind, slice: number, .. }) = channel.returned() {
-            let side = &mut self.sides[usize::from(number)];
+            let side = &mut self.slice_ports[usize::from(number)];
             if !side.slice.from_dram_full() {
                 side.slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
                 side.due = self.now;
@@ -190,7 +190,7 @@ impl Bridge {
     // Called from one place, for every edge, as `enter_channel`.
     #[inline(always)]
     fn send_to_dram(&mut self, edge: Cycle) {
-        let count = self.sides.len();
+        let count = self.slice_ports.len();
         let mut i = self.last_sender;
         loop {
             i = if i + 1 == count { 0 } else { i + 1 };
@@ -201,7 +201,7 @@ impl Bridge {
                 return;
             }
         }
-        let side = &mut self.sides[i];
+        let side = &mut self.slice_ports[i];
         if side.slice.to_dram_full() {
             side.catch_up(self.now);
             side.due = self.now;

@@ -8,11 +8,11 @@
 ///
 /// Address space is reserved, memory is not: a huge page is given when its first byte is written.
 pub fn prefer_huge_pages() {
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     gnu::prefer_huge_pages();
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", not(loom), not(miri)))]
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 mod gnu {
     use libc::{M_MMAP_THRESHOLD, M_TOP_PAD, M_TRIM_THRESHOLD, MADV_HUGEPAGE, c_int, c_void, madvise, mallopt, sbrk};
 

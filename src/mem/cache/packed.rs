@@ -3,7 +3,7 @@
 //! Of each line a byte that depends on its number stands in the head of its set, together with the order in which the lines were used. So
 //! a look-up reads one cache line of the host for the head and one for each line whose byte fits, mostly one or none.
 
-use crate::base::{Slots, positions, touch};
+use crate::base::{Slots, positions, prefetch};
 
 use super::directory::Directory;
 use super::sectors::Sectors;
@@ -125,7 +125,7 @@ impl Head {
 
 /// Lines by set.
 #[derive(Clone, Debug)]
-pub(super) struct Near {
+pub(super) struct Packed {
     ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
     per_way: u64,
@@ -133,7 +133,7 @@ pub(super) struct Near {
     lines: Slots<Line>,
 }
 
-impl Near {
+impl Packed {
     /// The set of a line, and its way there.
     #[inline]
     fn place_of(&self, line: u16) -> (u32, u8) {
@@ -142,7 +142,7 @@ impl Near {
     }
 }
 
-impl Directory for Near {
+impl Directory for Packed {
     fn new(sets: u32, max_ways: u32) -> Self {
         assert!(max_ways <= MAX_WAYS, "{max_ways} ways in a head of {MAX_WAYS}");
         Self {
@@ -253,25 +253,25 @@ impl Directory for Near {
     }
 
     #[inline]
-    fn touch_sets(&self) {}
+    fn prefetch_sets(&self) {}
 
     #[inline]
-    fn touch_start(&self, _tag: u64, set: u32) {
-        touch(&self.heads.get(set).time);
+    fn prefetch_start(&self, _tag: u64, set: u32) {
+        prefetch(&self.heads.get(set).time);
     }
 
     #[inline]
-    fn touch_first(&self, _tag: u64) {}
+    fn prefetch_first(&self, _tag: u64) {}
 
     #[inline]
-    fn touch_oldest(&self, set: u32) {
+    fn prefetch_oldest(&self, set: u32) {
         let oldest = self.heads.get(set).order.get(0);
-        touch(&self.lines.get(set * self.ways + u32::from(oldest)).tag);
+        prefetch(&self.lines.get(set * self.ways + u32::from(oldest)).tag);
     }
 
     #[inline]
-    fn touch(&self, line: u16) {
-        touch(&self.lines.get(u32::from(line)).tag);
+    fn prefetch(&self, line: u16) {
+        prefetch(&self.lines.get(u32::from(line)).tag);
     }
 }
 

@@ -31,10 +31,10 @@ enum Want {
 
 /// The first access of a bank.
 #[derive(Clone, Copy, Debug)]
-struct Front {
+struct BankHead {
     /// When it reaches the tags, while it is coming.
     at: Cycle,
-    /// What changes concern it, as bits of [`Fronts::concerned`], while it is refused.
+    /// What changes concern it, as bits of [`BankHeads::concerned`], while it is refused.
     concern: u64,
     /// The line and the sectors that it was refused, and what it waits for.
     line: Addr,
@@ -42,11 +42,11 @@ struct Front {
     want: Want,
 }
 
-const _: () = assert!(size_of::<Front>() == 32);
+const _: () = assert!(size_of::<BankHead>() == 32);
 
 /// The first accesses of all banks, as sets of banks.
 #[derive(Debug)]
-pub(super) struct Fronts {
+pub(super) struct BankHeads {
     /// On the way to the tags, and the first cycle in which one of these reaches them.
     coming: u64,
     first: Cycle,
@@ -60,17 +60,17 @@ pub(super) struct Fronts {
     /// A bit for each sector that a refused access is about, by its number; all where one waits for a line, none where none is
     /// refused. Changes of other sectors concern nobody.
     concerned: u64,
-    banks: Box<[Front]>,
+    banks: Box<[BankHead]>,
 }
 
-impl Fronts {
+impl BankHeads {
     /// Nothing in any of `banks` banks.
     ///
     /// # Panics
     /// When there are more banks than bits in a mask.
     pub(super) fn new(banks: usize) -> Self {
         assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
-        let front = Front { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
+        let front = BankHead { at: Cycle::NEVER, concern: 0, line: Addr(0), sectors: SectorMask(0), want: Want::Line };
         Self {
             coming: 0,
             first: Cycle::NEVER,
@@ -164,10 +164,10 @@ impl Fronts {
         let concern = concern(want, line, sectors);
         self.concerned |= concern;
         let front = &mut self.banks[bank];
-        *front = Front { at: front.at, concern, line, sectors, want };
+        *front = BankHead { at: front.at, concern, line, sectors, want };
     }
 
-    /// The access of a bank was taken, and its pipe is empty unless [`Fronts::follow`] says what comes next. There is room for
+    /// The access of a bank was taken, and its pipe is empty unless [`BankHeads::follow`] says what comes next. There is room for
     /// `free` requests in the miss queue now, and a free MSHR or none: who would lack it is not looked up.
     #[inline]
     pub(super) fn take(&mut self, bank: usize, free: usize, mshr: bool) {
@@ -239,7 +239,7 @@ impl Fronts {
     }
 }
 
-/// The sectors whose change may help an access that was refused these, as bits of [`Fronts::concerned`].
+/// The sectors whose change may help an access that was refused these, as bits of [`BankHeads::concerned`].
 #[inline]
 fn concern(want: Want, line: Addr, sectors: SectorMask) -> u64 {
     if want == Want::Line { u64::MAX } else { bits_of(line, sectors) }
@@ -257,102 +257,102 @@ mod tests {
 
     const NOW: Cycle = Cycle(100);
 
-    fn fronts() -> Fronts {
-        let mut fronts = Fronts::new(8);
-        (0..5).for_each(|bank| fronts.follow(bank, NOW, NOW));
-        fronts.refuse(0, FailReason::NoLine, false, Addr(0x000), SectorMask(1));
-        fronts.refuse(1, FailReason::NoMshr, false, Addr(0x080), SectorMask(1));
-        fronts.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
-        fronts.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
-        fronts.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((fronts.due(), fronts.in_vain()), (0, 5));
-        fronts
+    fn heads() -> BankHeads {
+        let mut heads = BankHeads::new(8);
+        (0..5).for_each(|bank| heads.follow(bank, NOW, NOW));
+        heads.refuse(0, FailReason::NoLine, false, Addr(0x000), SectorMask(1));
+        heads.refuse(1, FailReason::NoMshr, false, Addr(0x080), SectorMask(1));
+        heads.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
+        heads.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
+        heads.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
+        assert_eq!((heads.due(), heads.in_vain()), (0, 5));
+        heads
     }
 
-    fn due_after(change: impl FnOnce(&mut Fronts)) -> u64 {
-        let mut fronts = fronts();
-        change(&mut fronts);
-        fronts.due()
+    fn due_after(change: impl FnOnce(&mut BankHeads)) -> u64 {
+        let mut heads = heads();
+        change(&mut heads);
+        heads.due()
     }
 
     #[test]
     fn an_access_is_due_when_it_reaches_the_tags() {
-        let mut fronts = Fronts::new(4);
-        fronts.follow(1, Cycle(110), NOW);
-        fronts.follow(2, Cycle(105), NOW);
-        fronts.move_up_to(Cycle(104));
-        assert_eq!((fronts.next_look_up(), fronts.due(), fronts.occupied()), (Cycle(105), 0, 0b110));
-        fronts.move_up_to(Cycle(105));
-        assert_eq!((fronts.due(), fronts.next_look_up()), (0b100, Cycle(0)));
-        fronts.take(2, 9, true);
-        assert_eq!((fronts.next_look_up(), fronts.occupied()), (Cycle(110), 0b010));
-        fronts.move_up_to(Cycle(111));
-        assert_eq!((fronts.due(), fronts.occupied()), (0b010, 0b010));
-        fronts.follow(3, Cycle(113), Cycle(112));
-        assert_eq!(fronts.due(), 0b1010, "what reaches the tags in the next cycle is looked up then");
+        let mut heads = BankHeads::new(4);
+        heads.follow(1, Cycle(110), NOW);
+        heads.follow(2, Cycle(105), NOW);
+        heads.move_up_to(Cycle(104));
+        assert_eq!((heads.next_look_up(), heads.due(), heads.occupied()), (Cycle(105), 0, 0b110));
+        heads.move_up_to(Cycle(105));
+        assert_eq!((heads.due(), heads.next_look_up()), (0b100, Cycle(0)));
+        heads.take(2, 9, true);
+        assert_eq!((heads.next_look_up(), heads.occupied()), (Cycle(110), 0b010));
+        heads.move_up_to(Cycle(111));
+        assert_eq!((heads.due(), heads.occupied()), (0b010, 0b010));
+        heads.follow(3, Cycle(113), Cycle(112));
+        assert_eq!(heads.due(), 0b1010, "what reaches the tags in the next cycle is looked up then");
     }
 
     #[test]
     fn room_in_the_miss_queue_admits_those_that_wait_for_as_much() {
-        assert_eq!([1, 2, 9].map(|free| due_after(|fronts| fronts.sent(free))), [0b01000, 0b11000, 0b11000]);
+        assert_eq!([1, 2, 9].map(|free| due_after(|heads| heads.sent(free))), [0b01000, 0b11000, 0b11000]);
     }
 
     #[test]
     fn a_free_mshr_admits_those_that_wait_for_one() {
-        assert_eq!(due_after(|fronts| fronts.answered(true)), 0b00110);
+        assert_eq!(due_after(|heads| heads.answered(true)), 0b00110);
     }
 
     #[test]
     fn an_answer_admits_those_that_wait_for_room_in_an_mshr() {
-        assert_eq!(due_after(|fronts| fronts.answered(false)), 0b00100);
+        assert_eq!(due_after(|heads| heads.answered(false)), 0b00100);
     }
 
     #[test]
     fn who_lacks_room_again_is_not_looked_up() {
-        let mut fronts = fronts();
-        fronts.sent(9);
-        fronts.answered(true);
-        assert_eq!(fronts.due(), 0b11110);
-        fronts.take(2, 1, false);
-        assert_eq!((fronts.due(), fronts.in_vain(), fronts.occupied()), (0b01000, 4, 0b11011));
-        fronts.answered(true);
-        fronts.take(3, 0, true);
-        assert_eq!((fronts.due(), fronts.in_vain()), (0b00010, 3));
+        let mut heads = heads();
+        heads.sent(9);
+        heads.answered(true);
+        assert_eq!(heads.due(), 0b11110);
+        heads.take(2, 1, false);
+        assert_eq!((heads.due(), heads.in_vain(), heads.occupied()), (0b01000, 4, 0b11011));
+        heads.answered(true);
+        heads.take(3, 0, true);
+        assert_eq!((heads.due(), heads.in_vain()), (0b00010, 3));
     }
 
     #[test]
     fn a_change_of_the_tags_admits_those_without_a_line_and_those_of_the_same_sector() {
-        assert_eq!(due_after(|fronts| fronts.tags_changed(Addr(0x200), SectorMask(0b1110))), 0b00001);
-        let mut fronts = fronts();
-        fronts.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!(fronts.due(), 0b10001);
-        fronts.take(0, 9, true);
-        fronts.take(4, 0, false);
-        fronts.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((fronts.due(), fronts.in_vain()), (0, 3));
+        assert_eq!(due_after(|heads| heads.tags_changed(Addr(0x200), SectorMask(0b1110))), 0b00001);
+        let mut heads = heads();
+        heads.tags_changed(Addr(0x200), SectorMask(1));
+        assert_eq!(heads.due(), 0b10001);
+        heads.take(0, 9, true);
+        heads.take(4, 0, false);
+        heads.tags_changed(Addr(0x200), SectorMask(1));
+        assert_eq!((heads.due(), heads.in_vain()), (0, 3));
     }
 
     #[test]
     fn the_tags_admit_whatever_else_is_lacking() {
-        let mut fronts = fronts();
-        fronts.tags_changed(Addr(0x080), SectorMask(1));
-        fronts.take(0, 0, false);
-        assert_eq!(fronts.due(), 0b00010);
+        let mut heads = heads();
+        heads.tags_changed(Addr(0x080), SectorMask(1));
+        heads.take(0, 0, false);
+        assert_eq!(heads.due(), 0b00010);
     }
 
     #[test]
     fn the_last_reason_counts() {
-        let mut fronts = fronts();
-        fronts.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
-        fronts.tags_changed(Addr(0x780), SectorMask(1));
-        fronts.sent(1);
-        assert_eq!((fronts.due(), fronts.in_vain()), (0b01001, 5));
+        let mut heads = heads();
+        heads.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
+        heads.tags_changed(Addr(0x780), SectorMask(1));
+        heads.sent(1);
+        assert_eq!((heads.due(), heads.in_vain()), (0b01001, 5));
     }
 
     #[test]
     fn all_may_be_admitted_at_once() {
-        let mut fronts = fronts();
-        fronts.admit_all();
-        assert_eq!((fronts.due(), fronts.in_vain()), (0b11111, 5));
+        let mut heads = heads();
+        heads.admit_all();
+        assert_eq!((heads.due(), heads.in_vain()), (0b11111, 5));
     }
 }

@@ -24,7 +24,7 @@ const WIDEST_LINE: u64 = 2 * LINE_BYTES;
 
 /// A channel with a command-level controller.
 #[derive(Clone, Debug)]
-pub struct DrivenChannel {
+pub struct CommandChannel {
     controller: Controller,
     /// Takes partition bits out of an address; what remains is cut by the mapping.
     map: AddressMap,
@@ -68,7 +68,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
     }
 }
 
-impl DrivenChannel {
+impl CommandChannel {
     /// A channel whose rows are closed, at the command clock `clock`.
     ///
     /// # Panics

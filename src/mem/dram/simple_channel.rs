@@ -1,6 +1,6 @@
 //! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots, touch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots, prefetch};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
@@ -86,12 +86,12 @@ counters! {
     }
 }
 
-/// Requests whose data may be moved in one span between two calls of [`Channel::touch_arrays`], more or less.
+/// Requests whose data may be moved in one span between two calls of [`SimpleChannel::prefetch_arrays`], more or less.
 const EXPECTED: u32 = 8;
 
 /// A DRAM channel.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub struct SimpleChannel {
     timing: Timing,
     dual_bus: bool,
     queue: u32,
@@ -117,7 +117,7 @@ pub struct Channel {
     read_latency: Latencies,
 }
 
-impl Channel {
+impl SimpleChannel {
     /// A channel whose banks are idle.
     ///
     /// # Panics
@@ -170,12 +170,12 @@ impl Channel {
 
     /// Asks the host for the arrays that nearly every cycle looks at.
     #[inline]
-    pub(super) fn touch_arrays(&self) {
-        self.banks.touch();
-        self.due.touch();
-        self.scheduler.touch();
-        touch(self.serving.as_slice());
-        self.moving.touch_first(EXPECTED);
+    pub(super) fn prefetch_arrays(&self) {
+        self.banks.prefetch();
+        self.due.prefetch();
+        self.scheduler.prefetch();
+        prefetch(self.serving.as_slice());
+        self.moving.prefetch_first(EXPECTED);
     }
 
     /// Whether the scheduler queue takes no request.
@@ -247,7 +247,7 @@ impl Channel {
         worked
     }
 
-    /// The first cycle at or after `from` in which [`Channel::cycle`] would do anything, provided that nothing is pushed or
+    /// The first cycle at or after `from` in which [`SimpleChannel::cycle`] would do anything, provided that nothing is pushed or
     /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
     pub fn next_event(&self, from: Cycle) -> Cycle {
         if self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {

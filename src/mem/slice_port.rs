@@ -1,7 +1,7 @@
 //! A slice with its side of the networks: credits for its answers, credits for its requests, and when there is something to do.
 //!
-//! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`Side::due`]
-//! neither the slice nor its answers do more than wait, and that is counted up to and without [`Side::counted`].
+//! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`SlicePort::due`]
+//! neither the slice nor its answers do more than wait, and that is counted up to and without [`SlicePort::counted`].
 
 use crate::base::{Cycle, LinkId, Ring};
 use crate::protocol::{Credit, LocalMap, Outbox, Payload};
@@ -23,7 +23,7 @@ pub(super) struct Common {
 
 /// A slice and the network's side of it.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct SlicePort {
     pub(super) slice: Slice,
     /// Answers that the reply subnet takes, without what came since there were fewer than two.
     credits: u32,
@@ -40,7 +40,7 @@ pub(super) struct Side {
     pub(super) blocked: Cycle,
 }
 
-impl Side {
+impl SlicePort {
     /// An idle slice whose answers may use `credits` places.
     pub(super) fn new(slice: Slice, credits: u32) -> Self {
         Self { slice, credits, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
@@ -65,7 +65,7 @@ impl Side {
         if freed {
             self.blocked = slice.blocked_from(common.in_queue, now);
             // Whether it waits is asked for when one more has left.
-            slice.touch_behind(common.in_queue + 1);
+            slice.prefetch_behind(common.in_queue + 1);
             self.freed += 1;
             if self.freed == common.batch {
                 self.freed = 0;

@@ -1,0 +1,19 @@
+//! What the simulator needs of the host that Rust calls unsafe and that involves no concurrency.
+//!
+//! * [`prefetch()`] fetches memory into the host's caches before it is used.
+//! * [`Slots`] are arrays indexed modulo their length, so that no index needs a bounds check.
+//! * [`positions()`] compares 24 bytes with one byte at once.
+//! * [`prefer_huge_pages()`] asks the operating system for a heap of huge pages.
+//!
+//! None of these has an effect on a simulated result. Each `unsafe` states why it is sound, and each module is tested against
+//! plain code. Concurrency (atomics, barriers, mailboxes) lives in the crate `warpshard-sync`.
+
+mod bytes;
+mod heap;
+mod prefetch;
+mod slots;
+
+pub use bytes::positions;
+pub use heap::prefer_huge_pages;
+pub use prefetch::prefetch;
+pub use slots::Slots;
