@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: format, lint, documentation, tests, loom models and their mutants.
+# Everything that must hold before a change lands: format, dependencies, lint, documentation, tests, loom models and their mutants.
 # usage: bash tests/all.sh            (from the root of the checkout; 10 to 15 minutes on two cores from cold)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,6 +7,9 @@ step() { printf '\n== %s\n' "$*"; }
 
 step format
 cargo fmt --all --check
+
+step dependencies
+bash tests/dependencies.sh
 
 step lint
 cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -31,8 +34,9 @@ RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --package warpshard-syn
 step loom mutants
 bash sync/tests/mutants.sh
 
-# Tests that compare with the shared references say SKIPPED where these are absent. Nothing else may be skipped,
-# and where the references are there, nothing at all.
+# A test that compares with the shared references prints SKIPPED where they are absent. No test may be skipped for another
+# reason, and none at all where the references are present. (The step "dependencies" prints its own SKIPPED lines: it needs
+# the network.)
 if grep -n 'SKIPPED' "$log" | grep -vE 'SKIPPED: \S*\.\./shared'; then
     echo "error: a test was skipped for another reason than absent references" >&2
     exit 1
