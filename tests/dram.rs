@@ -1,7 +1,6 @@
 //! The DRAM controller: closed forms, hard bounds, legality of every command, and points of Ramulator 2.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use proptest::prelude::*;
 use warpshard::base::Cycle;
@@ -109,62 +108,55 @@ fn impossible_timings_are_refused() {
 /// Longest distance for each (scope, earlier, later, window).
 type Distances = BTreeMap<(usize, Command, Command, u32), u32>;
 
-fn numbers(text: &str) -> Vec<usize> {
-    text.split(',').map(|number| number.trim().parse().unwrap()).collect()
+/// The lines of a table of the reference without comments and heading, split into cells.
+fn table(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    text.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect())
 }
 
-/// The constraint rows of a Ramulator 2 configuration, for the commands that we have.
-fn reference_rows(file: &str, scopes: &[Scope], commands: &[Option<Command>]) -> Distances {
-    let path = Path::new("../shared/reference/dram/configs").join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+/// The command that the reference calls so, if we have it.
+fn command(name: &str) -> Option<Command> {
+    Some(match name {
+        "ACT" => Command::Activate,
+        "PRE" => Command::Precharge,
+        "PREA" => Command::PrechargeAll,
+        "RD" => Command::Read,
+        "WR" => Command::Write,
+        "RDA" => Command::ReadPrecharge,
+        "WRA" => Command::WritePrecharge,
+        "REFab" => Command::Refresh,
+        "REFpb" => return None,
+        _ => panic!("unknown command {name}"),
+    })
+}
+
+/// The timing constraints of a device of Ramulator 2, for the commands that we have.
+fn reference_rules(device: &str) -> Distances {
     let mut distances = Distances::new();
-    let rows = text.lines().skip_while(|line| !line.contains("timing_constraints")).skip(1);
-    for row in rows.map(|row| row.trim().trim_start_matches("- [").trim_end_matches(']')) {
-        let parts: Vec<&str> = row.split(['[', ']']).map(|part| part.trim_matches([',', ' '])).collect();
-        let [scope, preceding, _, following, rest] = parts[..] else { panic!("{row}") };
-        let rest = numbers(rest);
-        for before in numbers(preceding).into_iter().filter_map(|c| commands[c]) {
-            for after in numbers(following).into_iter().filter_map(|c| commands[c]) {
-                let window = rest.get(1).copied().unwrap_or(1) as u32;
-                let key = (scopes[scope.parse::<usize>().unwrap()] as usize, before, after, window);
-                let distance = distances.entry(key).or_default();
-                *distance = (*distance).max(rest[0] as u32);
+    for row in table(include_str!("../configs/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
+        let scope = match row[1] {
+            "channel" => Scope::Channel,
+            "pseudo-channel" => Scope::PseudoChannel,
+            "bank-group" => Scope::BankGroup,
+            "bank" => Scope::Bank,
+            other => panic!("unknown scope {other}"),
+        };
+        let (cycles, window) = (row[4].parse().unwrap(), row[5].parse().unwrap());
+        for before in row[2].split(' ').filter_map(command) {
+            for after in row[3].split(' ').filter_map(command) {
+                let distance = distances.entry((scope as usize, before, after, window)).or_insert(cycles);
+                *distance = (*distance).max(cycles);
             }
         }
     }
+    assert!(distances.len() > 30, "{device}: only {} distances", distances.len());
     distances
 }
 
 #[test]
 fn the_rules_are_ramulators_rows() {
     use Command::*;
-    let gddr6 = [
-        Some(Activate),
-        Some(PrechargeAll),
-        Some(Precharge),
-        Some(Read),
-        Some(Write),
-        Some(ReadPrecharge),
-        Some(WritePrecharge),
-        Some(Refresh),
-        None,
-    ];
-    let hbm2 = [
-        Some(Activate),
-        Some(Precharge),
-        Some(PrechargeAll),
-        Some(Read),
-        Some(Write),
-        Some(ReadPrecharge),
-        Some(WritePrecharge),
-        Some(Refresh),
-        None,
-    ];
-    let one = [Scope::PseudoChannel, Scope::BankGroup, Scope::Bank];
-    let two = [Scope::Channel, Scope::PseudoChannel, Scope::BankGroup, Scope::Bank];
-    for (name, theirs) in
-        [("gddr6-14g", reference_rows("r2_gddr6_ref.yaml", &one, &gddr6)), ("hbm2-2000", reference_rows("r2_hbm2_ref.yaml", &two, &hbm2))]
-    {
+    for (name, device) in [("gddr6-14g", "gddr6"), ("hbm2-2000", "hbm2")] {
+        let theirs = reference_rules(device);
         let mut ours = Distances::new();
         for rule in standard(name).rules() {
             for &before in rule.preceding {
@@ -186,24 +178,24 @@ fn the_rules_are_ramulators_rows() {
 }
 
 /// The measured points of a sweep: load, achieved, latency.
-fn reference_points(filter: &str) -> Vec<(f64, f64, f64)> {
-    let text = std::fs::read_to_string("../shared/reference/dram/ramulator2.csv").unwrap();
-    let rows = text
-        .lines()
-        .filter_map(|line| line.strip_prefix(filter))
-        .map(|rest| rest.split(',').map(|cell| cell.parse().unwrap_or(0.0)).collect());
-    rows.map(|cells: Vec<f64>| (cells[0], cells[1], cells[2])).collect()
+fn reference_points(device: &str, refresh: bool, pattern: &str, writes: &str) -> Vec<(f64, f64, f64)> {
+    let sweep = ["ramulator2", device, if refresh { "ref" } else { "noref" }, pattern, writes];
+    let rows = table(include_str!("../configs/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
+    let number = |cell: &str| cell.parse().unwrap();
+    rows.map(|row| (number(row[5]), number(row[6]), number(row[7]))).collect()
 }
 
 #[test]
 fn points_of_ramulator_2_are_met() {
-    for (name, pattern, writes, refresh, filter) in [
-        ("gddr6-14g", "random", 0.0, false, "ramulator2,gddr6,noref,64/64,random,0.00,"),
-        ("gddr6-14g", "seq_bg", 0.5, true, "ramulator2,gddr6,ref,64/64,seq_bg,0.50,"),
-        ("hbm2-2000", "seq_bg", 0.0, false, "ramulator2,hbm2,noref,64/64,seq_bg,0.00,"),
+    for (name, device, pattern, writes, refresh) in [
+        ("gddr6-14g", "gddr6", "random", "0.00", false),
+        ("gddr6-14g", "gddr6", "seq_bg", "0.50", true),
+        ("hbm2-2000", "hbm2", "seq_bg", "0.00", false),
     ] {
-        let points = reference_points(filter);
-        assert!(points.len() > 10, "{filter}");
+        let sweep = format!("{name} {pattern} {writes}");
+        let points = reference_points(device, refresh, pattern, writes);
+        assert!(points.len() > 10, "{sweep}");
+        let writes = writes.parse().unwrap();
         for (load, achieved, latency) in points.into_iter().step_by(4) {
             let policy = Policy { refresh, ..Policy::RAMULATOR2 };
             let options =
@@ -211,7 +203,7 @@ fn points_of_ramulator_2_are_met() {
             let outcome = run(&options);
             let bandwidth = (outcome.achieved / achieved - 1.0).abs();
             let error = (outcome.mean_controller_latency() / latency - 1.0).abs();
-            assert!(bandwidth < 0.02 && error < 0.04, "{filter} at {load}: {} and {}", outcome.achieved, outcome.mean_controller_latency());
+            assert!(bandwidth < 0.02 && error < 0.04, "{sweep} at {load}: {} and {}", outcome.achieved, outcome.mean_controller_latency());
         }
     }
 }
