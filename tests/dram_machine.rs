@@ -178,5 +178,5 @@ fn what_the_host_copied_to_the_cpu_gpu_chip_comes_from_dram_as_in_the_simulator_
         sum(&run(&case, false), "llc", "read_hits")
     };
     assert_eq!(read_hits(&[]), 0);
-    assert_eq!(read_hits(&[("mem.memcpy_warms_l2", "full")]), 1024);
+    assert_eq!(read_hits(&[("mem.memcpy_warms_llc", "full")]), 1024);
 }

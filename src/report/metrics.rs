@@ -161,7 +161,7 @@ fn l1(outcome: &Outcome) -> Option<MemoryLevel> {
 fn llc(outcome: &Outcome, totals: &Totals) -> Option<MemoryLevel> {
     let get = |name| totals.get("llc", name);
     Some(MemoryLevel {
-        name: "L2",
+        name: "LLC",
         accesses: get("accesses")?,
         writes: counter(&kernel_totals(outcome), "llc_writes"),
         hits: get("read_hits")? + get("write_hits")?,
@@ -354,10 +354,10 @@ mod tests {
     fn a_level_without_counters_is_left_out_and_misses_of_all_kinds_count() {
         let mut outcome = sample::outcome();
         let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);
-        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
-        let (l1, l2, dram) = (&levels[0], &levels[1], &levels[2]);
+        assert_eq!(levels.iter().map(|l| l.name).collect::<Vec<_>>(), ["L1", "LLC", "DRAM"]);
+        let (l1, llc, dram) = (&levels[0], &levels[1], &levels[2]);
         assert_eq!((l1.accesses, l1.writes, l1.share(l1.hits)), (2 * 1_200, Some(2 * 200), Some(0.5)));
-        assert_eq!((l2.accesses, l2.writes, l2.share(l2.misses)), (1_000, None, Some(0.75)));
+        assert_eq!((llc.accesses, llc.writes, llc.share(llc.misses)), (1_000, None, Some(0.75)));
         assert_eq!((dram.bytes, dram.share(dram.hits)), (Some(910 * 32), Some(0.8)));
         outcome.components.retain(|c| c.kind != "llc");
         let levels = memory_levels(&outcome, &Totals::of(&outcome.components), 32);

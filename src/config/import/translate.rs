@@ -54,8 +54,8 @@ fn chip(sheet: &mut Sheet) {
         sheet.set("gpu.dispatch.max_kernels", 1, format!("{comment}, but without -gpgpu_concurrent_kernel_sm traces run kernel by kernel"));
     }
     let (warm, comment) = sheet.flag("gpgpu_perf_sim_memcpy", true);
-    sheet.set_text("mem.memcpy_warms_l2", if warm { "low32" } else { "off" }, comment);
+    sheet.set_text("mem.memcpy_warms_llc", if warm { "low32" } else { "off" }, comment);
     if warm {
-        sheet.report.warn("-gpgpu_perf_sim_memcpy 1: copies warm the L2 at the low 32 bits of their addresses, as in the reference, so that data above 4 GiB is never found; hardware does what mem.memcpy_warms_l2 = \"full\" does");
+        sheet.report.warn("-gpgpu_perf_sim_memcpy 1: copies warm the LLC at the low 32 bits of their addresses, as in the reference, so that data above 4 GiB is never found; hardware does what mem.memcpy_warms_llc = \"full\" does");
     }
 }

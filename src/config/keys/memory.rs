@@ -12,7 +12,7 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_l2_rop_latency"),
     key!("mem.dram_latency", Kind::Cycles("llc", 0), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
         .option("-dram_latency"),
-    key!("mem.memcpy_warms_l2", MemcpyWarms::KIND, "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
+    key!("mem.memcpy_warms_llc", MemcpyWarms::KIND, "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
         .default("\"full\"")
         .option("-gpgpu_perf_sim_memcpy"),
     key!("mem.map.partitions", Kind::Count(1, 1024), "Memory partitions (channels) of the chip.", |m| m.mem.map.partitions)
