@@ -22,12 +22,22 @@ mutants! {
     BARRIER_RELAXED_RELEASE = "mutant_barrier_relaxed_release";
     /// The party before the last counts as the last.
     BARRIER_EARLY = "mutant_barrier_early";
+    /// A release does not wake the parties that it makes active again.
+    BARRIER_NO_REACTIVATION = "mutant_barrier_no_reactivation";
+    /// The last arriver notifies retired parties without taking the lock, so that it can do so before one of them listens.
+    BARRIER_REACTIVATE_UNLOCKED = "mutant_barrier_reactivate_unlocked";
+    /// A party goes on after a release that retires it.
+    BARRIER_RETIRED_GOES_ON = "mutant_barrier_retired_goes_on";
     /// Poisoning does not wake those who sleep.
     POISON_NO_WAKE = "mutant_poison_no_wake";
+    /// Poisoning does not wake retired parties.
+    POISON_RETIRED_NO_WAKE = "mutant_poison_retired_no_wake";
     /// A panic of the control step is not turned into poison.
     POISON_CONTROL_UNNOTICED = "mutant_poison_control_unnoticed";
     /// A party that finishes does not look whether others wait for it.
     LEAVE_UNNOTICED = "mutant_leave_unnoticed";
+    /// A party that finishes does not look whether others are retired.
+    LEAVE_RETIRED_UNNOTICED = "mutant_leave_retired_unnoticed";
     /// A filled mailbox slot does not publish its content.
     MAILBOX_RELAXED_FILL = "mutant_mailbox_relaxed_fill";
     /// An emptied mailbox slot does not publish that it is empty.

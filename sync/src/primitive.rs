@@ -10,21 +10,19 @@ pub(crate) use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicUsize, fence},
     sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::yield_now,
 };
 pub(crate) use std::sync::atomic::Ordering;
 
 #[cfg(loom)]
-pub(crate) use self::modelled::AtomicU64;
+pub(crate) use self::modelled::{AtomicU64, Stopwatch};
 
 #[cfg(not(loom))]
-pub(crate) use self::real::UnsafeCell;
+pub(crate) use self::real::{Stopwatch, UnsafeCell};
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence},
     sync::{Arc, Condvar, Mutex, MutexGuard},
-    thread::yield_now,
 };
 
 use std::sync::PoisonError;
@@ -35,14 +33,32 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits on `bell`, giving `guard` up meanwhile; see [`lock`] for why a lock's own poison is passed over.
-pub(crate) fn wait_on<'a, T>(bell: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    bell.wait(guard).unwrap_or_else(PoisonError::into_inner)
+/// Waits on `condition`, giving `guard` up meanwhile; see [`lock`] for why a lock's own poison is passed over.
+pub(crate) fn wait_on<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(not(loom))]
 mod real {
-    //! The standard library's cell in the shape of loom's.
+    //! The standard library's cell in the shape of loom's, and its clock.
+
+    use std::time::{Duration, Instant};
+
+    /// Measures time from its start.
+    #[derive(Debug)]
+    pub(crate) struct Stopwatch(Instant);
+
+    impl Stopwatch {
+        #[inline]
+        pub(crate) fn start() -> Self {
+            Self(Instant::now())
+        }
+
+        #[inline]
+        pub(crate) fn elapsed(&self) -> Duration {
+            self.0.elapsed()
+        }
+    }
 
     /// A cell whose accesses are closures, so that loom's version can see when each begins.
     #[derive(Debug)]
@@ -71,16 +87,32 @@ mod real {
 
 #[cfg(loom)]
 mod modelled {
-    //! loom's atomic word, with every access made visible to loom's search.
+    //! loom's atomic word, with every access made visible to loom's search, and a clock for models, in which no time passes.
     //!
     //! To find what to reorder, loom 0.7 compares an access with the last one to the same atomic only. A thread that loads
     //! a word and then changes it hides, behind its own load, that its change conflicts with another thread's earlier
     //! load, and loom never tries the other order. So each access here first touches a companion word with a relaxed
     //! read-modify-write: those conflict pairwise, so loom tries all their orders, and being relaxed they order nothing.
 
+    use std::time::Duration;
+
     use loom::sync::atomic::{self, AtomicUsize};
 
     use super::Ordering;
+
+    /// A clock by which any time has passed as soon as it is looked at, so that a model polls once.
+    #[derive(Debug)]
+    pub(crate) struct Stopwatch;
+
+    impl Stopwatch {
+        pub(crate) fn start() -> Self {
+            Self
+        }
+
+        pub(crate) fn elapsed(&self) -> Duration {
+            Duration::MAX
+        }
+    }
 
     /// A word whose accesses all count as conflicts.
     #[derive(Debug)]

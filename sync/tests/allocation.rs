@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::time::Duration;
 
 use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox, progress_cell};
 
@@ -37,7 +38,7 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
     let (to_first, from_second) = mailbox();
     let locals = vec![(to_second, from_second), (to_first, from_first)];
     // Falling asleep must not allocate either.
-    let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy { spins: 10, yields: 1 });
+    let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy { spin: Duration::from_nanos(1) });
     let warm_up = 8;
     let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
         let threads: Vec<_> = parties

@@ -2,6 +2,7 @@
 #![cfg(not(loom))]
 
 use std::thread;
+use std::time::Duration;
 
 use warpshard_sync::{EpochBarrier, Party, Role, WaitPolicy};
 
@@ -55,8 +56,8 @@ fn every_epoch_has_one_last_arriver_who_sees_all_local_states() {
 #[test]
 fn more_threads_than_cores_finish_thousands_of_epochs_under_every_policy() {
     let few_cores = WaitPolicy::for_threads(16, 2);
-    assert_eq!(few_cores.spins, 0, "spinning would take the core from the one that is waited for");
-    for policy in [few_cores, WaitPolicy { spins: 0, yields: 0 }, WaitPolicy::default()] {
+    assert_eq!(few_cores, WaitPolicy::sleeping(), "polling would take the core from the one that is waited for");
+    for policy in [few_cores, WaitPolicy { spin: Duration::from_nanos(1) }, WaitPolicy::default()] {
         let (sum, lasts) = sum_up(16, 3000, policy);
         assert_eq!(sum, 3000 * (16 * 17 / 2));
         assert_eq!(lasts.iter().sum::<u64>(), 3000);
@@ -64,9 +65,9 @@ fn more_threads_than_cores_finish_thousands_of_epochs_under_every_policy() {
 }
 
 #[test]
-fn as_many_threads_as_cores_spin() {
+fn as_many_threads_as_cores_poll() {
     assert_eq!(WaitPolicy::for_threads(2, 2), WaitPolicy::default());
-    assert!(WaitPolicy::default().spins > 0);
+    assert!(!WaitPolicy::default().spin.is_zero());
 }
 
 #[test]
@@ -101,4 +102,35 @@ fn states_that_nobody_takes_are_dropped_once() {
     let locals = vec![counted.clone(), counted.clone()];
     drop(EpochBarrier::new(locals, counted.clone(), WaitPolicy::default()));
     assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+}
+
+#[test]
+fn parties_that_retire_and_come_back_in_any_order_miss_no_epoch_that_counts_them() {
+    for policy in [WaitPolicy::sleeping(), WaitPolicy::default()] {
+        let threads = 6;
+        let epochs = 4000_u64;
+        // A number for each epoch that looks random: how many take part in the next one.
+        let active_after = move |epoch: u64| if epoch + 1 == epochs { threads } else { (epoch * 7 + epoch / 5 * 3) as usize % threads + 1 };
+        let taken_part = |index: usize| 1 + (0..epochs - 1).filter(|&epoch| index < active_after(epoch)).count() as u64;
+        let parties = EpochBarrier::new(vec![0_u64; threads], 0_u64, policy);
+        let counts = on_threads(parties, |mut party| {
+            while *party.shared() < epochs {
+                *party.local() += 1;
+                let control = |epoch: &mut u64, locals: &mut warpshard_sync::Locals<'_, u64>| {
+                    locals.set_active(active_after(*epoch));
+                    *epoch += 1;
+                };
+                party.wait(control).expect("nobody breaks off");
+            }
+            party.finish()
+        });
+        let (counts, _) = counts.into_iter().flatten().next().expect("the last to finish has the states");
+        assert_eq!(counts, (0..threads).map(taken_part).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+#[should_panic(expected = "0 active parties of 1")]
+fn at_least_one_party_is_active() {
+    let _ = EpochBarrier::new(vec![()], (), WaitPolicy::default())[0].wait(|(), locals| locals.set_active(0));
 }

@@ -3,14 +3,16 @@
 
 mod explore;
 
+use std::time::Duration;
+
 use explore::explore;
 use loom::thread;
-use warpshard_sync::{EpochBarrier, Party, Role, WaitPolicy};
+use warpshard_sync::{EpochBarrier, Locals, Party, Role, WaitPolicy};
 
 /// Falls asleep at once.
-const SLEEP: WaitPolicy = WaitPolicy { spins: 0, yields: 0 };
-/// Looks once before it falls asleep, so that it can be released both ways.
-const LOOK: WaitPolicy = WaitPolicy { spins: 1, yields: 0 };
+const SLEEP: WaitPolicy = WaitPolicy::sleeping();
+/// Polls once before it falls asleep, so that it can be released both ways: no time passes in a model.
+const LOOK: WaitPolicy = WaitPolicy { spin: Duration::from_nanos(1) };
 
 /// Runs `work` for every party, that of party 0 on the calling thread.
 fn on_threads<L, G, R>(parties: Vec<Party<L, G>>, work: fn(Party<L, G>) -> R) -> Vec<R>
@@ -55,7 +57,7 @@ fn no_epoch_is_overtaken() {
         on_threads(EpochBarrier::new(vec![0_u64; 2], (), LOOK), |mut party| {
             for epoch in 0..2 {
                 *party.local() += 1;
-                let control = |(): &mut (), locals: &mut warpshard_sync::Locals<'_, u64>| {
+                let control = |(): &mut (), locals: &mut Locals<'_, u64>| {
                     assert!(locals.iter_mut().all(|local| *local == epoch + 1), "somebody is in another epoch");
                 };
                 party.wait(control).expect("nobody poisons");
@@ -84,7 +86,7 @@ fn everybody_sees_what_the_last_arriver_wrote() {
     explore(|| {
         on_threads(EpochBarrier::new(vec![0_u64; 2], 0_u64, LOOK), |mut party| {
             for epoch in 1..=2 {
-                let control = |shared: &mut u64, locals: &mut warpshard_sync::Locals<'_, u64>| {
+                let control = |shared: &mut u64, locals: &mut Locals<'_, u64>| {
                     *shared += 1;
                     locals.iter_mut().for_each(|local| *local += 10);
                 };
@@ -106,5 +108,60 @@ fn the_last_to_finish_gets_all_states_and_nobody_else_does() {
         });
         let got: Vec<_> = ends.into_iter().flatten().collect();
         assert_eq!(got, [(vec![1, 2], 7)]);
+    });
+}
+
+/// Passes `epochs` epochs; after epoch e, counted from 1, `active[e - 1]` parties are active.
+///
+/// Each party counts in its local state in which epochs it took part. The control step checks all counts and changes them, those of
+/// retired parties too, so that an access of theirs outside of their epochs is a data race.
+fn take_part(mut party: Party<u64, usize>, active: &'static [usize]) {
+    let mut passed = 0;
+    while *party.shared() < active.len() {
+        let epoch = *party.shared();
+        assert!(epoch >= passed, "an epoch came back");
+        assert!(epoch == 0 || party.index() < active[epoch - 1], "a retired party goes on");
+        passed = epoch + 1;
+        *party.local() += 1;
+        let control = |epochs: &mut usize, locals: &mut Locals<'_, u64>| {
+            let taking_part = if *epochs == 0 { locals.len() } else { active[*epochs - 1] };
+            assert_eq!(locals.active(), taking_part);
+            for (index, local) in locals.iter_mut().enumerate() {
+                assert_eq!(*local, u64::from(index < taking_part), "party {index} in epoch {epochs}");
+                *local = 0;
+            }
+            locals.set_active(active[*epochs]);
+            *epochs += 1;
+        };
+        party.wait(control).expect("nobody breaks off");
+    }
+    party.finish();
+}
+
+#[test]
+fn a_retired_party_is_not_waited_for_and_comes_back() {
+    explore(|| {
+        on_threads(EpochBarrier::new(vec![0; 2], 0, SLEEP), |party| take_part(party, &[1, 1, 2]));
+    });
+}
+
+#[test]
+fn a_party_may_be_retired_and_come_back_while_it_still_polls() {
+    explore(|| {
+        on_threads(EpochBarrier::new(vec![0; 2], 0, LOOK), |party| take_part(party, &[1, 2, 2]));
+    });
+}
+
+#[test]
+fn the_others_sleep_and_wake_while_one_party_is_retired() {
+    explore(|| {
+        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[2, 3]));
+    });
+}
+
+#[test]
+fn two_retired_parties_come_back_together() {
+    explore(|| {
+        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[1, 3]));
     });
 }

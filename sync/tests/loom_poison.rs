@@ -9,7 +9,7 @@ use explore::explore;
 use loom::thread;
 use warpshard_sync::{EpochBarrier, Party, Poisoned, WaitPolicy};
 
-const SLEEP: WaitPolicy = WaitPolicy { spins: 0, yields: 0 };
+const SLEEP: WaitPolicy = WaitPolicy::sleeping();
 
 /// Waits once on a thread of its own and returns the poison that it must get, and its party.
 fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, Party<u64, u64>)> {
@@ -89,5 +89,34 @@ fn the_states_stay_exclusive_after_a_poisoning() {
         let (_, mut party) = waiter.join().expect("a waiter does not panic");
         *party.local() += 2;
         assert_eq!((first, party.finish()), (None, Some((vec![1, 2], 5))));
+    });
+}
+
+/// A party that is retired by its first wait on a thread of its own and gets the poison of party 0, and party 0 after that wait.
+fn with_a_retired_party() -> (Party<u64, u64>, thread::JoinHandle<Poisoned>) {
+    let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+    let mut second = parties.remove(1);
+    let retired = thread::spawn(move || second.wait(|_, locals| locals.set_active(1)).expect_err("it never comes back"));
+    let mut first = parties.remove(0);
+    first.wait(|_, locals| locals.set_active(1)).expect("nobody has broken off yet");
+    (first, retired)
+}
+
+#[test]
+fn poisoning_wakes_retired_parties() {
+    explore(|| {
+        let (first, retired) = with_a_retired_party();
+        first.poison("broken".to_owned());
+        let poisoned = retired.join().expect("a retired party does not panic");
+        assert_eq!(poisoned, Poisoned { party: 0, message: "broken".to_owned() });
+    });
+}
+
+#[test]
+fn finishing_wakes_retired_parties() {
+    explore(|| {
+        let (first, retired) = with_a_retired_party();
+        first.finish();
+        assert_eq!(retired.join().expect("a retired party does not panic").party, 0);
     });
 }

@@ -10,11 +10,16 @@ rows='
 barrier_no_notify              loom_barrier   no_wake_up_is_lost
 barrier_notify_unlocked        loom_barrier   no_wake_up_is_lost
 barrier_early                  loom_barrier   no_epoch_is_overtaken
+barrier_no_reactivation        loom_barrier   a_retired_party_is_not_waited_for_and_comes_back
+barrier_reactivate_unlocked    loom_barrier   a_retired_party_is_not_waited_for_and_comes_back
+barrier_retired_goes_on        loom_barrier   a_retired_party_is_not_waited_for_and_comes_back
 barrier_relaxed_arrival        loom_barrier   the_last_arriver_sees_all_local_states
 barrier_relaxed_release        loom_barrier   everybody_sees_what_the_last_arriver_wrote
 poison_no_wake                 loom_poison    poisoning_wakes_everybody
+poison_retired_no_wake         loom_poison    poisoning_wakes_retired_parties
 poison_control_unnoticed       loom_poison    a_panicking_control_step_is_told_to_everybody
 leave_unnoticed                loom_poison    finishing_wakes_those_who_wait_for_the_leaver
+leave_retired_unnoticed        loom_poison    finishing_wakes_retired_parties
 mailbox_relaxed_fill           loom_mailbox   no_message_is_lost_duplicated_or_reordered
 mailbox_reversed               loom_mailbox   no_message_is_lost_duplicated_or_reordered
 mailbox_not_emptied            loom_mailbox   every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together

@@ -4,6 +4,7 @@
 #![cfg(not(loom))]
 
 use std::thread;
+use std::time::Duration;
 
 use warpshard_sync::{Board, EpochBarrier, StopFlag, WaitPolicy, mailbox, progress_cell};
 
@@ -116,7 +117,7 @@ fn progress_is_read_whole_and_never_goes_back() {
 #[test]
 fn poisoning_at_any_moment_lets_nobody_hang_and_gives_all_the_same_reason() {
     for round in 0..rounds(300) {
-        let parties = EpochBarrier::new(vec![0_u64; 4], 0_u64, WaitPolicy { spins: 0, yields: (round % 3) as u32 });
+        let parties = EpochBarrier::new(vec![0_u64; 4], 0_u64, WaitPolicy { spin: Duration::from_micros(round % 3) });
         let ends: Vec<_> = thread::scope(|scope| {
             let run = |mut party: warpshard_sync::Party<u64, u64>| {
                 for epoch in 0.. {

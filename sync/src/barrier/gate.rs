@@ -1,35 +1,64 @@
-//! The protocol of the barrier without the state it guards: who has arrived, who sleeps, who broke off.
+//! The protocol of the barrier without the state it guards: who has arrived, who sleeps, who is retired, who broke off.
 //!
-//! Inputs: each party's count of the epochs it has passed. Outputs: whether an arriver is the last, when the others may
-//! go on, and the poison. Safe code only: what the answers permit is said, and used, in `party`.
+//! Inputs: each party's index and the epoch it is in. Outputs: whether an arriver is the last, when the others may go on, and the
+//! poison. Safe code only: what the answers permit is stated, and used, in `party`.
 //!
-//! Two words carry everything. `arrivals` counts arrivals since the beginning and never goes back, so there is nothing to
-//! reset; its top bit says that somebody has finished. `word` holds the number of epochs released, a bit for "somebody
-//! sleeps" and a bit for "poisoned". Every change of either is one read-modify-write, so each word has one history that
-//! all parties agree on. The proof that no wake-up is lost stands in the crate's README.
+//! Three words carry everything. `arrivals` counts arrivals since the beginning and never goes back, so there is nothing to reset;
+//! its top bit means that some party has finished. `word` holds the number of released epochs, the number of active parties, a
+//! bit for "some party sleeps" and a bit for "poisoned". `quorum` is the number of arrivals that completes the present epoch; only
+//! the last arriver writes it, before it releases the next epoch. Every change of `arrivals` and `word` is one read-modify-write,
+//! so each has one history that all parties agree on. The proof that no wake-up is lost stands in the crate's README.
 
 use crossbeam_utils::CachePadded;
 
 use super::{Poisoned, WaitPolicy};
 use crate::mutant;
-use crate::primitive::{AtomicU64, Condvar, Mutex, Ordering, lock, spin_loop, wait_on, yield_now};
+use crate::primitive::{AtomicU64, Condvar, Mutex, Ordering, Stopwatch, lock, spin_loop, wait_on};
 
 /// In `word`: no epoch will be released any more.
 const POISONED: u64 = 1;
-/// In `word`: somebody sleeps and must be woken by whoever changes the word.
+/// In `word`: some party sleeps and must be woken by the one that changes the word.
 const SLEEPING: u64 = 2;
+/// In `word`: the lowest bit of the number of active parties, and the most that fits.
+const ACTIVE_SHIFT: u32 = 2;
+const ACTIVE_MAX: u64 = (1 << 14) - 1;
 /// In `word`: the lowest bit of the number of released epochs.
-const EPOCH_SHIFT: u32 = 2;
+const EPOCH_SHIFT: u32 = 16;
 /// In `arrivals`: some party has finished and will never arrive again.
 const LEFT: u64 = 1 << 63;
+
+/// Polls of the word between two looks at the clock.
+const POLLS: u32 = if cfg!(loom) { 1 } else { 32 };
+/// A party that has spun in vain `n` times in a row does not spin in its next 2^n - 1 waits, and not in more than this power.
+const MOST_FAILURES: u32 = 6;
 
 /// What an arriver has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// All others have arrived: run the control step, then [`Gate::release`].
+    /// All others have arrived: run the control step, then call [`Gate::release`].
     Last,
     /// Call [`Gate::wait`].
     Early,
+}
+
+/// What `word` means for one party that has arrived in an epoch.
+enum State {
+    /// The epoch is not released yet.
+    Waiting,
+    /// A later epoch runs without this party.
+    Retired,
+    /// The party takes part in this epoch.
+    Released(u64),
+    Poisoned,
+}
+
+/// How often a party's spinning has failed of late: whether its next wait begins with spinning.
+#[derive(Debug, Default)]
+pub(super) struct Spinning {
+    /// Spins in a row that ended without a release.
+    failures: u32,
+    /// Waits until the next attempt.
+    skip: u32,
 }
 
 /// What the lock guards: the reasons, which are texts and do not fit into a word.
@@ -39,27 +68,57 @@ struct Reasons {
     left: Option<usize>,
 }
 
-/// Arrival counter, release word and bed of one barrier.
+/// Arrival counter, release word and sleeping places of one barrier.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// Written by every arriver; apart from `word`, so that arrivals do not disturb those who spin.
+    /// Written by every arriver; on a line of its own, so that arrivals do not disturb those who spin.
     arrivals: CachePadded<AtomicU64>,
     /// Written once per epoch by the last arriver, read by all who wait.
-    word: CachePadded<AtomicU64>,
+    release: CachePadded<Release>,
     reasons: Mutex<Reasons>,
-    bell: Condvar,
+    /// Where active parties sleep until the epoch is released.
+    released: Condvar,
+    /// Where retired parties sleep until they are active again.
+    reactivated: Condvar,
     parties: u64,
     policy: WaitPolicy,
 }
 
+/// What the last arriver writes.
+#[derive(Debug)]
+struct Release {
+    word: AtomicU64,
+    quorum: AtomicU64,
+}
+
+fn epoch_of(word: u64) -> u64 {
+    word >> EPOCH_SHIFT
+}
+
+fn active_of(word: u64) -> u64 {
+    word >> ACTIVE_SHIFT & ACTIVE_MAX
+}
+
+fn word_of(epoch: u64, active: u64) -> u64 {
+    epoch << EPOCH_SHIFT | active << ACTIVE_SHIFT
+}
+
 impl Gate {
+    /// A gate for `parties` parties, all of them active.
+    ///
+    /// # Panics
+    /// When there are more parties than the word can count, 16383.
     pub(super) fn new(parties: usize, policy: WaitPolicy) -> Self {
+        assert!(parties as u64 <= ACTIVE_MAX, "{parties} parties at one barrier, at most {ACTIVE_MAX}");
+        let parties = parties as u64;
+        let release = Release { word: AtomicU64::new(word_of(0, parties)), quorum: AtomicU64::new(parties) };
         Self {
             arrivals: CachePadded::new(AtomicU64::new(0)),
-            word: CachePadded::new(AtomicU64::new(0)),
+            release: CachePadded::new(release),
             reasons: Mutex::new(Reasons::default()),
-            bell: Condvar::new(),
-            parties: parties as u64,
+            released: Condvar::new(),
+            reactivated: Condvar::new(),
+            parties,
             policy,
         }
     }
@@ -68,47 +127,57 @@ impl Gate {
         self.parties as usize
     }
 
-    /// Arrives at the end of epoch `epoch`; an error means that the caller does not count as waiting.
+    /// The number of active parties in the present epoch. It stays as it is while the caller, an active party, has not arrived, or is
+    /// the last arriver and has not released.
+    pub(super) fn active(&self) -> usize {
+        active_of(self.release.word.load(Ordering::Acquire)) as usize
+    }
+
+    /// Arrives at the end of the present epoch; an error means that the caller does not count as waiting.
     #[inline]
-    pub(super) fn arrive(&self, epoch: u64) -> Result<Arrival, Poisoned> {
-        if self.word.load(Ordering::Acquire) & POISONED != 0 {
+    pub(super) fn arrive(&self) -> Result<Arrival, Poisoned> {
+        if self.release.word.load(Ordering::Acquire) & POISONED != 0 {
             return Err(self.reason());
         }
+        // Nobody writes it before this party has arrived, and what the last arriver wrote before the release is seen here.
+        let quorum = self.release.quorum.load(Ordering::Relaxed) - u64::from(mutant::BARRIER_EARLY);
         let before = self.arrivals.fetch_add(1, mutant::order(mutant::BARRIER_RELAXED_ARRIVAL, Ordering::AcqRel));
         if before & LEFT != 0 {
             return Err(self.refuse());
         }
-        let all = (epoch + 1) * self.parties - u64::from(mutant::BARRIER_EARLY);
-        if before + 1 >= all { Ok(Arrival::Last) } else { Ok(Arrival::Early) }
+        if before + 1 >= quorum { Ok(Arrival::Last) } else { Ok(Arrival::Early) }
     }
 
-    /// Ends epoch `epoch`; only for the last arriver, after its control step.
+    /// Ends epoch `epoch`, and lets the first `active` parties take part in the next; only for the last arriver, after its control
+    /// step.
     #[inline]
-    pub(super) fn release(&self, epoch: u64) {
-        let next = (epoch + 1) << EPOCH_SHIFT;
-        let before = self.word.swap(next, mutant::order(mutant::BARRIER_RELAXED_RELEASE, Ordering::Release));
+    pub(super) fn release(&self, epoch: u64, active: usize) {
+        let Release { word, quorum } = &*self.release;
+        let active = active as u64;
+        // All arrivals that completed this epoch, and one of each active party in the next.
+        quorum.store(quorum.load(Ordering::Relaxed) + active, Ordering::Relaxed);
+        let next = word_of(epoch + 1, active);
+        let before = word.swap(next, mutant::order(mutant::BARRIER_RELAXED_RELEASE, Ordering::Release));
         debug_assert_eq!(before & POISONED, 0, "epoch {epoch} was poisoned after everybody had arrived");
         if before & SLEEPING != 0 && !mutant::BARRIER_NO_NOTIFY {
-            self.ring();
+            self.wake(&self.released, mutant::BARRIER_NOTIFY_UNLOCKED);
+        }
+        if active > active_of(before) && !mutant::BARRIER_NO_REACTIVATION {
+            self.wake(&self.reactivated, mutant::BARRIER_REACTIVATE_UNLOCKED);
         }
     }
 
-    /// Waits until epoch `epoch` is released.
+    /// Waits, after epoch `epoch` is complete, until party `party` takes part in an epoch again, and returns the number of that.
     #[inline]
-    pub(super) fn wait(&self, epoch: u64) -> Result<(), Poisoned> {
-        for _ in 0..self.policy.spins {
-            if let Some(verdict) = self.verdict(self.word.load(Ordering::Acquire), epoch) {
-                return verdict;
+    pub(super) fn wait(&self, party: usize, epoch: u64, spinning: &mut Spinning) -> Result<u64, Poisoned> {
+        if spinning.tries() {
+            let released = self.spin(party, epoch);
+            spinning.ended(released.is_some());
+            if let Some(next) = released {
+                return Ok(next);
             }
-            spin_loop();
         }
-        for _ in 0..self.policy.yields {
-            if let Some(verdict) = self.verdict(self.word.load(Ordering::Acquire), epoch) {
-                return verdict;
-            }
-            yield_now();
-        }
-        if self.sleep(epoch) { Ok(()) } else { Err(self.reason()) }
+        self.sleep(party, epoch).ok_or_else(|| self.reason())
     }
 
     /// Poisons the gate; the first reason stays.
@@ -116,67 +185,101 @@ impl Gate {
     pub(super) fn poison(&self, poisoned: Poisoned) {
         let mut reasons = lock(&self.reasons);
         reasons.poisoned.get_or_insert(poisoned);
-        self.word.fetch_or(POISONED, Ordering::AcqRel);
+        self.release.word.fetch_or(POISONED, Ordering::AcqRel);
         if !mutant::POISON_NO_WAKE {
-            self.bell.notify_all();
+            self.released.notify_all();
+        }
+        if !mutant::POISON_RETIRED_NO_WAKE {
+            self.reactivated.notify_all();
         }
     }
 
-    /// Notes that `party`, which has passed `epoch` epochs, will not arrive again.
+    /// Notes that `party`, which is active and has not arrived in the present epoch, will not arrive again.
     ///
-    /// If others wait for it already, or arrive later, they are poisoned: their wait could not be fulfilled.
+    /// If others wait for it already, or arrive later, or are retired, they are poisoned: their wait could not end.
     #[cold]
-    pub(super) fn leave(&self, party: usize, epoch: u64) {
+    pub(super) fn leave(&self, party: usize) {
         lock(&self.reasons).left.get_or_insert(party);
+        let active = self.active() as u64;
+        let arrived_before = self.release.quorum.load(Ordering::Relaxed) - active;
         let before = self.arrivals.fetch_or(LEFT, Ordering::AcqRel);
-        if before & !LEFT != epoch * self.parties && !mutant::LEAVE_UNNOTICED {
+        let arrived = before & !LEFT != arrived_before && !mutant::LEAVE_UNNOTICED;
+        let retired = active != self.parties && !mutant::LEAVE_RETIRED_UNNOTICED;
+        if arrived || retired {
             self.poison(finished(party));
         }
     }
 
-    /// Whether a waiter of `epoch` that saw `word` is done, and how; the release counts before the poison, since a
-    /// poison seen together with it came later.
+    /// What `word` means for `party`, which has arrived in `epoch`. A release counts before the poison, since a poison seen together
+    /// with it came later.
     #[inline]
-    fn verdict(&self, word: u64, epoch: u64) -> Option<Result<(), Poisoned>> {
-        if word >> EPOCH_SHIFT != epoch {
-            Some(Ok(()))
+    fn state(word: u64, party: usize, epoch: u64) -> State {
+        let (now, active) = (epoch_of(word), active_of(word));
+        if now != epoch && ((party as u64) < active || mutant::BARRIER_RETIRED_GOES_ON) {
+            State::Released(now)
         } else if word & POISONED != 0 {
-            Some(Err(self.reason()))
+            State::Poisoned
+        } else if now != epoch {
+            State::Retired
         } else {
-            None
+            State::Waiting
         }
     }
 
-    /// Sleeps until `epoch` is released (true) or the gate is poisoned (false).
+    /// Polls the word for as long as the policy allows; returns the next epoch of `party` if it was released meanwhile.
+    #[inline]
+    fn spin(&self, party: usize, epoch: u64) -> Option<u64> {
+        if self.policy.spin.is_zero() {
+            return None;
+        }
+        let watch = Stopwatch::start();
+        loop {
+            for _ in 0..POLLS {
+                match Self::state(self.release.word.load(Ordering::Acquire), party, epoch) {
+                    State::Released(next) => return Some(next),
+                    State::Retired | State::Poisoned => return None,
+                    State::Waiting => spin_loop(),
+                }
+            }
+            if watch.elapsed() >= self.policy.spin {
+                return None;
+            }
+        }
+    }
+
+    /// Sleeps until `party`, which has arrived in `epoch`, takes part in an epoch again, and returns that; none when the gate is
+    /// poisoned.
     ///
-    /// The sleeping bit is set with the lock held and the lock is given up only by falling asleep; whoever finds the bit
-    /// takes the lock before ringing, so it rings when the sleeper listens.
+    /// The sleeping bit is set with the lock held and the lock is given up only by falling asleep. The last arriver takes the lock
+    /// before it notifies, so it notifies when the sleeper listens.
     #[cold]
-    fn sleep(&self, epoch: u64) -> bool {
+    fn sleep(&self, party: usize, epoch: u64) -> Option<u64> {
+        let word = &self.release.word;
         let mut reasons = lock(&self.reasons);
         loop {
-            let seen = self.word.load(Ordering::Acquire);
-            if seen >> EPOCH_SHIFT != epoch {
-                return true;
-            }
-            if seen & POISONED != 0 {
-                return false;
-            }
-            let marked =
-                seen & SLEEPING != 0 || self.word.compare_exchange(seen, seen | SLEEPING, Ordering::Acquire, Ordering::Relaxed).is_ok();
-            if marked {
-                reasons = wait_on(&self.bell, reasons);
+            let seen = word.load(Ordering::Acquire);
+            match Self::state(seen, party, epoch) {
+                State::Released(next) => return Some(next),
+                State::Poisoned => return None,
+                State::Retired => reasons = wait_on(&self.reactivated, reasons),
+                State::Waiting => {
+                    let marked =
+                        seen & SLEEPING != 0 || word.compare_exchange(seen, seen | SLEEPING, Ordering::Acquire, Ordering::Relaxed).is_ok();
+                    if marked {
+                        reasons = wait_on(&self.released, reasons);
+                    }
+                }
             }
         }
     }
 
-    /// Wakes all sleepers.
+    /// Wakes all who sleep on `condition`.
     #[cold]
-    fn ring(&self) {
-        if !mutant::BARRIER_NOTIFY_UNLOCKED {
+    fn wake(&self, condition: &Condvar, unlocked: bool) {
+        if !unlocked {
             drop(lock(&self.reasons));
         }
-        self.bell.notify_all();
+        condition.notify_all();
     }
 
     #[cold]
@@ -184,15 +287,65 @@ impl Gate {
         lock(&self.reasons).poisoned.clone().expect("the reason is written before the poison bit")
     }
 
-    /// An arriver found that somebody has finished: nobody who arrives from now on can ever be released.
+    /// An arriver found that some party has finished: whoever arrives from now on can never be released.
     #[cold]
     fn refuse(&self) -> Poisoned {
-        let left = lock(&self.reasons).left.expect("the leaver is written before the bit that says so");
+        let left = lock(&self.reasons).left.expect("the leaver is written before the bit that announces it");
         self.poison(finished(left));
         self.reason()
     }
 }
 
+impl Spinning {
+    /// Whether the wait that begins now spins first.
+    #[inline]
+    fn tries(&mut self) -> bool {
+        if self.skip == 0 {
+            return true;
+        }
+        self.skip -= 1;
+        false
+    }
+
+    /// Notes how spinning ended.
+    #[inline]
+    fn ended(&mut self, released: bool) {
+        if released {
+            self.failures = 0;
+        } else {
+            self.failures = (self.failures + 1).min(MOST_FAILURES);
+            self.skip = (1 << self.failures) - 1;
+        }
+    }
+}
+
 fn finished(party: usize) -> Poisoned {
     Poisoned { party, message: "finished while others still wait for it".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_holds_epoch_and_active_parties_apart() {
+        let word = word_of(7_000_000_000_000, ACTIVE_MAX);
+        assert_eq!((epoch_of(word), active_of(word), word & (POISONED | SLEEPING)), (7_000_000_000_000, ACTIVE_MAX, 0));
+    }
+
+    #[test]
+    fn spinning_that_fails_becomes_rare_and_one_success_restores_it() {
+        let mut spinning = Spinning::default();
+        let mut attempts = 0;
+        for _ in 0..1000 {
+            if spinning.tries() {
+                attempts += 1;
+                spinning.ended(false);
+            }
+        }
+        assert!((10..=25).contains(&attempts), "{attempts} attempts in 1000 waits");
+        while !spinning.tries() {}
+        spinning.ended(true);
+        assert!((0..100).all(|_| spinning.tries()));
+    }
 }

@@ -1,4 +1,4 @@
-//! Everybody's local state, as the control step sees it.
+//! All local states, as the control step sees them.
 
 use std::fmt;
 
@@ -12,17 +12,33 @@ pub(super) type LocalCell<L> = CachePadded<UnsafeCell<Option<L>>>;
 /// Exclusive access to the local states of all parties, in the order given to `EpochBarrier::new`.
 pub struct Locals<'a, L> {
     cells: &'a [LocalCell<L>],
+    active: usize,
 }
 
 impl<'a, L> Locals<'a, L> {
     /// # Safety
     /// For the whole of `'a` nobody else may access any of `cells`, and all must be full.
-    pub(super) unsafe fn new(cells: &'a [LocalCell<L>]) -> Self {
-        Self { cells }
+    pub(super) unsafe fn new(cells: &'a [LocalCell<L>], active: usize) -> Self {
+        Self { cells, active }
     }
 
-    /// The number of parties.
-    #[expect(clippy::len_without_is_empty, reason = "a barrier that somebody waits at has at least one party")]
+    /// The number of active parties: those with an index below it take part in the next epoch. The others are retired: they sleep
+    /// inside `wait`, the barrier does not wait for them, and their local states are reached here alone.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Sets the number of active parties from the next epoch on, until it is set again. All are active at first.
+    ///
+    /// # Panics
+    /// When `active` is zero or more than there are parties.
+    pub fn set_active(&mut self, active: usize) {
+        assert!((1..=self.len()).contains(&active), "{active} active parties of {}", self.len());
+        self.active = active;
+    }
+
+    /// The number of parties, retired ones included.
+    #[expect(clippy::len_without_is_empty, reason = "a barrier has at least one party when its control step runs")]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
@@ -34,7 +50,7 @@ impl<'a, L> Locals<'a, L> {
         self.cells[index].with_mut(|local| unsafe { full(local) })
     }
 
-    /// All local states in the order of their parties; the references may be kept side by side.
+    /// All local states in the order of their parties; all references may be kept at once.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut L> {
         // SAFETY: as in `get_mut`; each cell is visited once, so the references do not overlap.
         self.cells.iter().map(|cell| cell.with_mut(|local| unsafe { full(local) }))

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crossbeam_utils::CachePadded;
 
-use super::gate::{Arrival, Gate};
+use super::gate::{Arrival, Gate, Spinning};
 use super::locals::{LocalCell, Locals, full};
 use super::poisoned::panic_text;
 use super::{Poisoned, WaitPolicy};
@@ -31,6 +31,14 @@ use crate::primitive::{Arc, AtomicUsize, Ordering, UnsafeCell};
 /// leaves only when released or poisoned. Poison is set only by a party that has not arrived and never will (it called
 /// `poison`, was dropped, finished, or met one that had finished), in which case the count never becomes full and no
 /// control step runs any more, or by the last arriver itself when its control step is over.
+///
+/// # Active and retired parties
+/// The control step sets how many parties are active in the following epochs ([`Locals::set_active`]): the first ones. A retired
+/// party stays inside the `wait` in which it was retired and sleeps there, and costs the others nothing; that `wait` returns when
+/// the party is active again. The barrier counts the arrivals of active parties only, and a party that is inside `wait` holds no
+/// reference to a state, so the control step is alone all the same. Its last writes to its local state were published by its last
+/// arrival, and every release since then happened after that one; the release that makes it active again publishes the writes of
+/// every control step in between.
 pub struct EpochBarrier<L, G> {
     gate: Gate,
     /// Parties that have not left; the one that brings it to zero owns the states.
@@ -63,8 +71,9 @@ pub enum Role {
 pub struct Party<L: Send, G: Send + Sync> {
     barrier: Arc<EpochBarrier<L, G>>,
     index: usize,
-    /// Epochs this party has passed.
+    /// The epoch that this party is in.
     epoch: u64,
+    spinning: Spinning,
     finished: bool,
 }
 
@@ -79,7 +88,7 @@ impl<L: Send, G: Send + Sync> EpochBarrier<L, G> {
             shared: CachePadded::new(UnsafeCell::new(Some(shared))),
             locals: locals.into_iter().map(|local| CachePadded::new(UnsafeCell::new(Some(local)))).collect(),
         });
-        (0..parties).map(|index| Party { barrier: Arc::clone(&barrier), index, epoch: 0, finished: false }).collect()
+        (0..parties).map(|index| Party::new(&barrier, index)).collect()
     }
 
     /// One party less; true for the last one, which then is alone with the states.
@@ -90,6 +99,10 @@ impl<L: Send, G: Send + Sync> EpochBarrier<L, G> {
 }
 
 impl<L: Send, G: Send + Sync> Party<L, G> {
+    fn new(barrier: &Arc<EpochBarrier<L, G>>, index: usize) -> Self {
+        Self { barrier: Arc::clone(barrier), index, epoch: 0, spinning: Spinning::default(), finished: false }
+    }
+
     /// The party's place in the list given to [`EpochBarrier::new`].
     pub fn index(&self) -> usize {
         self.index
@@ -124,8 +137,9 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
         (local, self.shared())
     }
 
-    /// Arrives at the barrier and returns when everybody has; the last arriver runs `control` first, with exclusive
-    /// access to the shared state and to everybody's local state. Allocates nothing.
+    /// Arrives at the barrier and returns when all active parties have; the last arriver runs `control` first, with exclusive
+    /// access to the shared state and to all local states. A party that `control` retires returns when it is active again.
+    /// Allocates nothing.
     ///
     /// # Errors
     /// [`Poisoned`] when some party has broken off and the barrier will not open again; `control` has not run then.
@@ -134,19 +148,24 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// With `control`'s panic, after having poisoned the others.
     #[inline]
     pub fn wait(&mut self, control: impl FnOnce(&mut G, &mut Locals<'_, L>)) -> Result<Role, Poisoned> {
-        let role = match self.barrier.gate.arrive(self.epoch)? {
+        let gate = &self.barrier.gate;
+        match gate.arrive()? {
             Arrival::Last => {
-                self.control(control);
-                self.barrier.gate.release(self.epoch);
-                Role::Last
+                let active = self.control(control);
+                let gate = &self.barrier.gate;
+                gate.release(self.epoch, active);
+                if self.index < active {
+                    self.epoch += 1;
+                } else {
+                    self.epoch = gate.wait(self.index, self.epoch, &mut self.spinning)?;
+                }
+                Ok(Role::Last)
             }
             Arrival::Early => {
-                self.barrier.gate.wait(self.epoch)?;
-                Role::Waited
+                self.epoch = gate.wait(self.index, self.epoch, &mut self.spinning)?;
+                Ok(Role::Waited)
             }
-        };
-        self.epoch += 1;
-        Ok(role)
+        }
     }
 
     /// Stops everybody: every wait that is not fulfilled yet returns [`Poisoned`] with this party and `message`, unless
@@ -174,7 +193,7 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// A party that finishes while another one waits, or will wait, for it poisons that one.
     pub fn finish(mut self) -> Option<(Vec<L>, G)> {
         self.finished = true;
-        self.barrier.gate.leave(self.index, self.epoch);
+        self.barrier.gate.leave(self.index);
         if !self.barrier.depart() {
             return None;
         }
@@ -188,21 +207,26 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
         Some((locals, shared.expect("only the last party takes the states")))
     }
 
-    /// Runs the control step of the last arriver.
+    /// Runs the control step of the last arriver; returns how many parties are active afterwards.
     #[inline]
-    fn control(&mut self, control: impl FnOnce(&mut G, &mut Locals<'_, L>)) {
+    fn control(&mut self, control: impl FnOnce(&mut G, &mut Locals<'_, L>)) -> usize {
         let barrier = &*self.barrier;
+        let active = barrier.gate.active();
         let step = AssertUnwindSafe(|| {
             // SAFETY: this party arrived last in this epoch, so all others are inside `wait` and stay there until the
             // release or the poison, both of which come after this closure; see "Why the control step is alone".
-            let (shared, mut locals) = unsafe { (barrier.shared.with_mut(|shared| full(shared)), Locals::new(&barrier.locals)) };
+            let (shared, mut locals) = unsafe { (barrier.shared.with_mut(|shared| full(shared)), Locals::new(&barrier.locals, active)) };
             control(shared, &mut locals);
+            locals.active()
         });
-        if let Err(payload) = catch_unwind(step) {
-            if !mutant::POISON_CONTROL_UNNOTICED {
-                self.poison(panic_text(payload.as_ref()).to_owned());
+        match catch_unwind(step) {
+            Ok(active) => active,
+            Err(payload) => {
+                if !mutant::POISON_CONTROL_UNNOTICED {
+                    self.poison(panic_text(payload.as_ref()).to_owned());
+                }
+                resume_unwind(payload)
             }
-            resume_unwind(payload);
         }
     }
 }

@@ -1,27 +1,33 @@
 //! How long a waiting party keeps its core.
 
-/// How a party waits: it looks `spins` times in a tight loop, then `yields` times between which it offers its core to
-/// others, then it sleeps until it is woken.
+use std::time::Duration;
+
+/// How a party waits: it polls for `spin`, then it sleeps until it is woken.
+///
+/// A party whose polling ends without a release gives up its core at once in its next waits and polls again only from time to
+/// time, ever more rarely while that fails: where other processes use the cores, the party that is waited for may need this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Looks in a tight loop, each some tens of nanoseconds.
-    pub spins: u32,
-    /// Looks after which the thread offers its core to others, each about a microsecond.
-    pub yields: u32,
+    /// Time for which a wait polls at most; zero sleeps at once.
+    pub spin: Duration,
 }
 
 impl WaitPolicy {
-    /// The policy for `threads` busy threads on `cores` cores: with more threads than cores nobody spins, since the one
+    /// The policy for `threads` busy threads on `cores` cores: with more threads than cores no party polls, since the one
     /// that is waited for may need this very core.
     pub fn for_threads(threads: usize, cores: usize) -> Self {
-        if threads > cores { Self { spins: 0, yields: 4 } } else { Self::default() }
+        if threads > cores { Self::sleeping() } else { Self::default() }
+    }
+
+    /// Sleeps at once.
+    pub const fn sleeping() -> Self {
+        Self { spin: Duration::ZERO }
     }
 }
 
 impl Default for WaitPolicy {
-    /// For epochs of some microseconds and as many cores as threads: spins for about ten microseconds, since waking a
-    /// sleeper costs about as much, and sleeps after some tens more.
+    /// For as many cores as threads: polls for 50 microseconds, about what falling asleep and being woken costs.
     fn default() -> Self {
-        Self { spins: 400, yields: 40 }
+        Self { spin: Duration::from_micros(50) }
     }
 }
