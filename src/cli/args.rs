@@ -3,7 +3,10 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::study::STUDIES;
 
 use super::exit;
 
@@ -197,9 +200,9 @@ pub struct CheckArgs {
 /// What studies and the benchmark have in common.
 #[derive(Args, Debug)]
 pub struct TraceSetArgs {
-    /// A built-in machine, or a file that describes one.
-    #[arg(long, value_name = "NAME|FILE", default_value = Self::MACHINE)]
-    pub machine: String,
+    /// A built-in machine, or a file that describes one [default: v100; a study has its own].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub machine: Option<String>,
     /// Change a value of the machine; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
@@ -215,92 +218,76 @@ pub struct TraceSetArgs {
 }
 
 impl TraceSetArgs {
-    /// The machine when none is named.
+    /// The machine of the benchmark when none is named.
     pub const MACHINE: &'static str = "v100";
 }
 
+const STUDY_HELP: &str = "\
+A study takes the options that concern it and refuses the others. Studies of kernels show a --policy or --order as one more column.
+
+Examples:
+  warpshard list studies
+  warpshard study characterise --only lud
+  warpshard study phase-aware --order gto
+  warpshard study oracle --workload wa_sched/lud --machine m2090 --cycles 60000 --policy dyncta";
+
 /// Options of `study`.
 #[derive(Args, Debug)]
+#[command(after_help = STUDY_HELP)]
 pub struct StudyArgs {
-    /// Which study; `warpshard list studies` says what each shows.
-    pub name: StudyName,
-    /// `accel-sim`, `dispatch`: the reference's configuration whose results are compared with [default: the one that the machine was
-    /// imported from, SM7_QV100 for others].
+    /// Which study; `warpshard list studies` describes them.
+    #[arg(value_parser = PossibleValuesParser::new(STUDIES.iter().map(|study| PossibleValue::new(study.name).help(study.summary))))]
+    pub name: String,
+    /// A controller, as in `run`: studies of kernels show it as one more column; may be given several times.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]")]
+    pub policy: Vec<String>,
+    /// A warp order, a value of gpu.sm.order: studies of kernels show it as one more column.
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
+    /// The reference's configuration whose results are compared with [default: the one that the machine was imported from, SM7_QV100
+    /// for others].
     #[arg(long, value_name = "NAME")]
     pub configuration: Option<String>,
-    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: short runs, the default.
+    /// Short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: runs five times as long; `hetero`: all 36 pairs at the paper's lengths.
+    /// Long runs: five times as long, whole grids, or all pairs at the paper's lengths.
     #[arg(long)]
     pub full: bool,
-    /// `characterise`, `phase-aware`, `perf-sat`, `onac`: only kernels whose name contains this.
+    /// Only kernels whose name contains this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// hetero-directions: instructions of each CPU core before it is measured, with memory-heavy applications.
+    /// Instructions of each CPU core before it is measured, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_warm: Option<NonZeroU64>,
-    /// hetero-directions: measured instructions of each CPU core, with memory-heavy applications.
+    /// Measured instructions of each CPU core, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_measure: Option<NonZeroU64>,
-    /// hetero, hetero-directions: core cycles after which a run is cut, whether or not its slowest CPU core is through.
+    /// Core cycles after which a run with CPU cores is cut, even when its slowest CPU core has not reached its count.
     #[arg(long, value_name = "N")]
     pub longest: Option<NonZeroU64>,
-    /// hetero: lengths of the runs over the paper's [default: 0.1, with --full 1].
+    /// Lengths of the runs relative to the paper's [default: 0.1, with --full 1].
     #[arg(long, value_name = "F", value_parser = scale)]
     pub scale: Option<f64>,
-    /// hetero: a tenth of the paper's lengths, with --full, too.
+    /// A tenth of the paper's lengths, also with --full.
     #[arg(long, conflicts_with = "scale")]
     pub tenth: bool,
-    /// hetero: only pairs with these numbers; parts that were run with folders --cache of their own are put together by copying
-    /// the files of these into one.
+    /// Only pairs with these numbers; parts that were run with different --cache folders are combined by copying the files of these
+    /// into one.
     #[arg(long, value_name = "A..B,C,..", value_delimiter = ',', value_parser = number_range)]
     pub pairs: Vec<(usize, usize)>,
-    /// hetero-directions: core cycles of runs without CPU cores.
+    /// Core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,
-    /// `oracle`: a built-in kernel model, a .toml file, or a trace.
-    #[arg(long, value_name = "NAME|FILE|DIR", required_if_eq("name", "oracle"))]
+    /// A built-in kernel model, a .toml file, or a trace.
+    #[arg(long, value_name = "NAME|FILE|DIR")]
     pub workload: Option<String>,
-    /// `oracle`: core cycles of a run; to the end of the workload when not given.
+    /// Core cycles of a run; to the end of the workload when not given.
     #[arg(long, value_name = "N")]
     pub cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
-}
-
-/// A study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StudyName {
-    /// Net cycles of recorded and generated traces beside Accel-Sim's.
-    AccelSim,
-    /// Kernels of the thesis on workload-aware scheduling, each alone, beside its tables.
-    Characterise,
-    /// IPC of a CPU core on recorded traces beside Ramulator 1's.
-    Cpu,
-    /// What binding CTAs ahead costs, against dispatch within a cycle.
-    Dispatch,
-    /// What epochs beyond the lookahead cost in truth and bring in speed.
-    Relaxed,
-    /// CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits beside CPU applications, against Section 6 of the paper.
-    Hetero,
-    /// The CPU+GPU chip beside what its paper states of it; --machine is read as hetero where it is not given.
-    HeteroDirections,
-    /// Latency and throughput of networks beside BookSim 2's.
-    Noc,
-    /// ONAC and Seq-Det on the kernels of the thesis, beside its Section 4.4.
-    Onac,
-    /// A workload with every static limit of CTAs per SM, and the best: --workload, --machine, --cycles.
-    Oracle,
-    /// Perf-Sat on the kernels of the thesis, beside its Section 4.3.
-    PerfSat,
-    /// Warp schedulers on the kernels of the thesis, beside its Section 3.5.
-    PhaseAware,
-    /// The power of event energies on a profiler's counters, beside board power measured on a V100.
-    Power,
-    /// A DRAM channel beside Ramulator 2 and DRAMsim3, point by point.
-    Dram,
 }
 
 /// Options of `bench`.

@@ -1,7 +1,7 @@
 //! `--policy`: controllers from the command line.
 
 use crate::control::Controller;
-use crate::policy::registry::find;
+use crate::policy::registry::from_text;
 
 use super::exit::{Exit, Failure};
 
@@ -14,18 +14,7 @@ pub(super) fn controllers(asked: &[String]) -> Result<Vec<Box<dyn Controller>>, 
 }
 
 fn controller(text: &str) -> Result<Box<dyn Controller>, Failure> {
-    let wrong = |what: String| Failure::new(Exit::Usage, format!("--policy {text}: {what}"));
-    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-    let mut table = toml::Table::new();
-    for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
-        let (key, value) = parameter.split_once('=').ok_or_else(|| wrong(format!("`{parameter}` is not of the form KEY=VALUE")))?;
-        let line = format!("value = {value}");
-        let parsed = line.parse::<toml::Table>().ok().and_then(|mut line| line.remove("value"));
-        // What is no number, list or truth value is a text whose quotes the shell has eaten.
-        table.insert(key.trim().to_owned(), parsed.unwrap_or_else(|| toml::Value::String(value.to_owned())));
-    }
-    let policy = find(name).map_err(|error| wrong(error.to_string()))?;
-    (policy.build)(table).map_err(|error| wrong(error.to_string()))
+    from_text(text).map_err(|what| Failure::new(Exit::Usage, format!("--policy {text}: {what}")))
 }
 
 #[cfg(test)]

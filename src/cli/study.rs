@@ -1,20 +1,16 @@
-//! `warpshard study` and `warpshard bench`: experiments over the reference's traces, into a result folder and onto the screen.
+//! `warpshard study` and `warpshard bench`: experiments, into a result folder and onto the screen.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use crate::config::Override;
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
 use crate::study::bench::CheckOptions;
-use crate::study::hetero::concurrency::{self, ConcurrencyOptions, Finished};
-use crate::study::wa_sched::{characterise, onac, perf_sat, phase_aware};
-use crate::study::{
-    self, BenchOptions, HeteroOptions, StudyError, StudyOutput, Traces, accel_sim, cpu, dispatch, dram, hetero, noc, oracle, power, relaxed,
-};
+use crate::study::{self, BenchOptions, LoadFn, ProgressFn, Request, StudyError, StudyOutput, Traces, accel_sim};
 
-use super::args::{BenchArgs, StudyArgs, StudyName, TraceSetArgs};
+use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Settings};
 use super::output;
@@ -22,111 +18,67 @@ use super::output;
 /// Runs a study.
 ///
 /// # Errors
-/// When the reference data is missing, no trace could be run, or the results cannot be written.
+/// When an option does not concern the study, reference data is missing, nothing could be run, or the results cannot be written.
 pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
-    let traces = traces(&args.traces);
-    let reference = &args.traces.reference;
-    compares_with(args.name, reference)?;
-    let configuration = || args.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
-    let result = match args.name {
-        StudyName::AccelSim => accel_sim::run(reference, configuration(), &traces),
-        StudyName::Characterise => characterise::run(&thesis(args)),
-        StudyName::Cpu => cpu::run(reference),
-        StudyName::Dispatch => dispatch::run(reference, configuration(), &traces),
-        StudyName::Relaxed => relaxed::run(reference, &traces),
-        StudyName::Hetero => concurrency(args),
-        StudyName::HeteroDirections => hetero::run(&hetero_options(args)),
-        StudyName::Noc => noc::run(reference),
-        StudyName::Onac => onac::run(&thesis(args), args.full, &|line| output::news(line)),
-        StudyName::Oracle => sweep(args)?,
-        StudyName::PerfSat => perf_sat::run(&thesis(args), args.full),
-        StudyName::PhaseAware => phase_aware::run(&thesis(args)),
-        StudyName::Power => power::run(reference),
-        StudyName::Dram => dram::run(reference),
+    let study = study::find_study(&args.name).ok_or_else(|| Failure::new(Exit::Usage, format!("there is no study `{}`", args.name)))?;
+    let cycles = |given: Option<NonZeroU64>| given.map(NonZeroU64::get);
+    let traces = &args.traces;
+    let request = Request {
+        machine: traces.machine.clone(),
+        set: traces.set.clone(),
+        policy: args.policy.clone(),
+        order: args.order.clone(),
+        full: args.full,
+        quick: args.quick,
+        only: args.only.clone(),
+        configuration: args.configuration.clone(),
+        cpu_warm: cycles(args.cpu_warm),
+        cpu_measure: cycles(args.cpu_measure),
+        gpu_cycles: cycles(args.gpu_cycles),
+        longest: cycles(args.longest),
+        scale: args.scale.or(args.tenth.then_some(0.1)),
+        pairs: args.pairs.clone(),
+        workload: args.workload.clone(),
+        load: args.workload.as_ref().map(|name| loader(name, &args.traces.set)).transpose()?,
+        cycles: cycles(args.cycles),
+        reference: traces.reference.clone(),
+        cache: Some(traces.cache.clone()),
+        progress: Some(progress()),
     };
-    show(result, "study-", args.traces.out.as_deref())
+    show(study.start(&request), "study-", traces.out.as_deref())
 }
 
-/// Says at once, and how to mend it, that the folder is not there which a study compares with.
-fn compares_with(study: StudyName, reference: &Path) -> Result<(), Failure> {
-    let needed =
-        matches!(study, StudyName::AccelSim | StudyName::Cpu | StudyName::Dispatch | StudyName::Noc | StudyName::Power | StudyName::Dram);
-    if !needed || reference.is_dir() {
-        return Ok(());
-    }
-    let why = format!("the folder of references `{}` is not there, and this study compares with it", reference.display());
-    Err(Failure::new(Exit::Workload, format!("{why}; name the folder with --reference")))
-}
-
-/// Runs the study `oracle` on whatever workload is named.
-fn sweep(args: &StudyArgs) -> Result<Result<StudyOutput, StudyError>, Failure> {
-    let settings = Settings::of(&args.traces.set);
-    let name = args.workload.as_deref().unwrap_or(inputs::DEFAULT_MODEL);
-    let load = || {
-        if inputs::is_trace(name) {
-            inputs::trace(Path::new(name), 1, false, &Arc::new(DecodeClock::default())).map(|(workload, _)| workload)
+/// Loads a model or a trace, once now to report what is wrong with it.
+fn loader(name: &str, set: &[(String, String)]) -> Result<LoadFn, Failure> {
+    let (name, parameters) = (name.to_owned(), Settings::of(set).model);
+    let load = move || {
+        if inputs::is_trace(&name) {
+            inputs::trace(Path::new(&name), 1, false, &Arc::new(DecodeClock::default())).map(|(workload, _)| workload)
         } else {
-            inputs::model(name, 1, &settings.model).map(|model| model.workload())
+            inputs::model(&name, 1, &parameters).map(|model| model.workload())
         }
     };
-    // What is wrong with the workload is told as other commands tell it.
     load()?;
-    let overrides = settings.machine.clone();
-    let sweep = oracle::Sweep { machine: &args.traces.machine, overrides, workload: name, cycles: args.cycles.map(NonZeroU64::get) };
-    Ok(oracle::run(&sweep, || load().map_err(|failure| failure.message)))
+    Ok(Arc::new(move || load().map_err(|failure| failure.message)))
 }
 
-/// The options of studies of the thesis, which share what they measured.
-fn thesis(args: &StudyArgs) -> characterise::Options {
-    characterise::Options {
-        cycles: if args.full { characterise::Options::FULL } else { characterise::Options::QUICK },
-        only: args.only.clone(),
-        cache: Some(args.traces.cache.join("characterise")),
-    }
-}
+/// Time between two lines of progress where standard error is not a terminal.
+const QUIET: Duration = Duration::from_secs(60);
 
-/// Runs the study of GPU concurrency beside CPU applications, and tells on the terminal's error stream how far it is.
-fn concurrency(args: &StudyArgs) -> Result<StudyOutput, StudyError> {
-    let (news, finished) = crossbeam_channel::unbounded();
-    let mut options = if args.full { ConcurrencyOptions::full() } else { ConcurrencyOptions::quick() };
-    if args.tenth {
-        options.scale = 0.1;
-    }
-    options.scale = args.scale.unwrap_or(options.scale);
-    options.longest = args.longest.map(NonZeroU64::get).or(options.longest);
-    options.pairs.clone_from(&args.pairs);
-    options.overrides = args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect();
-    options.cache = Some(args.traces.cache.join("hetero"));
-    options.progress = Some(news);
-    let teller = std::thread::spawn(move || tell(&finished));
-    let result = concurrency::run(&options);
-    drop(options);
-    // What was left to tell is told before the result; a teller that failed has nothing to do with it.
-    let _ = teller.join();
-    result
-}
-
-/// A line per finished run, until the study is through.
-fn tell(finished: &crossbeam_channel::Receiver<Finished>) {
-    let start = std::time::Instant::now();
-    for (i, Finished { run, of }) in finished.iter().enumerate() {
-        output::warn(&format!("{:>6.0} s  {:>4} of {of}  {run}", start.elapsed().as_secs_f64(), i + 1));
-    }
-}
-
-/// Lengths and machine of the study of the CPU+GPU chip. The machine that other studies run by default has no CPU cores.
-fn hetero_options(args: &StudyArgs) -> HeteroOptions {
-    let default = HeteroOptions::new();
-    let or = |given: Option<NonZeroU64>, otherwise: u64| given.map_or(otherwise, NonZeroU64::get);
-    HeteroOptions {
-        machine: if args.traces.machine == TraceSetArgs::MACHINE { default.machine.clone() } else { args.traces.machine.clone() },
-        overrides: args.traces.set.iter().map(|(key, value)| Override::new(key, value)).collect(),
-        cpu_warm: or(args.cpu_warm, default.cpu_warm),
-        cpu_measure: or(args.cpu_measure, default.cpu_measure),
-        gpu_cycles: or(args.gpu_cycles, default.gpu_cycles),
-        longest: or(args.longest, default.longest),
-        ..default
-    }
+/// Prints finished runs: each on a terminal, one a minute elsewhere.
+fn progress() -> ProgressFn {
+    let start = Instant::now();
+    let last = Mutex::new(start);
+    Arc::new(move |line: &str| {
+        let line = format!("{:>6.0} s  {line}", start.elapsed().as_secs_f64());
+        match last.lock() {
+            Ok(mut last) if last.elapsed() >= QUIET => {
+                *last = Instant::now();
+                output::warn(&line);
+            }
+            _ => output::news(&line),
+        }
+    })
 }
 
 /// Measures the host.
@@ -152,7 +104,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {
-    Traces { machine: &args.machine, overrides: args.set.clone(), cache: args.cache.clone() }
+    Traces { machine: args.machine.as_deref().unwrap_or(TraceSetArgs::MACHINE), overrides: args.set.clone(), cache: args.cache.clone() }
 }
 
 pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: Option<&Path>) -> Result<Exit, Failure> {

@@ -133,6 +133,22 @@ pub fn find(name: &str) -> Result<&'static Policy, PolicyError> {
     Err(PolicyError::Unknown { name: name.to_owned(), nearest: nearest.map(|policy| policy.name) })
 }
 
+/// Makes the controller that `text` names, as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+///
+/// # Errors
+/// When the policy or a parameter is unknown, or a value is not understood, as a message for the user.
+pub fn from_text(text: &str) -> Result<Box<dyn Controller>, String> {
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let mut table = toml::Table::new();
+    for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
+        let (key, value) = parameter.split_once('=').ok_or_else(|| format!("`{parameter}` is not of the form KEY=VALUE"))?;
+        let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut line| line.remove("value"));
+        // A value that is no number, list or truth value is a string whose quotes the shell has removed.
+        table.insert(key.trim().to_owned(), parsed.unwrap_or_else(|| toml::Value::String(value.to_owned())));
+    }
+    find(name).and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())
+}
+
 fn known() -> String {
     POLICIES.iter().map(|policy| format!("`{}`", policy.name)).collect::<Vec<_>>().join(", ")
 }

@@ -1,54 +1,197 @@
-//! Reproducible experiments over many runs, compared with references. The only room that reads reference results.
+//! Reproducible experiments over many runs, compared with references. The only module that reads reference results.
+//!
+//! A study is a file with a function, a row of [`STUDIES`], and a table of published values in `configs/published/`. What studies
+//! have in common is in [`lab`].
 
 pub mod accel_sim;
 pub mod bench;
-mod compare;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
 pub mod hetero;
-mod kept;
+mod lab;
 pub mod noc;
-pub mod oracle;
-mod output;
+mod oracle;
 pub mod power;
 mod reference;
 pub mod relaxed;
 mod traces;
 pub mod wa_sched;
 
+use std::path::Path;
+
+use lab::request::StudyOption::{
+    Configuration, Cycles, Length, Longest, Machine, Only, Order, Pairs, Policy, Scale, Set, Windows, Workload,
+};
+use lab::{output, statistics as compare};
+
 pub use bench::BenchOptions;
 pub use hetero::HeteroOptions;
-pub use output::{StudyError, StudyOutput};
+pub use lab::ProgressFn;
+pub use lab::output::{StudyError, StudyOutput};
+pub use lab::request::{LoadFn, Request, Study, StudyOption};
 pub use reference::{ReferenceRow, read as read_reference, trace_folder};
 pub use traces::{TraceRun, Traces};
 
-/// A study as the command line lists it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StudyInfo {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it shows, in one line.
-    pub summary: &'static str,
-}
+/// Why studies of the thesis take no machine.
+const THESIS: &str = "its machines are those of the published tables; --set changes values of them";
+/// Why studies that test one model alone take no machine, policy or order.
+const ALONE: &str = "it tests one model alone, with the configurations of the reference";
 
 /// All studies.
-pub const STUDIES: &[StudyInfo] = &[
-    StudyInfo { name: "accel-sim", summary: "net cycles of recorded and generated traces beside Accel-Sim's" },
-    StudyInfo { name: "characterise", summary: "kernels of the thesis on workload-aware scheduling beside its tables" },
-    StudyInfo { name: "cpu", summary: "IPC of a CPU core on recorded traces beside Ramulator 1's" },
-    StudyInfo { name: "dispatch", summary: "what binding CTAs ahead costs, against dispatch within a cycle" },
-    StudyInfo { name: "relaxed", summary: "what epochs beyond the lookahead cost in truth and bring in speed" },
-    StudyInfo {
-        name: "hetero",
-        summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and fixed limits of warps beside CPU applications, against the paper",
+pub const STUDIES: &[Study] = &[
+    Study {
+        name: "accel-sim",
+        summary: "net cycles of recorded and generated traces, compared with Accel-Sim's",
+        machine: "v100",
+        takes: &[Machine, Set, Configuration],
+        otherwise: "it runs all traces of the reference as the reference ran them",
+        sweeps: &[],
+        run: |request| {
+            let traces = request.traces("v100");
+            let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
+            accel_sim::run(reference(request)?, configuration, &traces)
+        },
     },
-    StudyInfo { name: "hetero-directions", summary: "the CPU+GPU chip beside what its paper states of interference, warps and partitions" },
-    StudyInfo { name: "noc", summary: "latency and throughput of networks beside BookSim 2's" },
-    StudyInfo { name: "onac", summary: "ONAC and Seq-Det, how many cores kernels need, beside the thesis's Section 4.4" },
-    StudyInfo { name: "oracle", summary: "any workload with every static limit of CTAs per SM, and the best" },
-    StudyInfo { name: "perf-sat", summary: "Perf-Sat on the thesis's kernels beside its Section 4.3" },
-    StudyInfo { name: "phase-aware", summary: "warp schedulers on the thesis's kernels beside its Section 3.5" },
-    StudyInfo { name: "power", summary: "the power of event energies beside board power measured on a V100" },
-    StudyInfo { name: "dram", summary: "a DRAM channel beside Ramulator 2 and DRAMsim3, point by point" },
+    Study {
+        name: "characterise",
+        summary: "kernels of the thesis on workload-aware scheduling, compared with its tables",
+        machine: "m2090",
+        takes: &[Set, Policy, Order, Length, Only],
+        otherwise: THESIS,
+        sweeps: &["gpu.sm.max_ctas", "gpu.sms"],
+        run: |request| wa_sched::characterise::run(&thesis(request)),
+    },
+    Study {
+        name: "cpu",
+        summary: "IPC of a CPU core on recorded traces, compared with Ramulator 1's",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| cpu::run(reference(request)?),
+    },
+    Study {
+        name: "dispatch",
+        summary: "error of binding CTAs to SMs ahead of time, compared with dispatch within a cycle",
+        machine: "v100",
+        takes: &[Machine, Set, Configuration],
+        otherwise: "it runs all traces of the reference as the reference ran them",
+        sweeps: &[],
+        run: |request| {
+            let traces = request.traces("v100");
+            let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
+            dispatch::run(reference(request)?, configuration, &traces)
+        },
+    },
+    Study {
+        name: "relaxed",
+        summary: "error and speed of epochs longer than the lookahead",
+        machine: "v100",
+        takes: &[Machine, Set],
+        otherwise: "it runs the standard set of traces",
+        sweeps: &[],
+        run: |request| relaxed::run(&request.reference, &request.traces("v100")),
+    },
+    Study {
+        name: "hetero",
+        summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and static warp limits with CPU applications, compared with the paper",
+        machine: "hetero",
+        takes: &[Set, Length, Longest, Scale, Pairs],
+        otherwise: "its chips and schemes are those of the paper; --set changes values of all chips",
+        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions", "gpu.sm.ccws.enabled"],
+        run: hetero::concurrency::study,
+    },
+    Study {
+        name: "hetero-directions",
+        summary: "interference, warp limits and partitions of the CPU+GPU chip, compared with the paper",
+        machine: "hetero",
+        takes: &[Machine, Set, Windows, Longest],
+        otherwise: "it sweeps static warp limits and partitions, which are what the paper states figures of",
+        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
+        run: hetero::study,
+    },
+    Study {
+        name: "noc",
+        summary: "latency and throughput of networks, compared with BookSim 2's",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| noc::run(reference(request)?),
+    },
+    Study {
+        name: "onac",
+        summary: "ONAC and Seq-Det, how many SMs kernels need, compared with Section 4.4 of the thesis",
+        machine: "fermi32",
+        takes: &[Set, Policy, Order, Length, Only],
+        otherwise: THESIS,
+        sweeps: &["gpu.sms"],
+        run: |request| wa_sched::onac::run(&thesis(request), request.full, &|_| ()),
+    },
+    Study {
+        name: "oracle",
+        summary: "any workload with every static limit of CTAs per SM, and the best",
+        machine: "v100",
+        takes: &[Machine, Set, Policy, Order, Workload, Cycles],
+        otherwise: "it runs one workload of your choice",
+        sweeps: &["gpu.sm.max_ctas"],
+        run: oracle::study,
+    },
+    Study {
+        name: "perf-sat",
+        summary: "Perf-Sat on the kernels of the thesis, compared with its Section 4.3",
+        machine: "m2090-v31",
+        takes: &[Set, Policy, Order, Length, Only],
+        otherwise: THESIS,
+        sweeps: &["gpu.sm.max_ctas"],
+        run: |request| wa_sched::perf_sat::run(&thesis(request), request.full),
+    },
+    Study {
+        name: "phase-aware",
+        summary: "warp schedulers on the kernels of the thesis, compared with its Section 3.5",
+        machine: "m2090",
+        takes: &[Set, Policy, Order, Length, Only],
+        otherwise: THESIS,
+        sweeps: &["gpu.sm.order"],
+        run: |request| wa_sched::phase_aware::run(&thesis(request)),
+    },
+    Study {
+        name: "power",
+        summary: "power of event energies, compared with board power measured on a V100",
+        machine: "",
+        takes: &[],
+        otherwise: "it evaluates measured counters and simulates no machine",
+        sweeps: &[],
+        run: |request| power::run(reference(request)?),
+    },
+    Study {
+        name: "dram",
+        summary: "a DRAM channel, compared with Ramulator 2 and DRAMsim3, point by point",
+        machine: "",
+        takes: &[],
+        otherwise: ALONE,
+        sweeps: &[],
+        run: |request| dram::run(reference(request)?),
+    },
 ];
+
+/// The folder of references, which has to exist.
+fn reference(request: &Request) -> Result<&Path, StudyError> {
+    let folder = &request.reference;
+    let missing = || {
+        format!("the folder of references `{}` does not exist, and this study compares with it; name it with --reference", folder.display())
+    };
+    if folder.is_dir() { Ok(folder) } else { Err(StudyError::Reference(missing())) }
+}
+
+/// The study of a name.
+pub fn find_study(name: &str) -> Option<&'static Study> {
+    STUDIES.iter().find(|study| study.name == name)
+}
+
+fn thesis(request: &Request) -> wa_sched::characterise::Options {
+    use wa_sched::characterise::Options;
+    let cycles = if request.full { Options::FULL } else { Options::QUICK };
+    Options { cycles, only: request.only.clone(), cache: request.cache.as_ref().map(|cache| cache.join("studies")) }
+}

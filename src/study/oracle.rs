@@ -1,95 +1,117 @@
-//! `study oracle`: a workload with every static limit of CTAs per SM, and the limit that is best.
+//! `study oracle`: a workload with every static limit of CTAs per SM, and the limit with the highest IPC.
 //!
-//! The yardstick of controllers that look for a limit while the workload runs.
-
-use std::sync::Arc;
+//! It is what controllers that search for a limit at run time are compared with. A policy or warp order of the user is one more
+//! column: the same limits, set by the machine, with the policy attached.
 
 use rayon::prelude::*;
 
-use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, occupancies, simulate};
-use crate::frontend::Workload;
-use crate::policy::registry;
-use crate::report::metrics;
+use crate::engine::occupancies;
 use crate::report::plot::{Form, Plot, Series};
 
-use super::wa_sched::characterise::optimum;
+use super::lab::job::Job;
+use super::lab::request::Request;
+use super::lab::statistics::percent_over;
+use super::wa_sched::optimum;
 use super::{StudyError, StudyOutput};
 
-/// What is swept.
-#[derive(Clone, Debug)]
-pub struct Sweep<'a> {
-    /// The machine, by name or file.
-    pub machine: &'a str,
-    /// Settings of the machine.
-    pub overrides: Vec<Override>,
-    /// What the workload is called.
-    pub workload: &'a str,
-    /// Core cycles of a run; to the end of the workload when not given.
-    pub cycles: Option<u64>,
-}
+/// An increase that counts (Section 4.3.3.2 of the thesis).
+const STEP: f64 = 0.02;
 
-/// Runs the workload that `load` gives with 1, 2, .. CTAs per SM, up to the most that fit.
+/// Runs the workload with 1, 2, .. CTAs per SM, up to the most that fit.
 ///
 /// # Errors
-/// When the machine or the workload is unusable.
-pub fn run(sweep: &Sweep<'_>, load: impl Fn() -> Result<Workload, String> + Sync) -> Result<StudyOutput, StudyError> {
-    let machine = Machine::load(sweep.machine, &sweep.overrides).map_err(|errors| StudyError::Input(errors.to_string()))?.machine;
+/// When no workload is given, or it or the machine is not valid.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let missing = || StudyError::Input("study `oracle` needs a workload: --workload NAME|FILE|DIR".into());
+    let (load, name) = request.load.as_ref().zip(request.workload.as_deref()).ok_or_else(missing)?;
+    let machine = request.machine.clone().unwrap_or_else(|| "v100".into());
+    let base = Job { machine, settings: request.machine_settings(), cycles: request.cycles, ..Job::default() };
+    let machine = base.load().map_err(StudyError::Input)?.machine;
     let most = load().and_then(|workload| occupancies(&machine, &workload)).map_err(StudyError::Input)?.into_iter().max().unwrap_or(1);
-    let rates = (1..=most)
-        .into_par_iter()
-        .map(|limit| rate(&machine, load()?, limit, sweep.cycles))
-        .collect::<Result<Vec<f64>, String>>()
-        .map_err(StudyError::Input)?;
-    let mut output = StudyOutput::new("oracle", format!("{} on {} with every limit of CTAs per SM", sweep.workload, machine.name));
-    output.columns(&["CTAs", "IPC", "over one less, %", "over all, %"]);
+    let rates = |job: &(dyn Fn(u32) -> Job + Sync)| {
+        let rate = |limit: u32| {
+            let job = job(limit);
+            job.simulate(&job.load()?.machine, load()?).map(|run| (run.issued as f64 / run.net_cycles as f64, run.ended))
+        };
+        (1..=most).into_par_iter().map(rate).collect::<Result<Vec<(f64, bool)>, String>>().map_err(StudyError::Input)
+    };
+    let found = rates(&|limit| base.clone().policy(format!("static_limit:ctas={limit}")))?;
+    let candidate = request.candidate();
+    let of_candidate = candidate.as_ref().map(|candidate| rates(&|limit| candidate.apply(&base.clone().set("gpu.sm.max_ctas", limit))));
+    let (of_candidate, candidate) = (of_candidate.transpose()?, candidate.map(|candidate| candidate.name()).unwrap_or_default());
+
+    let mut output = StudyOutput::new("oracle", format!("{name} on {} with every limit of CTAs per SM", machine.name));
+    let with = format!("IPC with {candidate}");
+    let columns = ["CTAs", "IPC", "over one less, %", "over all, %", "run"];
+    output.columns(&columns.into_iter().chain(of_candidate.as_ref().map(|_| with.as_str())).collect::<Vec<_>>());
+    let rates: Vec<f64> = found.iter().map(|(rate, _)| *rate).collect();
     let all = rates[rates.len() - 1];
-    for (i, &rate) in rates.iter().enumerate() {
-        let over = |base: f64| format!("{:+.2}", 100.0 * (rate / base - 1.0));
+    for (i, &(rate, ended)) in found.iter().enumerate() {
+        let over = |base: f64| format!("{:+.2}", percent_over(rate, base));
         let one_less = i.checked_sub(1).map_or_else(|| "-".into(), |before| over(rates[before]));
-        output.row(vec![(i + 1).to_string(), format!("{rate:.3}"), one_less, over(all)]);
+        let run = if ended { "whole" } else { "cut" };
+        let mut cells = vec![(i + 1).to_string(), format!("{rate:.3}"), one_less, over(all), run.into()];
+        cells.extend(of_candidate.as_ref().map(|rates| format!("{:.3}", rates[i].0)));
+        output.row(cells);
     }
     let best = (1..).zip(&rates).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(1, |(limit, _)| limit);
     output.figure("CTAs with the highest IPC", f64::from(best));
-    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates)));
-    let points = (1u32..).zip(&rates).map(|(limit, rate)| (f64::from(limit), *rate)).collect();
-    output.plot(
-        ["sweep.svg", "sweep.png"],
-        Plot {
-            title: output.title.clone(),
-            x: "most CTAs per SM".into(),
-            y: "IPC, warp instructions".into(),
-            form: Form::Lines,
-            series: vec![Series { name: "IPC".into(), points }],
-        },
-    );
+    output.figure("IPC of the best over that with all CTAs, %", percent_over(rates[best as usize - 1], all));
+    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates, STEP)));
+    if found.iter().any(|(_, ended)| !ended) {
+        output.note(format!("runs are cut after {} core cycles", request.cycles.unwrap_or_default()));
+    }
+    let line = |rates: &[f64]| (1u32..).zip(rates).map(|(limit, rate)| (f64::from(limit), *rate)).collect();
+    let mut series = vec![Series { name: "IPC".into(), points: line(&rates) }];
+    series.extend(of_candidate.map(|rates| Series { name: with, points: line(&rates.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()) }));
+    let (title, x, y) = (output.title.clone(), "most CTAs per SM".into(), "IPC, warp instructions".into());
+    output.plot(["sweep.svg", "sweep.png"], Plot { title, x, y, form: Form::Lines, series });
     Ok(output)
-}
-
-fn rate(machine: &Machine, workload: Workload, limit: u32, cycles: Option<u64>) -> Result<f64, String> {
-    let mut table = toml::Table::new();
-    table.insert("ctas".into(), i64::from(limit).into());
-    let policy = registry::find("static_limit").and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
-    let max_cycles = cycles.map(|cycles| machine.gpu.dispatch.launch_latency + cycles);
-    let options = RunOptions { max_cycles, controllers: vec![policy], ..RunOptions::default() };
-    let outcome = simulate(machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-    let issued: u64 = outcome.kernels.iter().filter_map(|kernel| metrics::counter(&kernel.counters, metrics::WARP_INSTRUCTIONS)).sum();
-    Ok(issued as f64 / metrics::net_cycles(&outcome).max(1) as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::frontend::model::builtin_model;
 
+    fn request() -> Request {
+        let load = || builtin_model("vecadd", 1, &[]).map(|model| model.workload()).map_err(|error| error.to_string());
+        Request {
+            machine: Some("tiny".into()),
+            workload: Some("vecadd".into()),
+            load: Some(Arc::new(load)),
+            cycles: Some(6000),
+            ..Request::default()
+        }
+    }
+
+    fn column(output: &StudyOutput, name: &str) -> Vec<f64> {
+        output.column(name).unwrap().iter().map(|ipc| ipc.parse().unwrap()).collect()
+    }
+
     #[test]
     fn every_limit_has_a_row_and_more_ctas_hide_more_latency() {
-        let sweep = Sweep { machine: "tiny", overrides: Vec::new(), workload: "vecadd", cycles: Some(6000) };
-        let load = || builtin_model("vecadd", 1, &[]).map(|model| model.workload()).map_err(|error| error.to_string());
-        let output = run(&sweep, load).unwrap();
-        let ipc: Vec<f64> = output.column("IPC").unwrap().iter().map(|ipc| ipc.parse().unwrap()).collect();
+        let output = study(&request()).unwrap();
+        let ipc = column(&output, "IPC");
         assert!(ipc.len() > 1 && ipc[1] > ipc[0], "{ipc:?}");
         assert_eq!(output.column("over all, %").unwrap().last(), Some(&"+0.00"));
         assert!(output.figure_named("CTAs with the highest IPC").unwrap() > 1.0);
+    }
+
+    #[test]
+    fn a_policy_and_an_order_of_the_user_are_a_column() {
+        let limited = study(&Request { policy: vec!["static_limit:ctas=1".into()], ..request() }).unwrap();
+        let ipc = column(&limited, "IPC with static_limit:ctas=1");
+        assert!(ipc.iter().all(|with| *with == ipc[0]), "one CTA at a time whatever the machine allows: {ipc:?}");
+        let ordered = study(&Request { order: Some("lrr".into()), ..request() }).unwrap();
+        assert_eq!(column(&ordered, "IPC with order lrr").len(), ipc.len());
+    }
+
+    #[test]
+    fn without_a_workload_it_says_what_is_missing() {
+        let error = study(&Request { load: None, ..request() }).unwrap_err();
+        assert!(error.to_string().contains("--workload"), "{error}");
     }
 }

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use crate::config::Override;
 
+use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
 use measure::measure;
 use results::{Finding, Results};
@@ -71,6 +72,25 @@ impl Default for HeteroOptions {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Runs the study as asked.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let default = HeteroOptions::new();
+    run(&HeteroOptions {
+        machine: request.machine.clone().unwrap_or(default.machine),
+        overrides: request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect(),
+        cpu_warm: request.cpu_warm.unwrap_or(default.cpu_warm),
+        cpu_measure: request.cpu_measure.unwrap_or(default.cpu_measure),
+        gpu_cycles: request.gpu_cycles.unwrap_or(default.gpu_cycles),
+        longest: request.longest.unwrap_or(default.longest),
+        light_warm: default.light_warm,
+        light_from: default.light_from,
+        light_until: default.light_until,
+    })
 }
 
 /// Runs every setup and judges every statement.

@@ -112,7 +112,7 @@ pub(super) fn kept<T: Serialize + DeserializeOwned>(
     of: impl Debug,
     make: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    crate::study::kept::kept(cache, &format!("{kind} {of:?}"), make)
+    crate::study::lab::store::stored(cache, &format!("{kind} {of:?}"), make)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::stats::{Outcome, TimelineEntry};
 
 use super::scheme::{Scheme, System};
 use super::span::{Counts, Goals, STEP, Span, Total};
-use crate::study::kept::kept;
+use crate::study::lab::store::stored;
 
 /// Times that a GPU application is begun, at most; more than the longest run needs.
 const PASSES: usize = 200;
@@ -181,7 +181,7 @@ impl Job {
         let text = self.gpu.as_ref().and_then(|gpu| builtin_text(&model_name(gpu)));
         let key =
             format!("{}\n{lengths:?}\n{applications:?}\n{}\n{}", self.scheme.key(), text.unwrap_or("no GPU"), loaded.provenance.to_toml());
-        kept(cache, &key, || self.simulate(lengths, &loaded.machine, applications))
+        stored(cache, &key, || self.simulate(lengths, &loaded.machine, applications))
     }
 
     fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {

@@ -28,6 +28,7 @@ use rayon::prelude::*;
 
 use crate::config::Override;
 
+use super::super::lab::request::Request;
 use super::super::{StudyError, StudyOutput};
 use job::{Cpus, Job, Lengths};
 pub(super) use pairs::GpuType;
@@ -164,6 +165,20 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
         }
     }
     Ok(jobs)
+}
+
+/// Runs the study as asked.
+///
+/// # Errors
+/// As [`run`].
+pub(in crate::study) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let mut options = if request.full { ConcurrencyOptions::full() } else { ConcurrencyOptions::quick() };
+    options.scale = request.scale.unwrap_or(options.scale);
+    options.longest = request.longest.or(options.longest);
+    options.pairs.clone_from(&request.pairs);
+    options.overrides = request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect();
+    options.cache = request.cache.as_ref().map(|cache| cache.join("hetero"));
+    run(&options)
 }
 
 /// Runs the study.

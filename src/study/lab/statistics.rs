@@ -1,22 +1,46 @@
-//! Figures of comparisons: relative errors, their mean, and the correlation of two series.
+//! Statistics of comparisons: relative errors, means, the median, and the correlation of two series.
 
 /// `ours` against `theirs` as a relative error in percent, positive when ours is larger; `None` without a base.
-pub(super) fn error_percent(ours: u64, theirs: u64) -> Option<f64> {
+pub(in crate::study) fn error_percent(ours: u64, theirs: u64) -> Option<f64> {
     (theirs != 0).then(|| (ours as f64 / theirs as f64 - 1.0) * 100.0)
 }
 
-/// Mean of the magnitudes; `None` of nothing.
-pub(super) fn mean_magnitude(values: &[f64]) -> Option<f64> {
+/// How many percent `a` is above `b`.
+pub(in crate::study) fn percent_over(a: f64, b: f64) -> f64 {
+    100.0 * (a / b - 1.0)
+}
+
+/// Arithmetic mean; `None` without values.
+pub(in crate::study) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Harmonic mean of positive values; `None` without values, or when one is not positive.
+pub(in crate::study) fn harmonic_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0u32);
+    for value in values {
+        if value.is_nan() || value <= 0.0 {
+            return None;
+        }
+        sum += 1.0 / value;
+        count += 1;
+    }
+    (count > 0).then(|| f64::from(count) / sum)
+}
+
+/// Mean of the magnitudes; `None` without values.
+pub(in crate::study) fn mean_magnitude(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().map(|value| value.abs()).sum::<f64>() / values.len() as f64)
 }
 
-/// Geometric mean of positive values; `None` of nothing.
-pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+/// Geometric mean of positive values; `None` without values.
+pub(in crate::study) fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
-/// Median; `None` of nothing.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
+/// Median; `None` without values.
+pub(in crate::study) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -28,7 +52,7 @@ pub(super) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Pearson's correlation of the logarithms, as cycles span orders of magnitude; `None` of fewer than two points.
-pub(super) fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
+pub(in crate::study) fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 2 {
         return None;
     }
@@ -36,7 +60,7 @@ pub(super) fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Pearson's correlation; `None` of fewer than two points.
-pub(super) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+pub(in crate::study) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 2 {
         return None;
     }
@@ -64,7 +88,15 @@ mod tests {
     }
 
     #[test]
-    fn medians_and_geometric_means_are_what_they_are_called() {
+    fn the_harmonic_mean_is_below_the_arithmetic_one() {
+        assert_eq!((mean([1.0, 3.0]), harmonic_mean([1.0, 3.0])), (Some(2.0), Some(1.5)));
+        assert_eq!(harmonic_mean([2.0, 2.0, 2.0]), Some(2.0));
+        assert_eq!([mean([]), harmonic_mean([]), harmonic_mean([1.0, 0.0]), harmonic_mean([1.0, f64::NAN])], [None; 4]);
+        assert_eq!(percent_over(3.0, 2.0), 50.0);
+    }
+
+    #[test]
+    fn medians_and_geometric_means() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert!((geometric_mean(&[2.0, 8.0]).unwrap() - 4.0).abs() < 1e-12);

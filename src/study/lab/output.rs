@@ -1,10 +1,12 @@
-//! What a study shows: one table, its headline figures, plots and notes; as text and as files.
+//! The result of a study: a table, the comparison with published values, figures, plots and notes; as text and as files.
 
 use crate::report::bars::Bars;
 use crate::report::html::{Page, PageTable, page};
 use crate::report::picture::{Picture, PictureError};
 use crate::report::plot::Plot;
 use crate::report::{ResultFile, csv};
+
+use super::verdict::Verdict;
 
 /// Why a study has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +21,7 @@ pub enum StudyError {
     #[error("{0}")]
     Differs(String),
     /// There is nothing to show.
-    #[error("the study has nothing to show: {0}")]
+    #[error("the study has no result: {0}")]
     Nothing(String),
 }
 
@@ -39,9 +41,11 @@ pub struct StudyOutput {
     plots: Vec<(PlotNames, Plot)>,
     bars: Vec<(PlotNames, Bars)>,
     compared: (Vec<String>, Vec<Vec<String>>),
+    /// Published values that are graded, and those that hold.
+    graded: (u32, u32),
 }
 
-/// A table beside the first: its file, its columns and its rows, and a title where it is shown with the first.
+/// A further table: its file, columns and rows, and a title where it is shown after the first.
 #[derive(Clone, Debug, PartialEq)]
 struct Table {
     title: Option<String>,
@@ -50,51 +54,54 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// Version and commit of the program.
+pub(in crate::study) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("WARPSHARD_COMMIT"));
+
 /// The files of a plot, SVG and PNG.
-pub(super) type PlotNames = [&'static str; 2];
+pub(in crate::study) type PlotNames = [&'static str; 2];
 
 impl StudyOutput {
     /// An empty result.
-    pub(super) fn new(name: &str, title: String) -> Self {
+    pub(in crate::study) fn new(name: &str, title: String) -> Self {
         let (header, rows, figures, notes) = Default::default();
         let (tables, plots, bars, compared) = Default::default();
-        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None, tables, plots, bars, compared }
+        Self { name: name.to_owned(), title, header, rows, figures, notes, scatter: None, tables, plots, bars, compared, graded: (0, 0) }
     }
 
     /// Names the table's columns.
-    pub(super) fn columns(&mut self, names: &[&str]) {
+    pub(in crate::study) fn columns(&mut self, names: &[&str]) {
         self.header = names.iter().map(|&name| name.to_owned()).collect();
     }
 
     /// Adds a row of the table.
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(in crate::study) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.header.len());
         self.rows.push(cells);
     }
 
     /// Adds a headline figure.
-    pub(super) fn figure(&mut self, name: &str, value: f64) {
+    pub(in crate::study) fn figure(&mut self, name: &str, value: f64) {
         self.figures.push((name.to_owned(), value));
     }
 
-    /// Adds a remark.
-    pub(super) fn note(&mut self, text: String) {
+    /// Adds a note.
+    pub(in crate::study) fn note(&mut self, text: String) {
         self.notes.push(text);
     }
 
     /// Sets the scatter plot.
-    pub(super) fn scatter(&mut self, plot: Plot) {
+    pub(in crate::study) fn scatter(&mut self, plot: Plot) {
         self.scatter = Some(plot);
     }
 
-    /// Adds a table that is written to a file and not shown; the names of files stand in `report::folder`, too.
-    pub(super) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
+    /// Adds a table that is written to a file and not shown.
+    pub(in crate::study) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|&name| name.to_owned()).collect();
         self.tables.push(Table { title: None, file, header, rows });
     }
 
     /// Adds a table that is shown below the first and written to a file.
-    pub(super) fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
+    pub(in crate::study) fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
         debug_assert!(rows.iter().all(|row| row.len() == header.len()), "{title}");
         self.tables.push(Table { title: Some(title.to_owned()), file, header, rows });
     }
@@ -105,25 +112,45 @@ impl StudyOutput {
     }
 
     /// Adds a plot with files of its own.
-    pub(super) fn plot(&mut self, names: PlotNames, plot: Plot) {
+    pub(in crate::study) fn plot(&mut self, names: PlotNames, plot: Plot) {
         self.plots.push((names, plot));
     }
 
     /// Adds a bar chart with files of its own.
-    pub(super) fn bars(&mut self, names: PlotNames, bars: Bars) {
+    pub(in crate::study) fn bars(&mut self, names: PlotNames, bars: Bars) {
         self.bars.push((names, bars));
     }
 
     /// Adds a row to the comparison with published figures, whose columns are the same in every row.
-    pub(super) fn compare(&mut self, columns: &[&str], cells: Vec<String>) {
+    pub(in crate::study) fn compare(&mut self, columns: &[&str], cells: Vec<String>) {
         debug_assert_eq!(cells.len(), columns.len());
         self.compared.0 = columns.iter().map(|&name| name.to_owned()).collect();
         self.compared.1.push(cells);
     }
 
+    /// Counts a verdict for the summary; what was not run or contradicts itself is not graded.
+    pub(in crate::study) fn count_verdict(&mut self, verdict: Verdict) {
+        let (graded, hold) = &mut self.graded;
+        *graded += u32::from(matches!(verdict, Verdict::Holds | Verdict::Misses));
+        *hold += u32::from(verdict == Verdict::Holds);
+    }
+
+    /// All figures: those of the study, and how many published values hold.
+    fn all_figures(&self) -> Vec<(String, f64)> {
+        let (graded, hold) = self.graded;
+        let summary = [("published values graded", graded), ("published values that hold", hold)];
+        let summary = summary.map(|(name, value)| (name.to_owned(), f64::from(value)));
+        self.figures.iter().cloned().chain(summary.into_iter().filter(|_| graded > 0)).collect()
+    }
+
+    /// The rows of the comparison, one cell per column.
+    pub fn compared(&self) -> (&[String], &[Vec<String>]) {
+        (&self.compared.0, &self.compared.1)
+    }
+
     /// A headline figure by name.
     pub fn figure_named(&self, name: &str) -> Option<f64> {
-        self.figures.iter().find(|(n, _)| n == name).map(|(_, value)| *value)
+        self.all_figures().iter().find(|(n, _)| n == name).map(|(_, value)| *value)
     }
 
     /// The column of the table with this name, as text, one cell per row.
@@ -141,18 +168,18 @@ impl StudyOutput {
             text.push_str(&aligned(&self.compared.0, &self.compared.1));
         }
         text.push('\n');
-        text.extend(self.figures.iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
+        text.extend(self.all_figures().iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
     }
 
-    /// The study as a page that shows the pictures, too.
+    /// The study as an HTML page with its plots.
     fn page(&self, images: &[&str]) -> String {
         let first = PageTable { title: "", head: &self.header, rows: &self.rows };
         let sections = self.sections().map(|(title, table)| PageTable { title, head: &table.header, rows: &table.rows });
-        let compared = PageTable { title: "Beside the published figures", head: &self.compared.0, rows: &self.compared.1 };
+        let compared = PageTable { title: "Comparison with published values", head: &self.compared.0, rows: &self.compared.1 };
         let tables: Vec<PageTable<'_>> = [first].into_iter().chain(sections).chain([compared]).collect();
-        page(&Page { title: &self.title, tables: &tables, figures: &self.figures, notes: &self.notes, images })
+        page(&Page { title: &self.title, tables: &tables, figures: &self.all_figures(), notes: &self.notes, images })
     }
 
     /// The table as comma-separated values.
@@ -169,7 +196,8 @@ impl StudyOutput {
             "columns": self.header,
             "rows": self.rows,
             "compared": { "columns": self.compared.0, "rows": self.compared.1 },
-            "figures": self.figures.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
+            "build": BUILD,
+            "figures": self.all_figures().into_iter().map(|(name, value)| (name, serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
             "notes": self.notes,
         });
         format!("{value:#}\n")

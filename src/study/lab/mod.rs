@@ -1,0 +1,87 @@
+//! The laboratory: what every study is made with.
+//!
+//! - a [`Study`] is a row of the registry: its name, what of a [`Request`] it takes, and the function that runs it;
+//! - tasks ([`Task`], [`job::Job`]) are simulated in parallel, stored by content and returned in the order of their index;
+//! - [`published`] reads what a publication states, [`verdict`] grades ours and summarises headlines;
+//! - [`output::StudyOutput`] is the result: tables, the comparison, figures and plots.
+
+pub(in crate::study) mod job;
+pub(in crate::study) mod output;
+pub(in crate::study) mod published;
+pub(in crate::study) mod request;
+pub(in crate::study) mod statistics;
+pub(in crate::study) mod store;
+pub(in crate::study) mod verdict;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Something to simulate once. `Display` names it in progress lines and errors.
+pub(in crate::study) trait Task: fmt::Display + Sync {
+    /// What it gives.
+    type Result: Serialize + DeserializeOwned + Send;
+
+    /// Everything that the result depends on, except the build of the program.
+    ///
+    /// # Errors
+    /// When the task is not possible as asked, as a message for the user.
+    fn key(&self) -> Result<String, String>;
+
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// As [`Task::key`].
+    fn run(&self) -> Result<Self::Result, String>;
+}
+
+/// Receives a line per finished run.
+pub type ProgressFn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Runs tasks for one study.
+#[derive(Clone, Default)]
+pub(in crate::study) struct Lab {
+    /// Where results are stored; nowhere when not given.
+    store: Option<PathBuf>,
+    progress: Option<ProgressFn>,
+    done: Arc<AtomicUsize>,
+}
+
+impl Lab {
+    /// A laboratory without progress lines.
+    #[cfg(test)]
+    pub(in crate::study) fn new(store: Option<PathBuf>) -> Self {
+        Self { store, ..Self::default() }
+    }
+
+    /// The result of one task, read from the store or simulated.
+    ///
+    /// # Errors
+    /// Those of the task, with its name.
+    pub(in crate::study) fn one<T: Task>(&self, task: &T) -> Result<T::Result, String> {
+        self.counted(task, None)
+    }
+
+    /// The results of all tasks in their order. Tasks run in parallel, the first ones first.
+    ///
+    /// # Errors
+    /// Those of the tasks, with the name of the first that failed.
+    pub(in crate::study) fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, String> {
+        tasks.par_iter().with_max_len(1).map(|task| self.counted(task, Some(tasks.len()))).collect()
+    }
+
+    fn counted<T: Task>(&self, task: &T, of: Option<usize>) -> Result<T::Result, String> {
+        let result = task.key().and_then(|key| store::stored(self.store.as_deref(), &key, || task.run()));
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(progress) = &self.progress {
+            let of = of.map_or_else(String::new, |of| format!(" of {of}"));
+            progress(&format!("{done:>4}{of}  {task}"));
+        }
+        result.map_err(|why| format!("{task}: {why}"))
+    }
+}
