@@ -1,5 +1,6 @@
 //! The choice of a command-level DRAM controller, resolved: what a machine says when `mem.dram.controller` is "standard".
 
+pub use super::choices::DramPage;
 use super::machine::Mem;
 use crate::base::Frequency;
 use crate::device::standard::{CommandBus, Organisation, Standard, StandardError, Timing, period_ps};
@@ -41,15 +42,6 @@ pub struct OwnTiming {
     pub refresh_cycle: u32,
     /// tREFI: the mean interval of refreshes.
     pub refresh_interval: u32,
-}
-
-/// What happens to an open row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DramPage {
-    /// It stays open until another row of its bank is wanted.
-    Open,
-    /// The last queued request for it closes it.
-    Closed,
 }
 
 impl DramControl {

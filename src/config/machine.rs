@@ -3,6 +3,9 @@
 use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
 use crate::protocol::AddressMap;
 
+pub use super::choices::{
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
+};
 use super::cpu::CpuSpec;
 use super::dram::DramControl;
 use super::placement::Seat;
@@ -172,41 +175,6 @@ pub struct Ccws {
     pub k_throttle: u32,
 }
 
-/// Who owns the execution units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CoreStyle {
-    /// Volta and later: each scheduler has its own collectors, register banks and units.
-    SubCores,
-    /// Fermi to Pascal: all schedulers share them.
-    Shared,
-}
-
-/// The order in which a warp scheduler considers its warps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpOrder {
-    /// Loose round robin.
-    Lrr,
-    /// Greedy, then oldest.
-    Gto,
-    /// Oldest first, without greed.
-    Oldest,
-    /// The warp nearest to the end of its phase first ("Workload-aware scheduling techniques", 3.4).
-    Phase,
-    /// Two levels; the active queue in the order of arrival.
-    TwoLevelLrr,
-    /// Two levels; the active queue sorted by launch.
-    TwoLevelOldest,
-    /// Two levels; the active queue sorted by the length of the next phase.
-    TwoLevelPhase,
-}
-
-impl WarpOrder {
-    /// Whether the schedulers need to know the phases of kernels.
-    pub fn needs_phases(self) -> bool {
-        matches!(self, Self::Phase | Self::TwoLevelPhase)
-    }
-}
-
 /// Fetch and instruction buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
@@ -358,54 +326,6 @@ impl Cache {
     }
 }
 
-/// When written data reaches the next level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WritePolicy {
-    /// At eviction.
-    Back,
-    /// At once.
-    Through,
-    /// Local memory at eviction, global memory at once, evicting the line (Fermi).
-    LocalBackGlobalThrough,
-}
-
-/// What a write miss does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteMiss {
-    /// Goes past the cache.
-    NoAllocate,
-    /// Goes past the cache, as 32, 64 or 128 bytes without byte masks, and waits while all lines of its set wait for data
-    /// (GPGPU-Sim 3; version 4 lets it pass).
-    NoAllocateWaits,
-    /// Sends the write to the next level, whole or not, and reads what was missed besides, which becomes valid and stays clean
-    /// (GPGPU-Sim 3's only way to allocate for a write, `W`). The LLC only.
-    WriteAllocate,
-    /// Reads the sector, then writes.
-    FetchOnWrite,
-    /// Writes into the line with byte masks; a later read of a partly written sector fetches it.
-    LazyFetchOnRead,
-}
-
-/// When a miss reserves its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allocate {
-    /// When the miss is sent.
-    OnMiss,
-    /// When the data comes (streaming: misses are limited by MSHRs, not by lines).
-    OnFill,
-}
-
-/// Set index function of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetIndex {
-    /// Low line-address bits.
-    Linear,
-    /// Irreducible-polynomial hash (Rau, ISCA 1991).
-    Ipoly,
-    /// The Fermi L1 hash (Nugteren et al., HPCA 2014).
-    Fermi,
-}
-
 /// The network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noc {
@@ -423,26 +343,6 @@ pub struct Noc {
     pub vc: VcCrossbar,
     /// The mesh of routers that takes the place of the crossbar; `None` keeps the crossbar.
     pub mesh: Option<Mesh>,
-}
-
-/// What packets travel over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topology {
-    /// One crossbar per subnet.
-    Crossbar,
-    /// One 2-D mesh of virtual-channel routers per subnet.
-    Mesh,
-}
-
-/// Kinds of crossbars.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crossbar {
-    /// Input queues with head-of-line blocking, one packet per output and cycle.
-    Fifo,
-    /// One queue per output for all inputs, in the order of arrival.
-    OutputQueued,
-    /// One router with virtual channels, which passes packets flit by flit.
-    Vc,
 }
 
 /// A crossbar with virtual channels: one router with a port for each sender and receiver.
@@ -490,15 +390,6 @@ pub struct Mesh {
     pub placement: Vec<Vec<Seat>>,
 }
 
-/// How the crossbar's outputs choose among its inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arbiter {
-    /// One pointer for the switch, inputs served in rotating order.
-    RoundRobin,
-    /// One pointer per output, moved on grants (iSLIP, McKeown 1999).
-    Islip,
-}
-
 /// LLC slices and DRAM channels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mem {
@@ -516,17 +407,6 @@ pub struct Mem {
     pub dram: Dram,
     /// What a copy from the host leaves in the LLC.
     pub memcpy_warms: MemcpyWarms,
-}
-
-/// What a copy from the host leaves in the LLC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemcpyWarms {
-    /// Nothing.
-    Off,
-    /// Its lines, at the low 32 bits of their addresses: what GPGPU-Sim does, which keeps the address in 32 bits.
-    Low32,
-    /// Its lines, as far as there is room for them.
-    Full,
 }
 
 /// Queue capacities of a memory partition, in packets.
@@ -587,15 +467,6 @@ impl Dram {
             }
         }
     }
-}
-
-/// The order in which a DRAM channel serves requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DramScheduler {
-    /// First come, first served.
-    Fcfs,
-    /// Row hits first, then oldest (Rixner et al., ISCA 2000).
-    FrFcfs,
 }
 
 /// DRAM timing, data-sheet names, in cycles of the command clock.

@@ -6,6 +6,7 @@
 
 mod blank;
 pub mod check;
+pub mod choices;
 pub mod cpu;
 pub mod dram;
 pub mod error;

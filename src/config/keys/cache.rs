@@ -24,7 +24,8 @@ pub(super) const NO_CACHE: Cache = Cache {
 macro_rules! cache_keys {
     ($list:ident, $table:literal, $option:literal, |$machine:ident| $cache:expr $(, .when($flag:literal, $value:literal))?) => {
         pub(super) const $list: &[$crate::config::keys::Key] = {
-            use $crate::config::keys::{Field, Key, choices::Words};
+            use $crate::config::choices::Words;
+            use $crate::config::keys::{Field, Key};
             use $crate::config::machine::{Allocate, SetIndex, WriteMiss, WritePolicy};
             use $crate::config::value::Kind;
             macro_rules! member {

@@ -1,9 +1,9 @@
 //! Keys of the DRAM channels: GPGPU-Sim's channel, and the command-level controller that may take its place.
 
+use super::super::choices::Words;
 use super::super::dram::{DramControl, DramPage};
 use super::super::machine::{DramScheduler, Machine};
 use super::super::value::{Choice, Kind, Value};
-use super::choices::Words;
 use super::{Field, Key, key};
 use crate::device::standard::{STANDARDS, Standard};
 

@@ -1,9 +1,9 @@
 //! Keys of the memory partitions, the address map and the LLC slices.
 
+use super::super::choices::Words;
 use super::super::machine::MemcpyWarms;
 use super::super::value::{Kind, Value};
 use super::cache::cache_keys;
-use super::choices::Words;
 use super::{Field, Key, key};
 use crate::protocol::PartitionHash;
 

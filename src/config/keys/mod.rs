@@ -5,7 +5,6 @@
 
 mod cache;
 mod ccws;
-mod choices;
 mod cpu;
 mod dram;
 mod energy;
@@ -120,7 +119,7 @@ pub fn find(path: &str) -> Option<&'static Key> {
 }
 
 /// Conversion from a value that its key's kind has checked.
-trait Field {
+pub(super) trait Field {
     fn of(value: &Value) -> Self;
 }
 

@@ -1,9 +1,9 @@
 //! Keys of the network.
 
+use super::super::choices::Words;
 use super::super::machine::{Arbiter, Crossbar, Machine, Mesh, Topology};
 use super::super::placement::Seat;
 use super::super::value::{Kind, Value};
-use super::choices::Words;
 use super::{Field, Key, key};
 
 const NO_MESH: Mesh = Mesh {

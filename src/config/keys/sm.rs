@@ -1,8 +1,8 @@
 //! Keys of an SM: its slots and storage, schedulers, fetch and operand collection.
 
+use super::super::choices::Words;
 use super::super::machine::{CoreStyle, Machine, SimpleCache, WarpOrder};
 use super::super::value::Kind;
-use super::choices::Words;
 use super::{Field, Key, key};
 
 const CORE: Kind = Kind::Cycles("core", 1);

@@ -1,0 +1,175 @@
+//! The choices that a machine makes by a word: each enumeration with the word and the meaning of its variants.
+//!
+//! A variant is declared here and nowhere else; the models that act on it match on it, so the compiler lists the arms to add.
+
+use super::keys::Field;
+use super::value::{Choice, Kind, Value};
+use crate::protocol::PartitionHash;
+
+/// An enumeration with a word for each variant.
+pub(super) trait Words: Sized {
+    /// The values that its keys accept.
+    const KIND: Kind;
+}
+
+/// The words of an enumeration: `Variant = "word": "meaning"`.
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal: $doc:literal,)+ }) => {
+        impl Words for $name {
+            const KIND: Kind = Kind::Choice(&[$(Choice { name: $word, doc: $doc }),+]);
+        }
+
+        impl Field for $name {
+            fn of(value: &Value) -> Self {
+                match value {
+                    Value::Choice(position) => [$(Self::$variant),+][*position],
+                    other => panic!("{other:?} for a choice"),
+                }
+            }
+        }
+    };
+}
+
+/// An enumeration and its words. The meaning is also the variant's documentation, with what else is written above it.
+macro_rules! choices {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal: $doc:literal,)+ }) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(
+                #[doc = $doc]
+                ///
+                $(#[$inner])*
+                $variant,
+            )+
+        }
+
+        words!($name { $($variant = $word: $doc,)+ });
+    };
+}
+
+choices! {
+    /// Who owns the execution units.
+    CoreStyle {
+        SubCores = "sub-cores": "each scheduler has its own collectors, register banks and units (Volta and later)",
+        Shared = "shared": "all schedulers share them (Fermi to Pascal)",
+    }
+}
+
+choices! {
+    /// The order in which a warp scheduler considers its warps.
+    WarpOrder {
+        Lrr = "lrr": "loose round robin",
+        Gto = "gto": "greedy, then oldest",
+        Oldest = "oldest": "oldest first, not greedy",
+        /// "Workload-aware scheduling techniques", Section 3.4.
+        Phase = "phase": "the warp nearest to the end of its phase first; ties go to the oldest",
+        TwoLevelLrr = "two-level-lrr": "a small ready queue served round robin, filled in the order of arrival",
+        TwoLevelOldest = "two-level-oldest": "a small ready queue served round robin, filled with the oldest first",
+        TwoLevelPhase = "two-level-phase": "a small ready queue served round robin, filled with the shortest next phase first",
+    }
+}
+
+impl WarpOrder {
+    /// Whether the schedulers need to know the phases of kernels.
+    pub fn needs_phases(self) -> bool {
+        matches!(self, Self::Phase | Self::TwoLevelPhase)
+    }
+}
+
+choices! {
+    /// When written data reaches the next level.
+    WritePolicy {
+        Back = "back": "at eviction",
+        Through = "through": "immediately",
+        LocalBackGlobalThrough = "local-back-global-through": "local memory at eviction, global memory immediately, evicting the line (Fermi)",
+    }
+}
+
+choices! {
+    /// What a write miss does.
+    WriteMiss {
+        NoAllocate = "no-allocate": "bypasses the cache",
+        /// Without byte masks (GPGPU-Sim 3; version 4 does not wait).
+        NoAllocateWaits = "no-allocate-waits": "bypasses the cache as 32, 64 or 128 bytes, and waits while all lines of its set wait for data",
+        /// What was read becomes valid and stays clean (GPGPU-Sim 3's only way to allocate for a write, `W`).
+        WriteAllocate = "write-allocate": "the LLC only: sends the write to DRAM and also reads the line or sector",
+        FetchOnWrite = "fetch-on-write": "reads the sector, then writes",
+        LazyFetchOnRead = "lazy-fetch-on-read": "writes with byte masks; a later read of a partly written sector fetches it",
+    }
+}
+
+choices! {
+    /// When a miss reserves its line.
+    Allocate {
+        OnMiss = "on-miss": "when the miss is sent",
+        /// Misses are then limited by MSHRs, not by lines (a streaming cache).
+        OnFill = "on-fill": "when the data arrives",
+    }
+}
+
+choices! {
+    /// Set index function of a cache.
+    SetIndex {
+        Linear = "linear": "low bits of the line address",
+        Ipoly = "ipoly": "irreducible-polynomial hash (Rau, ISCA 1991)",
+        Fermi = "fermi": "the hash of Fermi's L1 (Nugteren et al., HPCA 2014)",
+    }
+}
+
+choices! {
+    /// What packets travel over.
+    Topology {
+        Crossbar = "crossbar": "a crossbar, see `crossbar`",
+        Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
+    }
+}
+
+choices! {
+    /// Kinds of crossbars.
+    Crossbar {
+        Fifo = "fifo": "input queues with head-of-line blocking, one packet per output and cycle regardless of its size",
+        OutputQueued = "output_queued": "a queue per output, in the order of arrival, one packet per output and cycle",
+        Vc = "vc": "one router with virtual channels; packets are flits",
+    }
+}
+
+choices! {
+    /// How the crossbar's outputs choose among its inputs.
+    Arbiter {
+        RoundRobin = "round-robin": "one pointer for the switch",
+        Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+    }
+}
+
+choices! {
+    /// What a copy from the host leaves in the LLC.
+    MemcpyWarms {
+        Off = "off": "nothing",
+        /// GPGPU-Sim keeps the address in 32 bits.
+        Low32 = "low32": "its lines, at the low 32 bits of their addresses, so that data above 4 GiB never hits, as in Accel-Sim",
+        Full = "full": "its lines, as far as they fit",
+    }
+}
+
+choices! {
+    /// The order in which a DRAM channel serves requests.
+    DramScheduler {
+        Fcfs = "fcfs": "first come, first served",
+        FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
+    }
+}
+
+choices! {
+    /// What happens to an open row.
+    DramPage {
+        Open = "open": "it stays open until another row of its bank is requested",
+        Closed = "closed": "the last queued request for it closes it, with auto-precharge",
+    }
+}
+
+words!(PartitionHash {
+    Linear = "linear": "the address bits as they are",
+    Xor = "xor": "exclusive or with the next bits up",
+    Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
+});
