@@ -7,6 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 use warpshard::cli::exit;
 
+#[path = "cli/names.rs"]
+mod names;
+#[path = "cli/writers.rs"]
+mod writers;
+
 fn warpshard(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
@@ -179,7 +184,7 @@ fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
     for (trace, out) in [(&text, at("of-text")), (&native, at("of-native"))] {
         let run = warpshard(&["run", "--machine", "tiny", "--trace", trace, "--out", &out]);
         assert_eq!(code(&run), 0, "{}", stderr(&run));
-        stats.push(read(Path::new(&out), "stats.json"));
+        stats.push(simulated(Path::new(&out)));
     }
     assert!(stats[0] == stats[1]);
     assert_eq!(code(&warpshard(&["convert", &native, &back])), 0);
@@ -302,6 +307,13 @@ fn stats(folder: &Path) -> Value {
     serde_json::from_str(&read(folder, "stats.json")).unwrap()
 }
 
+/// What was simulated: `stats.json` without the block on how the run was called.
+fn simulated(folder: &Path) -> Value {
+    let mut stats = stats(folder);
+    assert!(stats.as_object_mut().unwrap().remove("configuration").is_some());
+    stats
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -366,7 +378,7 @@ fn the_resolved_run_file_gives_the_same_machine_again() {
     let again = ["run", "--machine", file.to_str().unwrap(), "--workload", "vecadd", "--set", "workload.n=4096", "--out"];
     let output = warpshard(&[&again[..], &[second.to_str().unwrap()]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(read(&second, "stats.json"), read(&first, "stats.json"));
+    assert_eq!(simulated(&second), simulated(&first));
 }
 
 #[test]
@@ -386,7 +398,40 @@ fn without_a_folder_results_are_numbered() {
         let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512"];
         assert_eq!(code(&command(&run).current_dir(folder.path()).output().unwrap()), 0);
     }
-    assert_eq!(names(&folder.path().join("results")), ["tiny-vecadd-1", "tiny-vecadd-2"]);
+    assert_eq!(names(&folder.path().join("results")), ["tiny-vecadd-n=512-1", "tiny-vecadd-n=512-2"]);
+}
+
+#[test]
+fn results_name_the_configuration_that_gave_them() {
+    let folder = scratch();
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--set", "gpu.sms=2"];
+    let more = ["--policy", "static_limit:ctas=2", "--seed", "3", "--threads", "2", "--max-cycles", "900"];
+    let arguments = [&run[..], &more[..]].concat();
+    assert_eq!(code(&command(&arguments).current_dir(folder.path()).output().unwrap()), 0);
+    let [name] = &names(&folder.path().join("results"))[..] else { panic!("{:?}", names(folder.path())) };
+    assert!(name.starts_with("tiny-vecadd-static_limit-"), "{name}");
+    let out = folder.path().join("results").join(name);
+    let stats = stats(&out);
+    let command_line = "warpshard run --machine tiny --workload vecadd --set workload.n=512 --set gpu.sms=2 \
+        --policy static_limit:ctas=2 --seed 3 --max-cycles 900";
+    let expected = serde_json::json!({
+        "command": command_line,
+        "machine": "tiny",
+        "workload": "vecadd",
+        "overrides": ["workload.n=512", "gpu.sms=2"],
+        "policies": ["static_limit:ctas=2"],
+        "seed": 3,
+        "max_cycles": 900,
+    });
+    assert_eq!(stats["configuration"], expected);
+    assert!(stats["commit"].is_string() && stats["version"].is_string());
+    let host: Value = serde_json::from_str(&read(&out, "host.json")).unwrap();
+    assert_eq!(host["arguments"].as_array().unwrap()[1..], arguments[..]);
+
+    // The command gives the same bytes again.
+    let again: Vec<&str> = command_line.split(' ').skip(1).chain(["--out", "again"]).collect();
+    assert_eq!(code(&command(&again).current_dir(folder.path()).output().unwrap()), 0);
+    assert_eq!(read(&folder.path().join("again"), "stats.json"), read(&out, "stats.json"));
 }
 
 #[cfg(unix)]
@@ -400,8 +445,30 @@ fn a_disk_that_fills_up_ends_with_6_and_leaves_no_result() {
     let output =
         Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpshard")]).args(run).stdin(Stdio::null()).output().unwrap();
     assert_eq!(code(&output), 6, "{}", stderr(&output));
-    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+    let lost = format!("cannot write {}", out.join("stats.json").display());
+    assert!(stderr(&output).contains(&lost) && stderr(&output).contains("no results were written"), "{}", stderr(&output));
+    for section in ["vecadd on tiny", "Kernels", "Memory", "Host"] {
+        assert!(stdout(&output).contains(section), "{section} is missing in {}", stdout(&output));
+    }
+    assert!(!stdout(&output).contains("Results in"), "{}", stdout(&output));
     assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_without_any_room_at_the_end_still_gives_the_report() {
+    // An earlier result in the folder stays as it is.
+    let folder = scratch();
+    let out = folder.path().join("out");
+    assert_eq!(code(&small_run(&out, &[])), 0);
+    let before = read(&out, "stats.json");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\" 2>&1 | cat";
+    let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
+    let output =
+        Command::new("sh").args(["-c", script, "sh", env!("CARGO_BIN_EXE_warpshard")]).args(run).stdin(Stdio::null()).output().unwrap();
+    assert!(stdout(&output).contains("Kernels") && stdout(&output).contains("error: cannot write"), "{}", stdout(&output));
+    assert_eq!(read(&out, "stats.json"), before);
+    assert_eq!(names(&out).iter().filter(|name| name.contains("partial") || name.contains("lock")).count(), 0);
 }
 
 #[cfg(target_os = "linux")]
@@ -451,8 +518,9 @@ fn an_interrupted_run_is_complete_up_to_its_cycle_and_can_be_repeated() {
     let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000"];
     let output = warpshard(&[&run[..], &["--max-cycles", &cycles, "--out", again.to_str().unwrap()]].concat());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let expected = read(&out, "stats.json").replace("\"ended_by\": \"interrupted\"", "\"ended_by\": \"max_cycles\"");
-    assert_eq!(read(&again, "stats.json"), expected);
+    let mut expected = simulated(&out);
+    expected["ended_by"] = "max_cycles".into();
+    assert_eq!(simulated(&again), expected);
 }
 
 #[test]

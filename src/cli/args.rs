@@ -19,52 +19,52 @@ Examples:
   warpshard run                                        the default: kernel model gemm_tiled on a V100
   warpshard run --machine m2090 --workload vecadd      another machine, another model
   warpshard run --trace traces/bfs/kernelslist.g       a recorded Accel-Sim trace
-  warpshard run --set gpu.sms=56 --out results/p56     a changed machine, a folder of one's own
-  warpshard check my.toml traces/bfs/kernelslist.g     is that valid? nothing is simulated
+  warpshard run --set gpu.sms=56 --out results/p56     a changed machine, a named result folder
+  warpshard check my.toml traces/bfs/kernelslist.g     check files without simulating
   warpshard show machine v100                          every value of a machine, with its source
 
-`warpshard help COMMAND` tells more, `warpshard help exit-codes` lists the exit codes.";
+`warpshard help COMMAND` describes a command; `warpshard exit-codes` lists the exit codes.";
 
-/// A parallel, deterministic simulator of GPUs: cycles, stall reasons and memory traffic of real SASS traces or kernel
-/// models, the same bytes for every number of threads.
+/// A parallel, deterministic simulator of GPUs and CPU+GPU chips. It reports cycles, stall reasons, memory traffic and energy
+/// of SASS traces and kernel models. Results are the same bytes for any number of threads.
 #[derive(Debug, Parser)]
-#[command(name = "warpshard", version = super::VERSION, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "warpshard", bin_name = "warpshard", version = super::VERSION, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Simulate a workload on a machine and write a result folder.
     Run(Box<RunArgs>),
     /// Check machines, kernel models and traces without simulating.
     Check(CheckArgs),
-    /// List what is built in.
+    /// List built-in machines, workloads, policies and studies.
     List(ListArgs),
-    /// Show a machine or a kernel model with all its values.
+    /// Show a machine or kernel model with all its values.
     Show(ShowArgs),
     /// Convert a trace between text and the native format, losslessly.
     Convert(ConvertArgs),
-    /// Show what the controllers of a run decided, and draw it.
+    /// Summarize and plot the decisions of a run's controllers.
     Timeline(TimelineArgs),
     /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
     /// Show the phases of kernels, as phase-aware warp schedulers see them.
     Phases(PhasesArgs),
-    /// Translate a pair of Accel-Sim's configuration files into a machine.
+    /// Convert Accel-Sim configuration files to a machine.
     Import(ImportArgs),
-    /// Run an experiment and compare it with a reference.
+    /// Run a study: an experiment compared with published or measured results.
     Study(StudyArgs),
-    /// Run one CPU core on one memory.
+    /// Simulate one CPU core with a memory.
     Cpu(CpuArgs),
-    /// Measure how fast this host simulates the standard set of traces.
+    /// Measure simulation speed on the standard set of traces.
     Bench(BenchArgs),
-    /// Measure latency and throughput of a network alone under synthetic traffic.
+    /// Simulate a network alone under synthetic traffic.
     Noc(NocArgs),
-    /// Run one DRAM channel alone under synthetic load.
+    /// Simulate one DRAM channel alone under synthetic load.
     Dram(DramArgs),
     /// List the exit codes.
     #[command(long_about = exit::table())]
@@ -72,9 +72,10 @@ pub enum Command {
 }
 
 const RUN_HELP: &str = "\
-The result folder holds stats.json (everything simulated), host.json (what the host did), run.toml (every value of the
-run, resolved), intervals.csv with --interval, timeline.csv with controllers, and summary.txt. It appears when it is
-complete and not before. Ctrl-C ends the run at the next cut with complete results; a second Ctrl-C aborts.
+The result folder contains stats.json (all simulation results), host.json (speed and memory of the simulator), run.toml
+(every value of machine and run, with its origin), summary.txt, intervals.csv (rows with --interval), timeline.csv with
+--policy, and energy.csv for machines with event energies. It appears only when it is complete. The first Ctrl-C stops the
+run and writes results up to that cycle; the second aborts without results.
 
 Examples:
   warpshard run
@@ -86,102 +87,102 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP)]
 pub struct RunArgs {
-    /// A built-in machine, or a file that describes one.
-    #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "What")]
+    /// Built-in machine, or machine file (.toml).
+    #[arg(long, value_name = "NAME|FILE", default_value = "v100", help_heading = "Simulation")]
     pub machine: String,
-    /// A recorded trace: its kernelslist.g, whose paths are relative to it, or a native file.
-    #[arg(long, value_name = "KERNELSLIST", conflicts_with = "workload", help_heading = "What")]
+    /// Recorded trace: its kernelslist.g, a folder that contains one, or a native file.
+    #[arg(long, value_name = "KERNELSLIST", conflicts_with = "workload", help_heading = "Simulation")]
     pub trace: Option<PathBuf>,
-    /// A built-in kernel model, or a file that describes one [default: gemm_tiled].
-    #[arg(long, value_name = "NAME|FILE", help_heading = "What")]
+    /// Built-in kernel model, or model file (.toml) [default: gemm_tiled].
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Simulation")]
     pub workload: Option<String>,
-    /// Only these kernels: their numbers in the trace ("1-4,7", "3-") or a regular expression on their names.
-    #[arg(long, value_name = "RANGE|REGEX", help_heading = "What")]
+    /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression for names.
+    #[arg(long, value_name = "RANGE|REGEX", help_heading = "Simulation")]
     pub kernels: Option<String>,
-    /// Change a value of the machine, or with workload.KEY a parameter of the kernel model; may be given several times.
-    /// `warpshard show` lists the keys.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "What")]
+    /// Override a value of the machine, or with workload.KEY a parameter of the kernel model. Repeatable. `warpshard show`
+    /// lists the keys.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Simulation")]
     pub set: Vec<(String, String)>,
-    /// Attach a controller: NAME, or NAME:KEY=VALUE,KEY=VALUE; may be given several times. `warpshard list policies` names
-    /// them and their parameters.
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "What")]
+    /// Attach a controller, with parameters after a colon. Repeatable. `warpshard list policies` lists controllers and
+    /// parameters.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "Simulation")]
     pub policy: Vec<String>,
-    /// Applications of the first CPU cores, one each: built-in profiles, profiles in .toml files, or paths of Ramulator traces;
-    /// or @MIX, a built-in mix or a .toml file that names an application for every core.
-    #[arg(long, value_name = "NAME,NAME,..|@MIX", value_delimiter = ',', help_heading = "What")]
+    /// Applications of the CPU cores, one per core from core 0: built-in profiles, profile files (.toml) or Ramulator traces;
+    /// or @MIX: a built-in mix or mix file (.toml).
+    #[arg(long, value_name = "NAME,NAME,..|@MIX", value_delimiter = ',', help_heading = "Simulation")]
     pub cpu: Vec<String>,
-    /// Instructions that each CPU core retires before it is measured; kernels wait for the slowest core.
-    #[arg(long, value_name = "N", default_value_t = 500_000, requires = "cpu", help_heading = "What")]
+    /// Warm-up instructions of each CPU core. Kernels start when every core is warm.
+    #[arg(long, value_name = "N", default_value_t = 500_000, requires = "cpu", help_heading = "Simulation")]
     pub cpu_warm: u64,
-    /// Instructions of each CPU core that are measured; the core keeps running behind them.
-    #[arg(long, value_name = "N", default_value = "4500000", requires = "cpu", help_heading = "What")]
+    /// Measured instructions of each CPU core. The core keeps running after them.
+    #[arg(long, value_name = "N", default_value = "4500000", requires = "cpu", help_heading = "Simulation")]
     pub cpu_measure: NonZeroU64,
-    /// Let kernels start at once instead of with warm CPU cores.
-    #[arg(long, requires = "cpu", help_heading = "What")]
+    /// Start kernels at once instead of after the warm-up of the CPU cores.
+    #[arg(long, requires = "cpu", help_heading = "Simulation")]
     pub gpu_first: bool,
-    /// What ends the run: the last kernel, the slowest CPU core's count, or the later of both.
-    #[arg(long, value_enum, default_value = "both", requires = "cpu", help_heading = "What")]
+    /// When the run ends.
+    #[arg(long, value_enum, default_value = "both", requires = "cpu", help_heading = "Simulation")]
     pub until: Until,
-    /// Seed of all random choices of kernel models.
-    #[arg(long, value_name = "S", default_value_t = 1, help_heading = "What")]
+    /// Seed for random numbers of kernel models and CPU profiles.
+    #[arg(long, value_name = "S", default_value_t = 1, help_heading = "Simulation")]
     pub seed: u64,
-    /// Guess where a trace is slightly broken, with a counted note, instead of refusing it.
-    #[arg(long, help_heading = "What")]
+    /// Accept traces with minor errors: each repair is counted in a note.
+    #[arg(long, help_heading = "Simulation")]
     pub lenient: bool,
 
-    /// Stop after this many core cycles.
-    #[arg(long, value_name = "N", help_heading = "How long and what to record")]
+    /// Stop after N core cycles.
+    #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub max_cycles: Option<NonZeroU64>,
-    /// Record a row of counters every N core cycles in intervals.csv.
-    #[arg(long, value_name = "N", help_heading = "How long and what to record")]
+    /// Record counters every N core cycles in intervals.csv.
+    #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
 
     /// Worker threads [default: all cores]. Results do not depend on it.
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "N", help_heading = "Execution")]
     pub threads: Option<NonZeroU32>,
-    /// Core cycles that all parts of the machine are stepped for between two barriers. "auto" is the machine's lookahead; with
-    /// few threads, halves of the machine take turns instead, each for twice that. Results do not depend on it without
-    /// --relaxed.
-    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "How")]
+    /// Core cycles between two barriers of the worker threads; "auto" chooses from the lookahead of the machine. Results do not
+    /// depend on it unless --relaxed is given.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "Execution")]
     pub epoch: Epoch,
-    /// Allow epochs longer than the lookahead, which makes results approximate; they say so.
-    #[arg(long, requires = "epoch", help_heading = "How")]
+    /// Allow epochs longer than the lookahead. Results are then approximate and marked so.
+    #[arg(long, requires = "epoch", help_heading = "Execution")]
     pub relaxed: bool,
-    /// Bind each worker thread to a core.
-    #[arg(long, help_heading = "How")]
+    /// Pin each worker thread to a core.
+    #[arg(long, help_heading = "Execution")]
     pub pin: bool,
 
-    /// The result folder [default: results/MACHINE-WORKLOAD-N with the first N that is free].
+    /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are those that change
+    /// results].
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub out: Option<PathBuf>,
-    /// Write into --out even when it holds files that are no results; they stay.
+    /// Write into --out even if it contains other files, which are kept.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
 }
 
-/// What ends a run with CPU cores.
+/// The end of a run with CPU cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Until {
-    /// Kernels and CPU cores are done.
+    /// Every kernel has ended and every CPU core is measured.
     Both,
-    /// The last kernel ended.
+    /// Every kernel has ended.
     Gpu,
-    /// The slowest CPU core has reached its count.
+    /// Every CPU core is measured.
     Cpu,
 }
 
 /// Options of `timeline`.
 #[derive(Args, Debug)]
 pub struct TimelineArgs {
-    /// The result folder of a run with controllers.
+    /// Result folder of a run with --policy.
     pub run: PathBuf,
-    /// The SM whose limits and numbers are shown [default: the first that any are recorded of].
+    /// SM to show [default: the first with records].
     #[arg(long, value_name = "N")]
     pub sm: Option<u16>,
-    /// The first core cycle that is shown [default: 0].
+    /// First core cycle to show [default: 0].
     #[arg(long, value_name = "CYCLE")]
     pub from: Option<u64>,
-    /// The last core cycle that is shown [default: the run's end].
+    /// Last core cycle to show [default: the end of the run].
     #[arg(long, value_name = "CYCLE")]
     pub to: Option<u64>,
 }
@@ -189,36 +190,36 @@ pub struct TimelineArgs {
 /// Options of `check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// Machines and kernel models (.toml), traces (kernelslist.g or native).
+    /// Machines and kernel models (.toml); traces (kernelslist.g or native).
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Accept what `run --lenient` accepts.
+    /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
 }
 
-/// What studies and the benchmark have in common.
+/// Options that studies and the benchmark share.
 #[derive(Args, Debug)]
 pub struct TraceSetArgs {
-    /// A built-in machine, or a file that describes one [default: v100; a study has its own].
+    /// Built-in machine, or machine file (.toml) [default: v100; a study has its own].
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Change a value of the machine; may be given several times.
+    /// Override a value of the machine. Repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// The folder of reference data: traces, the trace generator, measured results.
+    /// Folder with reference data: traces, the trace generator, measured results.
     #[arg(long, value_name = "DIR", default_value = "../shared/reference")]
     pub reference: PathBuf,
-    /// Where generated traces are kept between studies.
+    /// Folder that keeps generated traces between studies.
     #[arg(long, value_name = "DIR", default_value = "target/traces")]
     pub cache: PathBuf,
-    /// The result folder [default: results/study-NAME or results/bench, replaced].
+    /// Result folder [default: results/study-NAME or results/bench, replaced].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
 impl TraceSetArgs {
-    /// The machine of the benchmark when none is named.
+    /// The default machine of the benchmark.
     pub const MACHINE: &'static str = "v100";
 }
 
@@ -293,29 +294,29 @@ pub struct StudyArgs {
 /// Options of `bench`.
 #[derive(Args, Debug)]
 pub struct BenchArgs {
-    /// Numbers of worker threads, each compared with the first.
+    /// Numbers of worker threads; speed-ups are over the first.
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "1,2")]
     pub threads: Vec<NonZeroU32>,
-    /// Runs of each trace and number of threads; the median counts.
+    /// Runs per trace and number of threads; the median is reported.
     #[arg(long, value_name = "N", default_value = "5")]
     pub runs: NonZeroU32,
-    /// Only traces whose name contains this.
+    /// Only traces whose names contain TEXT.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Simulate native files, converted into the cache first, instead of text.
+    /// Simulate native traces, converted into the cache first, instead of text.
     #[arg(long)]
     pub native: bool,
-    /// Measure kernel models on machines of these numbers of SMs instead, on one thread.
+    /// Instead, measure kernel models on machines with these numbers of SMs, on one thread.
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', num_args = 0.., default_missing_value = "1,8,28,56,80,160,320", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub sizes: Option<Vec<u32>>,
-    /// Measure whole processes from text instead, against the seconds of the reference simulator.
+    /// Instead, measure whole processes from text and compare with the run time of the reference simulator.
     #[arg(long, conflicts_with = "sizes")]
     pub process: bool,
-    /// Measure nothing: run each trace on 1, 2 and 3 threads with two lengths of epochs, and compare every simulated file. The
-    /// first difference ends the check with exit code 70.
+    /// Instead, check that results do not depend on threads and epochs: run each trace on 1, 2 and 3 threads with two epoch
+    /// lengths and compare every simulated file. The first difference ends the check with exit code 70.
     #[arg(long, conflicts_with_all = ["sizes", "process", "native"])]
     pub check: bool,
-    /// With --check: end runs at this core cycle.
+    /// With --check: end each run at this core cycle.
     #[arg(long, value_name = "N", requires = "check")]
     pub max_cycles: Option<NonZeroU64>,
     /// Traces and machine.
@@ -326,24 +327,24 @@ pub struct BenchArgs {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only this; machines, workloads and studies when left out.
+    /// What to list [default: everything but counters].
     pub what: Option<ListWhat>,
 }
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListWhat {
-    /// Built-in machines.
+    /// Machines.
     Machines,
-    /// Built-in kernel models.
+    /// Kernel models.
     Workloads,
     /// Controllers, with their parameters.
     Policies,
-    /// Built-in profiles of CPU applications.
+    /// Profiles of CPU applications.
     Profiles,
-    /// Built-in mixes of CPU applications.
+    /// Mixes of CPU applications.
     Mixes,
-    /// Comparisons with published or measured figures.
+    /// Experiments compared with published or measured results.
     Studies,
     /// Counters of the results, with units and meanings.
     Counters,
@@ -352,12 +353,12 @@ pub enum ListWhat {
 /// Options of `show`.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// A machine or a kernel model.
+    /// Kind of the object.
     pub what: ShowWhat,
-    /// Its built-in name, or a file.
+    /// Built-in name, or file (.toml).
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
-    /// Change a value of the machine, or with workload.KEY a parameter of the model, first; may be given several times.
+    /// Override a value of the machine, or with workload.KEY a parameter of the model. Repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
 }
@@ -365,40 +366,42 @@ pub struct ShowArgs {
 /// What can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShowWhat {
-    /// A machine, resolved.
+    /// A machine with all its values and their origins.
     Machine,
-    /// A kernel model.
+    /// A kernel model with its parameters and kernels.
     Workload,
 }
 
 const CONVERT_HELP: &str = "\
-A native file holds a whole trace, kernel list included, with every byte of its text: converted back, kernel files and list
-are what they were. It is a tenth of the text or less, decodes several times faster, and is accepted wherever a trace is.
+A native file contains a whole trace, including its kernel list. The conversion is lossless: converted back, every file has
+the same bytes. A native file is at most a tenth of the size of the text and decodes several times faster. All commands
+that read traces accept it.
 
 Examples:
-  warpshard convert traces/bfs bfs.wst                 a folder with kernelslist.g, or the list itself
+  warpshard convert traces/bfs bfs.wst                 from a folder with kernelslist.g, or the list itself
   warpshard run --trace bfs.wst
-  warpshard convert bfs.wst bfs-text                   a folder, its kernels compressed as they were
+  warpshard convert bfs.wst bfs-text                   to a folder, with the original compression
   warpshard convert bfs.wst bfs-text --compress none";
 
 /// Options of `convert`.
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT_HELP)]
 pub struct ConvertArgs {
-    /// A text trace (a kernelslist.g, its folder or a .traceg file), which becomes native, or a native file, which becomes text.
+    /// Text trace (kernelslist.g, its folder, or a .traceg file) to convert to native, or native file to convert to text.
     pub input: PathBuf,
-    /// The native file (.wst by convention), the folder of the text, or for a native file of one kernel without a list its .traceg.
+    /// Native file to write (.wst by convention), or folder for the text; for a native file made of a single .traceg file, that
+    /// file.
     pub output: PathBuf,
-    /// What to write; the other format than the input's is meant anyway.
+    /// Output format [default: the one that the input does not have].
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<TraceFormat>,
-    /// How: native blocks with zstd or none [default: zstd]; text as its names say, or none.
+    /// Compression. Native: zstd or none [default: zstd]. Text: none [default: as in the original files].
     #[arg(long, value_name = "HOW")]
     pub compress: Option<Compression>,
-    /// Replace the output; in a folder, files of the same names.
+    /// Replace the output file, or files of the same names in the output folder.
     #[arg(long)]
     pub force: bool,
-    /// Accept text that `run --lenient` accepts.
+    /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
 }
@@ -406,9 +409,9 @@ pub struct ConvertArgs {
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TraceFormat {
-    /// warpshard's own.
+    /// The native format of warpshard.
     Native,
-    /// Accel-Sim's.
+    /// The text format of Accel-Sim.
     Text,
 }
 
@@ -417,33 +420,33 @@ pub enum TraceFormat {
 pub enum Compression {
     /// Zstandard.
     Zstd,
-    /// None.
+    /// No compression.
     None,
 }
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// A built-in kernel model, or a file that describes one; without --out, a recorded trace whose sizes are shown.
+    /// Built-in kernel model or model file (.toml) to write as a trace; or without --out, a trace whose sizes to show.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
-    /// The folder for kernelslist.g and the kernels' traces, which must not exist yet or be empty, or with --native the file.
+    /// Folder to write, new or empty; with --native, file to write.
     #[arg(long, value_name = "DIR|FILE")]
     pub out: Option<PathBuf>,
-    /// Write one file in the native format.
+    /// Write a native file instead of text.
     #[arg(long, requires = "out")]
     pub native: bool,
-    /// Seed of all random choices.
+    /// Seed for random numbers.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Change a parameter of the model; may be given several times.
+    /// Override a parameter of the model. Repeatable.
     #[arg(long, value_name = "workload.KEY=VALUE", value_parser = model_key_value)]
     pub set: Vec<(String, String)>,
 }
 
 const PHASES_HELP: &str = "\
-A phase is a run of instructions in which none reads a register that a load, store, branch or barrier of the same run
-wrote; each basic block starts one. Its length is the sum of its instructions' latencies.
+A phase is a sequence of instructions of one basic block in which no instruction reads a register that a load, store,
+branch or barrier of the same sequence wrote. Its length is the sum of the latencies of its instructions.
 
 Examples:
   warpshard phases gemm_tiled
@@ -453,37 +456,38 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = PHASES_HELP)]
 pub struct PhasesArgs {
-    /// A built-in kernel model, a .toml file that describes one, or a trace: its kernelslist.g or a native file.
+    /// Built-in kernel model, model file (.toml), or trace (kernelslist.g or native).
     #[arg(value_name = "NAME|FILE|KERNELSLIST")]
     pub workload: String,
-    /// Take the latencies of this machine's units [default: those of GPGPU-Sim's Fermi by operation, as the thesis did].
+    /// Machine whose latencies are used [default: those of GPGPU-Sim's Fermi by operation].
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Count accesses of global and local memory alone as long.
+    /// Only accesses to global and local memory end a phase.
     #[arg(long)]
     pub device_memory: bool,
-    /// Only these kernels: their numbers ("1-4,7", "3-") or a regular expression on their names.
+    /// Only these kernels: numbers ("1-4,7", "3-"), or a regular expression for names.
     #[arg(long, value_name = "RANGE|REGEX")]
     pub kernels: Option<String>,
-    /// Leave the listings of instructions out.
+    /// Omit the listings of instructions.
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Seed of all random choices of a kernel model.
+    /// Seed for random numbers of a kernel model.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Change a value of the machine, or with workload.KEY a parameter of the model; may be given several times.
+    /// Override a value of the machine, or with workload.KEY a parameter of the model. Repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// Guess where a trace is slightly broken instead of refusing it.
+    /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
 }
 
 const IMPORT_HELP: &str = "\
-Every option is translated, ignored for a reason, warned of or reported as unknown; a policy without counterpart is an error.
+The report lists every option as converted, ignored (with the reason), doubtful or unknown. An option that changes results
+and has no counterpart is an error.
 
 Example:
   warpshard import --gpgpusim SM75_RTX2060/gpgpusim.config --trace-config SM75_RTX2060/trace.config --out rtx2060.toml
@@ -493,24 +497,24 @@ Example:
 #[derive(Args, Debug)]
 #[command(after_help = IMPORT_HELP)]
 pub struct ImportArgs {
-    /// GPGPU-Sim's configuration, gpgpusim.config.
+    /// GPGPU-Sim configuration (gpgpusim.config).
     #[arg(long, value_name = "FILE")]
     pub gpgpusim: PathBuf,
-    /// The trace front end's configuration, trace.config.
+    /// Configuration of the trace front end (trace.config).
     #[arg(long, value_name = "FILE")]
     pub trace_config: PathBuf,
-    /// The machine to write; must not exist yet.
+    /// Machine file to write; must not exist.
     #[arg(long, value_name = "MACHINE.toml")]
     pub out: PathBuf,
-    /// What the machine is called [default: the name of its file].
+    /// Name of the machine [default: the name of its file].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }
 
-/// How long an epoch is.
+/// The length of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// As long as the machine's lookahead, or twice that where halves of the machine take turns.
+    /// The lookahead of the machine, or twice that where halves of the machine are stepped in turn.
     Auto,
     /// This many core cycles.
     Cycles(NonZeroU64),
@@ -520,11 +524,14 @@ fn epoch(text: &str) -> Result<Epoch, String> {
     if text == "auto" {
         return Ok(Epoch::Auto);
     }
-    text.parse().map(Epoch::Cycles).map_err(|_| "\"auto\" or a whole number of cycles, at least 1".to_owned())
+    text.parse().map(Epoch::Cycles).map_err(|_| "expected \"auto\" or a whole number of cycles, at least 1".to_owned())
 }
 
 fn scale(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|scale: &f64| scale.is_finite() && *scale > 0.0).ok_or_else(|| "expected a number above 0, as 0.1".to_owned())
+    text.parse()
+        .ok()
+        .filter(|scale: &f64| scale.is_finite() && *scale > 0.0)
+        .ok_or_else(|| "expected a number above 0, such as 0.1".to_owned())
 }
 
 fn number_range(text: &str) -> Result<(usize, usize), String> {
@@ -538,14 +545,14 @@ fn number_range(text: &str) -> Result<(usize, usize), String> {
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        _ => Err("expected KEY=VALUE, as in gpu.sms=56".to_owned()),
+        _ => Err("expected KEY=VALUE, such as gpu.sms=56".to_owned()),
     }
 }
 
 fn model_key_value(text: &str) -> Result<(String, String), String> {
     key_value(text).and_then(|pair| match pair.0.starts_with("workload.") {
         true => Ok(pair),
-        false => Err("a trace knows no machine; expected workload.KEY=VALUE".to_owned()),
+        false => Err("only parameters of the kernel model can be set; expected workload.KEY=VALUE".to_owned()),
     })
 }
 

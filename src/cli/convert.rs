@@ -3,7 +3,7 @@
 //! Output is written under a temporary name beside its place and renamed at the end; whatever ends a conversion early,
 //! Ctrl-C included, removes it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpshard_sync::StopFlag;
 
 use crate::frontend::sass::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
+use crate::report::Scratch;
 use crate::report::text::{count, counted, si};
 
 use super::args::{Compression, ConvertArgs, TraceFormat};
@@ -81,13 +82,22 @@ pub(super) fn native_file(
     let unwritable = |error: io::Error| cannot_write(output, &error);
     refuse_existing(output, force)?;
     let parent = parent(output)?;
-    let partial = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(&parent).map_err(unwritable)?;
-    let mut out = BufWriter::with_capacity(1 << 18, partial);
+    let scratch = Scratch::new(&parent).map_err(unwritable)?;
+    let partial = scratch.path().join("trace");
+    let mut out = BufWriter::with_capacity(1 << 18, File::create_new(&partial).map_err(unwritable)?);
     let done = to_native(input, &mut out, compress, options, watch).map_err(|error| failure(error, output))?;
-    let partial = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
-    share(partial.path(), &parent).and_then(|()| partial.as_file().sync_all()).map_err(unwritable)?;
-    let placed = if force { partial.persist(output) } else { partial.persist_noclobber(output) };
-    placed.map_err(|error| unwritable(error.error))?;
+    out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all()).map_err(unwritable)?;
+    if force {
+        fs::rename(&partial, output).map_err(unwritable)?;
+    } else {
+        // A link, unlike a renaming, never replaces a file that was made meanwhile; some file systems have no links.
+        fs::hard_link(&partial, output)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Err(error),
+                _ => fs::rename(&partial, output),
+            })
+            .map_err(unwritable)?;
+    }
     Ok(done)
 }
 
@@ -98,7 +108,7 @@ fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     refuse_existing(out, args.force)?;
     let parent = parent(out)?;
     let facts = native_facts(&args.input).map_err(|error| Failure::new(Exit::Workload, error))?;
-    let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(&parent).map_err(unwritable)?;
+    let mut folder = Scratch::new(&parent).map_err(unwritable)?;
     let target = if facts.single { folder.path().join("kernel") } else { folder.path().to_path_buf() };
     let compress = args.compress != Some(Compression::None);
     let done = to_text(&args.input, &target, out, compress, &mut |progress| watch.tell(progress));
@@ -108,9 +118,7 @@ fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     } else if out.is_dir() {
         replace(folder.path(), out).map_err(unwritable)?;
     } else {
-        fs::set_permissions(folder.path(), fs::metadata(&parent).map_err(unwritable)?.permissions()).map_err(unwritable)?;
-        fs::rename(folder.path(), out).map_err(unwritable)?;
-        let _renamed = folder.keep();
+        folder.rename(out).map_err(unwritable)?;
     }
     Ok(done)
 }
@@ -143,19 +151,6 @@ fn parent(out: &Path) -> Result<PathBuf, Failure> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|error| cannot_write(out, &error))?;
     Ok(parent.to_path_buf())
-}
-
-/// Gives a file the permissions of its folder, without those to execute; temporary files are their owner's alone.
-#[cfg(unix)]
-fn share(file: &Path, folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = fs::metadata(folder)?.permissions().mode() & 0o666;
-    fs::set_permissions(file, fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn share(_: &Path, _: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn cannot_write(out: &Path, error: &io::Error) -> Failure {

@@ -28,8 +28,10 @@ pub(super) fn cpu(args: &CpuArgs) -> Result<Exit, Failure> {
     let begin = Instant::now();
     let result = run(stream, &plan).map_err(|why| Failure::new(Exit::Usage, why))?;
     let speed = result.sample.counters.instructions as f64 / begin.elapsed().as_secs_f64().max(1e-9);
-    let text = if args.json { json(args, &name, &result, speed) } else { text(args, &name, &result, speed) };
-    output::print(&text).map(|()| Exit::Ok)
+    if args.json {
+        return output::print_json(&json(args, &name, &result, speed)).map(|()| Exit::Ok);
+    }
+    output::print(&text(args, &name, &result, speed)).map(|()| Exit::Ok)
 }
 
 /// The stream, its name, and the instructions of one pass (writebacks counted) or a default.
@@ -62,7 +64,7 @@ fn figures(result: &CpuResult, speed: f64) -> Vec<(&'static str, f64)> {
     ]
 }
 
-fn json(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> String {
+fn json(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> serde_json::Value {
     let mut value = serde_json::Map::new();
     value.insert("workload".into(), name.into());
     value.insert("memory".into(), args.memory.to_string().into());
@@ -75,7 +77,7 @@ fn json(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> String {
         counters.insert(info.name.into(), count.into());
     });
     value.insert("counters".into(), counters.into());
-    format!("{:#}\n", serde_json::Value::Object(value))
+    value.into()
 }
 
 fn text(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> String {

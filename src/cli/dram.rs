@@ -27,8 +27,10 @@ pub(super) fn dram(args: &DramArgs) -> Result<Exit, Failure> {
         return sweep(args);
     }
     let (outcome, speed) = timed(&options(args, args.load));
-    let text = if args.json { json(args, &outcome, speed) } else { text(args, &outcome, speed) };
-    output::print(&text).map(|()| Exit::Ok)
+    if args.json {
+        return output::print_json(&json(args, &outcome, speed)).map(|()| Exit::Ok);
+    }
+    output::print(&text(args, &outcome, speed)).map(|()| Exit::Ok)
 }
 
 fn options(args: &DramArgs, load: f64) -> Options {
@@ -66,7 +68,7 @@ fn figures(outcome: &Outcome, speed: f64) -> Vec<(&'static str, f64)> {
     ]
 }
 
-fn json(args: &DramArgs, outcome: &Outcome, speed: f64) -> String {
+fn json(args: &DramArgs, outcome: &Outcome, speed: f64) -> serde_json::Value {
     let mut value = serde_json::Map::new();
     value.insert("standard".into(), args.standard.name.into());
     value.insert("pattern".into(), args.pattern.name().into());
@@ -87,7 +89,7 @@ fn json(args: &DramArgs, outcome: &Outcome, speed: f64) -> String {
         })
     });
     value.insert("banks".into(), banks.collect());
-    format!("{:#}\n", serde_json::Value::Object(value))
+    value.into()
 }
 
 fn text(args: &DramArgs, outcome: &Outcome, speed: f64) -> String {

@@ -1,10 +1,11 @@
-//! The command: reads the command line, calls the rooms, prints and ends with a documented exit code.
+//! The command line program: parses arguments, calls the other modules, prints, and ends with a documented exit code.
 //!
 //! A command is a variant of [`args::Command`] with a struct of options, an arm in `dispatch`, and a file with its function
-//! from options to [`Exit`]. The user's mistakes are [`Failure`]s; a panic is ours and ends with [`Exit::Internal`].
+//! from options to [`Exit`]. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
 pub mod args;
 mod check;
+mod configuration;
 mod convert;
 mod cpu;
 mod dram;
@@ -42,16 +43,23 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {
     warpshard_host::prefer_huge_pages();
+    // The message may contain names from the input, which the standard hook would print as they are.
+    std::panic::set_hook(Box::new(|panic| {
+        let trace = std::backtrace::Backtrace::capture();
+        let trace = if trace.status() == std::backtrace::BacktraceStatus::Captured { format!("\n{trace}") } else { String::new() };
+        output::warn(&format!("{panic}{trace}"));
+    }));
     ExitCode::from(run_with(std::env::args_os()) as u8)
 }
 
 /// Runs the program with the given arguments, the first of which is its own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(message) => return help_or_usage(&message),
     };
-    match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))) {
+    match catch_unwind(AssertUnwindSafe(|| dispatch(cli.command, &arguments))) {
         Ok(Ok(exit)) => exit,
         Ok(Err(failure)) => {
             output::report(&failure);
@@ -59,16 +67,16 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
         // The panic's own message is on standard error already.
         Err(_) => {
-            output::warn("internal error: warpshard is at fault, not your input; please report the message above");
+            output::warn("internal error: this is a bug of warpshard, whatever the input; please report it with the message above");
             Exit::Internal
         }
     }
 }
 
-fn dispatch(command: Command) -> Result<Exit, Failure> {
+fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
     match command {
         Command::ExitCodes => output::print(&exit::table()).map(|()| Exit::Ok),
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => run::run(&args, arguments),
         Command::Check(args) => check::check(&args),
         Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
@@ -85,12 +93,15 @@ fn dispatch(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-/// What clap has to say: help and version are answers, all else is a mistake.
+/// Prints what clap returns instead of a command: help and version on standard output, or an error on standard error.
 fn help_or_usage(message: &clap::Error) -> Exit {
-    // Nobody can be told when standard error is closed; help that cannot be written is an error.
-    match (message.print(), message.use_stderr()) {
-        (_, true) => Exit::Usage,
-        (Err(error), false) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Output,
-        (_, false) => Exit::Ok,
+    if message.use_stderr() {
+        // Errors quote the command line, so that they go the way of all messages.
+        output::warn(message.render().to_string().trim_end());
+        return Exit::Usage;
+    }
+    match message.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Exit::Output,
+        _ => Exit::Ok,
     }
 }

@@ -87,7 +87,7 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
             "cycles_per_host_second": rate,
             "router_cycles_per_host_second": rate * routers,
         });
-        output::print(&format!("{value:#}\n"))?;
+        output::print_json(&value)?;
         return Ok(Exit::Ok);
     }
     let verdict = if measured.stable { "stable" } else { "more than the network takes: latencies are of the packets that arrived" };

@@ -1,16 +1,41 @@
-//! Standard output and standard error, without panics: a closed pipe is the reader's right, a full disk is an error.
+//! Standard output and standard error: the one place through which text reaches a terminal.
+//!
+//! Characters that control a terminal are escaped here, wherever in a message they stand: names come from traces, files and
+//! the command line. A closed pipe is not an error, a full disk is.
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::report::text::Style;
+use crate::report::json::escape_controls;
+use crate::report::text::{Style, WIDTH, printable_lines};
 
 use super::exit::{Exit, Failure};
 
-/// Writes `text` to standard output. A reader that went away (`| head`) is no error.
+/// Writes `text` to standard output.
 ///
 /// # Errors
-/// When the output cannot be written for any other reason.
+/// When the output cannot be written for any other reason than that its reader has gone (`| head`).
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    write(&printable_lines(text, &[]))
+}
+
+/// As [`print`], with the colours of [`stdout_style`]. Parts of `text` that come from input have been through
+/// [`crate::report::text::printable`], a [`crate::report::text::Table`] or a [`Style`].
+///
+/// # Errors
+/// As [`print`].
+pub(super) fn print_styled(text: &str) -> Result<(), Failure> {
+    write(&printable_lines(text, &Style::SEQUENCES))
+}
+
+/// Writes a JSON value to standard output.
+///
+/// # Errors
+/// As [`print`].
+pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    write(&escape_controls(format!("{value:#}\n")))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -20,26 +45,30 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error; nobody can be told when that fails.
+/// Writes a line to standard error. An error of writing is ignored: there is no other place to report it.
 pub(super) fn warn(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line, &[]));
 }
 
-/// Writes a line of progress to standard error where somebody looks at it.
+/// Writes a line of progress to standard error if that is a terminal.
 pub(super) fn news(line: &str) {
     if io::stderr().is_terminal() {
         warn(line);
     }
 }
 
-/// Colours where standard output is a terminal and the user has not set `NO_COLOR`.
+/// The style of standard output: on a terminal its width, and colours unless the user has set `NO_COLOR`.
 pub(super) fn stdout_style() -> Style {
+    if !io::stdout().is_terminal() {
+        return Style::Plain;
+    }
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    if wanted && capable && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+    let columns = terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH, |(columns, _)| columns.0.into());
+    Style::Terminal { colour: wanted && capable, columns }
 }
 
-/// Tells the user why something failed.
+/// Reports a failure on standard error.
 pub(super) fn report(failure: &Failure) {
     let message = failure.message.trim_end();
     // Messages about files are lists in which each problem is already marked.

@@ -57,8 +57,10 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
         let place = numbers.iter().position(|&id| id == kernel.info.id);
         found.push(Found { mnemonics: place.and_then(|place| mnemonics.get(place).cloned()), kernel, code, phases });
     }
-    let text = if args.json { json(&found) } else { text(&found, args.summary) };
-    output::print(&text).map(|()| Exit::Ok)
+    if args.json {
+        return output::print_json(&json(&found)).map(|()| Exit::Ok);
+    }
+    output::print(&text(&found, args.summary)).map(|()| Exit::Ok)
 }
 
 fn text(found: &[Found], summary: bool) -> String {
@@ -144,7 +146,7 @@ fn name(found: &Found, index: u32) -> String {
     }
 }
 
-fn json(found: &[Found]) -> String {
+fn json(found: &[Found]) -> serde_json::Value {
     let kernels: Vec<_> = found
         .iter()
         .map(|one| {
@@ -179,5 +181,5 @@ fn json(found: &[Found]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", serde_json::Value::Array(kernels))
+    kernels.into()
 }

@@ -1,5 +1,6 @@
 //! `warpshard run`: from options to a result folder and a report.
 
+use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,32 +21,36 @@ use super::args::{Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::progress::ProgressView;
-use super::{interrupt, output, policies, runfile, select};
+use super::{configuration, interrupt, output, policies, runfile, select};
 
-/// Where results go when nothing is said.
+/// Where results go without `--out`.
 const RESULTS: &str = "results";
 
 /// Simulates, writes the results, prints the report.
 ///
 /// # Errors
-/// When the machine or the workload is wrong, the simulated machine stands still, or results cannot be written.
-pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+/// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
+pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
     let started = Instant::now();
     let settings = Settings::of(&args.set);
     let loaded = inputs::machine(&args.machine, &settings.machine)?;
     Model::of(&loaded.machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
     let threads = threads(args);
-    // A folder that cannot be written is found before a long trace is read.
+    // Made before a long trace is read, so that a folder that cannot be written is an error at once.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let clock = Arc::new(DecodeClock::default());
     let (workload, origin) = workload(args, &settings, threads, &clock)?;
     let destination = match named {
         Some(folder) => folder,
-        None => Destination::numbered(Path::new(RESULTS), &file_name(&format!("{}-{}", loaded.machine.name, workload.name)))?,
+        None => {
+            let suffix = configuration::suffix(args);
+            Destination::numbered(Path::new(RESULTS), &file_name(&format!("{}-{}{suffix}", loaded.machine.name, workload.name)))?
+        }
     };
 
     let cpu = cpu_load(args, &loaded.machine)?;
-    let facts = RunFacts::of(&loaded.machine, &workload.name, args.seed);
+    let configuration = Some(configuration::of(args, arguments));
+    let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, args.seed) };
     let kernels = workload.kernels.len();
     let stop = StopFlag::new();
     let asked = stop.clone();
@@ -61,17 +66,31 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let decoded_meanwhile = clock.seconds() - decoded_before;
     host.startup_seconds += prepared;
     host.decode_seconds = clock.seconds();
-    // Workers wait for decoding side by side, so their waiting shortens the simulation by its mean.
+    // All workers wait for decoding, so that on average each loses its share of the decoding time.
     host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / threads as f64).max(0.0);
     host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
 
     let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
-    let folder = destination.write(&files(&facts, &outcome, &host, run_toml)?)?;
+    let written = files(&facts, &outcome, &host, run_toml).and_then(|files| Ok(destination.write(&files)?));
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
     }
-    output::print(&summary(&facts, &outcome, &host, output::stdout_style()))?;
-    output::print(&format!("\nResults in {}\n", folder.display()))?;
+    // The report comes first: where the disk is full, it is all that there is of a long run.
+    let printed = output::print_styled(&summary(&facts, &outcome, &host, output::stdout_style()));
+    match (written, printed) {
+        (Ok(folder), printed) => {
+            printed?;
+            output::print(&format!("\nResults in {}\n", folder.display()))?;
+        }
+        (Err(failure), Ok(())) => {
+            let message = format!("{}\n  no results were written; the report on standard output is complete", failure.message.trim_end());
+            return Err(Failure { message, ..failure });
+        }
+        (Err(failure), Err(report)) => {
+            output::report(&report);
+            return Err(failure);
+        }
+    }
     Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
@@ -84,7 +103,10 @@ fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<Dec
     let (workload, origin) = match &args.trace {
         Some(_) if !settings.model.is_empty() => {
             let key = &settings.model[0].0;
-            return Err(Failure::new(Exit::Usage, format!("--set workload.{key}: a trace has no parameters, only kernel models have")));
+            return Err(Failure::new(
+                Exit::Usage,
+                format!("--set workload.{key}: a trace has no parameters; only kernel models have them"),
+            ));
         }
         Some(path) => inputs::trace(path, threads, args.lenient, clock)?,
         None => {
@@ -99,7 +121,7 @@ fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<Dec
     Ok((workload, origin))
 }
 
-/// What `--cpu` and its companions ask of the CPU cores.
+/// The load of the CPU cores, from `--cpu` and the options that require it.
 fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failure> {
     if args.cpu.is_empty() {
         return Ok(None);
@@ -122,9 +144,9 @@ fn cpu_load(args: &RunArgs, machine: &Machine) -> Result<Option<CpuLoad>, Failur
     Ok(Some(load))
 }
 
-/// `text` as the name of a file: what could mean something to a file system or shell becomes an underscore.
+/// `text` as the name of a file: characters with a meaning for a file system or shell become underscores.
 fn file_name(text: &str) -> String {
-    let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | ',' | '@' | '+');
     text.chars().map(|c| if safe(c) { c } else { '_' }).take(120).collect()
 }
 
@@ -172,7 +194,7 @@ fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String
     Ok(files)
 }
 
-/// The most memory that this process held at once, where the host tells.
+/// The peak resident memory of this process, where the host reports it.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

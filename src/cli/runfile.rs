@@ -31,12 +31,10 @@ pub(super) fn run_table(args: &RunArgs, origin: &Origin, threads: usize, kernels
         lines.text("select_kernels", wanted, "command line");
     }
     if !args.policy.is_empty() {
-        let policies: Vec<String> = args.policy.iter().map(|policy| format!("{policy:?}")).collect();
-        lines.value("policies", format!("[{}]", policies.join(", ")), "command line");
+        lines.value("policies", toml::Value::from(args.policy.clone()), "command line");
     }
     if !args.cpu.is_empty() {
-        let names: Vec<String> = args.cpu.iter().map(|name| format!("{name:?}")).collect();
-        lines.value("cpu", format!("[{}]", names.join(", ")), "command line");
+        lines.value("cpu", toml::Value::from(args.cpu.clone()), "command line");
         lines.value("cpu_warm", args.cpu_warm, given(args.cpu_warm != 500_000));
         lines.value("cpu_measure", args.cpu_measure, given(args.cpu_measure.get() != 4_500_000));
         lines.value("gpu_first", args.gpu_first, given(args.gpu_first));

@@ -1,10 +1,11 @@
 //! `warpshard timeline`: what the controllers of a run decided, and from what numbers.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
+use crate::report::Scratch;
 use crate::report::picture::Picture;
+use crate::report::text::printable;
 use crate::report::timeline::{first_sm, picture, read, text};
 
 use super::args::TimelineArgs;
@@ -40,20 +41,17 @@ pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
         let svg = picture.svg().map_err(|error| failure(error.to_string()))?;
         let png = picture.png().map_err(|error| failure(error.to_string()))?;
         for (name, bytes) in [("timeline.svg", svg.as_bytes()), ("timeline.png", &png)] {
-            let path = args.run.join(name);
-            write(&path, bytes).map_err(|error| failure(format!("cannot write {}: {error}", path.display())))?;
+            write(&args.run, name, bytes).map_err(|error| failure(format!("cannot write {}: {error}", args.run.join(name).display())))?;
         }
-        report.push_str(&format!("\n{}\n", args.run.join("timeline.svg").display()));
+        report.push_str(&format!("\n{}\n", printable(&args.run.join("timeline.svg").display().to_string())));
     }
-    output::print(&report).map(|()| Exit::Ok)
+    output::print_styled(&report).map(|()| Exit::Ok)
 }
 
 /// Writes a file under a temporary name first.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().set_permissions(fs::metadata(folder.join("timeline.csv"))?.permissions())?;
-    file.persist(path)?;
-    Ok(())
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let scratch = Scratch::new(folder)?;
+    let written = scratch.path().join(name);
+    fs::write(&written, bytes)?;
+    fs::rename(written, folder.join(name))
 }

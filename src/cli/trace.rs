@@ -10,6 +10,7 @@ use crate::base::CtaIndex;
 use crate::frontend::Command;
 use crate::frontend::model::ModelKernel;
 use crate::frontend::sass::{TraceOptions, write_kernel};
+use crate::report::Scratch;
 use crate::report::text::counted;
 
 use super::args::TraceArgs;
@@ -50,7 +51,7 @@ fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
-    let scratch = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(failure)?;
+    let scratch = Scratch::new(parent).map_err(failure)?;
     // The trace is called like the folder of its text.
     let stem = out.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());
     let folder = scratch.path().join(stem);
@@ -72,16 +73,12 @@ fn text(args: &TraceArgs, out: &Path) -> Result<(), Failure> {
     if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", out.display())));
     }
-    let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(failure)?;
-    let permissions = fs::metadata(parent).map_err(failure)?.permissions();
-    fs::set_permissions(folder.path(), permissions).map_err(failure)?;
+    let mut folder = Scratch::new(parent).map_err(failure)?;
     for (index, kernel) in model.kernels.iter().enumerate() {
         write(&folder.path().join(file_name(index)), kernel).map_err(failure)?;
     }
     fs::write(folder.path().join("kernelslist.g"), list(&model.commands)).map_err(failure)?;
-    fs::rename(folder.path(), out).map_err(failure)?;
-    let _renamed = folder.keep();
-    Ok(())
+    folder.rename(out).map_err(failure)
 }
 
 fn file_name(index: usize) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::frontend::sass::{self, TraceOptions, TraceReport, native_facts, trace_is_native};
-use crate::report::text::{Align, Table, count, counted};
+use crate::report::text::{Align, Table, count, counted, printable};
 
 use super::exit::{Exit, Failure};
 use super::output;
@@ -33,14 +33,14 @@ pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
         }
         table.row(cells);
     }
-    let mut text = format!("{}: {}\n", report.name, counted(report.kernels.len() as u64, "kernel"));
+    let mut text = format!("{}: {}\n", printable(&report.name), counted(report.kernels.len() as u64, "kernel"));
     text.push_str(&table.render(output::stdout_style()));
     text.push_str(&line(&report));
     if trace_is_native(path) {
         let facts = native_facts(path).map_err(|error| Failure::new(Exit::Workload, error))?;
         text.push_str(&format!("native file: {} bytes, {} of them for its text only\n", count(facts.bytes), count(facts.text_bytes)));
     }
-    output::print(&text).map(|()| Exit::Ok)
+    output::print_styled(&text).map(|()| Exit::Ok)
 }
 
 /// The sizes of all kernels in one line.

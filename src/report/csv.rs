@@ -1,53 +1,51 @@
 //! `intervals.csv` and `timeline.csv`: a header and one row per entry, quoted as RFC 4180 says.
 
-use std::fmt::Write as _;
-
 use crate::stats::{IntervalRow, TimelineEntry};
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
 /// Without rows, only the column `cycle`.
 pub fn intervals(rows: &[IntervalRow]) -> String {
-    let mut text = String::from("cycle");
-    for (kind, counted) in rows.first().map_or(&[][..], |row| &row.counters) {
-        text.push(',');
-        text.push_str(&field(&format!("{kind}.{}", counted.info.name)));
-    }
-    text.push('\n');
-    for row in rows {
-        debug_assert_eq!(row.counters.len(), rows[0].counters.len(), "interval rows differ in their columns at cycle {}", row.cycle);
-        let _ = write!(text, "{}", row.cycle);
-        for (_, counted) in &row.counters {
-            let _ = write!(text, ",{}", counted.value);
-        }
-        text.push('\n');
-    }
-    text
+    let columns = rows.first().map_or(&[][..], |row| &row.counters);
+    let head = columns.iter().map(|(kind, counted)| format!("{kind}.{}", counted.info.name));
+    let lines = rows.iter().map(|row| {
+        debug_assert_eq!(row.counters.len(), columns.len(), "interval rows differ in their columns at cycle {}", row.cycle);
+        std::iter::once(row.cycle).chain(row.counters.iter().map(|(_, counted)| counted.value)).map(|value| value.to_string())
+    });
+    write(std::iter::once("cycle".to_owned()).chain(head), lines)
 }
 
-/// The decisions of the controllers and the numbers that they rest on: a row each, an empty `sm` for the whole machine.
+/// The decisions of the controllers and the values that they are based on: a row each, an empty `sm` for the whole machine.
 pub fn timeline(entries: &[TimelineEntry]) -> String {
-    let mut text = String::from("cycle,controller,sm,name,value,reason\n");
-    for entry in entries {
-        let sm = entry.sm.map_or_else(String::new, |sm| sm.to_string());
-        let value = entry.value.map_or_else(String::new, |value| value.to_string());
-        let _ = writeln!(text, "{},{},{sm},{},{value},{}", entry.cycle, field(&entry.controller), entry.name, field(&entry.reason));
-    }
-    text
+    let rows = entries.iter().map(|entry| {
+        [
+            entry.cycle.to_string(),
+            entry.controller.clone(),
+            entry.sm.map_or_else(String::new, |sm| sm.to_string()),
+            entry.name.to_string(),
+            entry.value.map_or_else(String::new, |value| value.to_string()),
+            entry.reason.clone(),
+        ]
+    });
+    write(["cycle", "controller", "sm", "name", "value", "reason"], rows)
 }
 
 /// A table of texts, for studies.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: Vec<String>| cells.join(",") + "\n";
-    let mut text = line(head.iter().map(|cell| field(cell)).collect());
-    for row in rows {
-        text.push_str(&line(row.iter().map(|cell| field(cell)).collect()));
-    }
-    text
+    write(head, rows)
 }
 
-/// A field, in quotes where it needs them.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
+    head: impl IntoIterator<Item = C>,
+    rows: impl IntoIterator<Item = R>,
+) -> String {
+    let mut out = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    let mut written = out.write_record(head);
+    for row in rows {
+        written = written.and_then(|()| out.write_record(row));
+    }
+    written.expect("memory takes every byte");
+    let bytes = out.into_inner().expect("memory takes every byte");
+    String::from_utf8(bytes).expect("cells are text, and so are the separators")
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! What the reports say about a run besides its outcome: what was simulated, with which version of the program.
+//! What the reports contain about a run besides its outcome: what was simulated, and with which version of the program.
+
+use serde_json::{Map, Value};
 
 use crate::base::Frequency;
 use crate::config::Machine;
@@ -6,6 +8,18 @@ use crate::energy::Model;
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a run was called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configuration {
+    /// The options that results depend on, by their names: machine, workload, overrides, policies and more. Neither threads
+    /// nor the result folder are among them, so that equal results have equal bytes.
+    pub options: Map<String, Value>,
+    /// A command with these options and no others.
+    pub command: String,
+    /// The command line as it was given, with the name of the program; only `host.json` has it.
+    pub arguments: Vec<String>,
+}
 
 /// What was simulated. The same inputs give the same facts on every host.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,17 +38,19 @@ pub struct RunFacts {
     pub core: Frequency,
     /// SMs of the machine.
     pub sms: u32,
-    /// What one DRAM burst moves, in bytes.
+    /// Size of a DRAM burst, in bytes.
     pub dram_burst_bytes: u64,
-    /// What all DRAM channels together can move, in bytes per second.
+    /// Peak bandwidth of all DRAM channels together, in bytes per second.
     pub dram_bytes_per_second: f64,
-    /// What turns counts into joules, for machines that name a set of event energies.
+    /// The energy model of machines that name a set of event energies.
     pub energy: Option<Model>,
+    /// How the run was called; `None` for runs that are part of something larger.
+    pub configuration: Option<Configuration>,
 }
 
 impl RunFacts {
-    /// The facts of a run of this very program. Without energy where the machine names no set of event energies, or one that
-    /// cannot be read, of which [`Model::of`] tells why.
+    /// The facts of a run of this program, without its configuration. Without energy where the machine names no set of event
+    /// energies, or one that cannot be read, for which [`Model::of`] gives the reason.
     pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
         let (burst_bytes, bursts_per_clock) = machine.mem.dram.burst();
         let clocks_per_second = machine.clocks.dram.0 as f64 * 1000.0;
@@ -49,6 +65,7 @@ impl RunFacts {
             dram_burst_bytes: burst_bytes,
             dram_bytes_per_second: f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts_per_clock * clocks_per_second,
             energy: Model::of(machine).ok().flatten(),
+            configuration: None,
         }
     }
 

@@ -1,13 +1,16 @@
-//! The result folder: all of it or nothing.
+//! The result folder: complete or not there.
 //!
-//! Files are written under a temporary name on the same file system and only then renamed. A folder that exists is refilled so
-//! that `stats.json` comes last and the old one goes first: whoever finds a `stats.json` finds every other file of the same
-//! run. A process killed at any moment leaves at most a temporary folder. When they get to the disk is left to the system: nine
-//! flushes would cost more than many a run, and what a power cut takes of the last seconds can be simulated again.
+//! Files are written to a temporary folder on the same file system and then renamed. In an existing folder the old
+//! `stats.json` is removed first and the new one comes last: whoever finds a `stats.json` finds every other file of the same
+//! run. From before the run until its results are written, a lock keeps other processes from the same folder. Files are not
+//! flushed to the disk: flushing would take longer than many runs, which can be repeated after a power failure.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use super::lock::Lock;
+use super::scratch::{self, Scratch};
 
 /// A file of a result folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +38,24 @@ const ADDED_LATER: [&str; 2] = ["timeline.svg", "timeline.png"];
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";
 
-/// How the names of temporary folders begin and end; a killed process may leave one.
-const PARTIAL: (&str, &str) = (".warpshard-", ".partial");
-
 /// Why results cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The folder holds files that no run has written.
-    #[error("{} is not empty and holds {found:?}, which is no result of a run; choose another folder or empty it; `warpshard run --force` writes beside it", .folder.display())]
+    #[error("{} holds {found:?}, which is not a result of a run; choose another folder, empty this one, or add --force to `warpshard run` to keep its files and add the results", .folder.display())]
     NotOurs {
         /// The folder.
         folder: PathBuf,
         /// A file in it.
         found: String,
+    },
+    /// Another process is going to write there.
+    #[error("{} is in use by another run{}; wait until it has ended, or choose another folder with --out", .folder.display(), process(*.holder))]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of that process, where it is known.
+        holder: Option<u32>,
     },
     /// The system refused.
     #[error("cannot {action} {}: {source}", .path.display())]
@@ -56,44 +64,63 @@ pub enum FolderError {
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Where a run's results go. Made before the run, so that what cannot work fails before hours of simulating.
-#[derive(Clone, Debug, PartialEq, Eq)]
+fn process(holder: Option<u32>) -> String {
+    holder.map_or_else(String::new, |number| format!(" (process {number})"))
+}
+
+/// Where a run's results go. Made before the run, so that what cannot work fails before hours of simulation.
+#[derive(Debug)]
 pub struct Destination {
     target: Target,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Target {
-    /// This folder and no other.
-    Folder { path: PathBuf, force: bool },
+    /// This folder and no other, which nobody else uses meanwhile.
+    Folder {
+        path: PathBuf,
+        force: bool,
+        /// Whether the folder existed before the run; the lock is then inside of it, otherwise next to it.
+        existed: bool,
+        _lock: Lock,
+    },
     /// The first of `STEM-1`, `STEM-2`, ... that does not exist.
     Numbered { parent: PathBuf, stem: String },
 }
 
 impl Destination {
     /// The folder `path`, which is made with its parents where it does not exist. An existing one must be empty, or hold
-    /// the results of an earlier run, which are replaced; with `force` it may hold anything, and what is not ours stays.
+    /// the results of an earlier run, which are replaced; with `force` it may hold anything, and other files stay.
     ///
     /// # Errors
-    /// When the folder holds other files, or nothing can be written there.
+    /// When another process has the same destination, the folder holds other files, or nothing can be written there.
     pub fn folder(path: &Path, force: bool) -> Result<Self, FolderError> {
-        if path.exists() {
+        let existed = path.exists();
+        let lock = if existed {
             if !force {
                 refuse_foreign(path)?;
             }
+            let lock = lock_inside(path)?;
             try_writing(path)?;
+            scratch::sweep(&make_parent(path)?);
+            lock
         } else {
-            try_writing(&make_parent(path)?)?;
-        }
-        Ok(Self { target: Target::Folder { path: path.to_owned(), force } })
+            let parent = make_parent(path)?;
+            // The name may be as long as the system allows, so that the lock is named by its checksum.
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            let lock = lock(path, &scratch::lock_path(&parent, &format!("{:08x}", crc32fast::hash(name))))?;
+            try_writing(&parent)?;
+            lock
+        };
+        Ok(Self { target: Target::Folder { path: path.to_owned(), force, existed, _lock: lock } })
     }
 
-    /// The first free one of `parent/STEM-1`, `parent/STEM-2` and so on, settled when the results are written.
+    /// The first free one of `parent/STEM-1`, `parent/STEM-2` and so on, chosen when the results are written.
     ///
     /// # Errors
     /// When nothing can be written into `parent`.
@@ -103,32 +130,30 @@ impl Destination {
         Ok(Self { target: Target::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
     }
 
-    /// Writes the files and says in which folder they are.
+    /// Writes the files and returns the folder in which they are.
     ///
     /// # Errors
-    /// When the system refuses anything, a full disk included; an earlier result in the folder then is as it was, unless
-    /// the very renaming failed.
+    /// When the system refuses anything, a full disk included; an earlier result in the folder is then unchanged, unless
+    /// the renaming itself failed.
     pub fn write(&self, files: &[ResultFile]) -> Result<PathBuf, FolderError> {
         match &self.target {
-            Target::Folder { path, force } if path.exists() => {
+            Target::Folder { path, force, existed, .. } if path.exists() => {
                 if !force {
                     refuse_foreign(path)?;
                 }
+                // Somebody else may have made the folder meanwhile; its own lock is then still to be taken.
+                let _lock = if *existed { None } else { Some(lock_inside(path)?) };
                 refill(path, files)?;
                 Ok(path.clone())
             }
             Target::Folder { path, .. } => {
-                let parent = make_parent(path)?;
-                let written = write_temporary(&parent, files)?;
-                rename(written.path(), path)?;
-                forget(written);
+                let mut written = write_temporary(&make_parent(path)?, path, files)?;
+                written.rename(path).map_err(io_error("rename the results to", path))?;
                 Ok(path.clone())
             }
             Target::Numbered { parent, stem } => {
-                let written = write_temporary(parent, files)?;
-                let path = rename_to_first_free(written.path(), parent, stem)?;
-                forget(written);
-                Ok(path)
+                let mut written = write_temporary(parent, &parent.join(format!("{stem}-N")), files)?;
+                rename_to_first_free(&mut written, parent, stem)
             }
         }
     }
@@ -137,6 +162,16 @@ impl Destination {
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     let path = path.to_owned();
     move |source| FolderError::Io { action, path, source }
+}
+
+fn lock(folder: &Path, file: &Path) -> Result<Lock, FolderError> {
+    let taken = Lock::take(file).map_err(io_error("write into", folder))?;
+    taken.ok_or_else(|| FolderError::InUse { folder: folder.to_owned(), holder: Lock::holder(file) })
+}
+
+/// The lock of a folder that exists.
+fn lock_inside(folder: &Path) -> Result<Lock, FolderError> {
+    lock(folder, &scratch::lock_path(folder, "run"))
 }
 
 /// The folder that `path` is to be made in, which is made where it does not exist.
@@ -157,14 +192,13 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
     }
     names.sort();
     let ours = ours(folder)?;
-    let left_over = |name: &str| name.starts_with(PARTIAL.0) && name.ends_with(PARTIAL.1);
-    match names.into_iter().find(|name| !left_over(name) && !ours.contains(name)) {
+    match names.into_iter().find(|name| !scratch::is_temporary(name) && !ours.contains(name)) {
         Some(found) => Err(FolderError::NotOurs { folder: folder.to_owned(), found }),
         None => Ok(()),
     }
 }
 
-/// The names of the files of the result that a folder holds; none without its manifest, whatever lies there.
+/// The names of the files of the result that a folder holds; none without its manifest, whatever else is there.
 fn ours(folder: &Path) -> Result<Vec<String>, FolderError> {
     let path = folder.join(MANIFEST);
     match fs::read_to_string(&path) {
@@ -180,51 +214,29 @@ fn manifest(files: &[ResultFile]) -> ResultFile {
     ResultFile::new(MANIFEST, lines)
 }
 
-fn temporary_folder(parent: &Path) -> Result<tempfile::TempDir, FolderError> {
-    let made = tempfile::Builder::new().prefix(PARTIAL.0).suffix(PARTIAL.1).tempdir_in(parent);
-    made.map_err(io_error("make a folder in", parent))
-}
-
 fn try_writing(parent: &Path) -> Result<(), FolderError> {
-    temporary_folder(parent)?.close().map_err(io_error("remove a folder in", parent))
+    Scratch::new(parent).map(drop).map_err(io_error("make a folder in", parent))
 }
 
-fn write_temporary(parent: &Path, files: &[ResultFile]) -> Result<tempfile::TempDir, FolderError> {
-    let folder = temporary_folder(parent)?;
-    readable_by_others(folder.path())?;
+/// The files in a temporary folder in `parent`; `target` is where they are meant to go.
+fn write_temporary(parent: &Path, target: &Path, files: &[ResultFile]) -> Result<Scratch, FolderError> {
+    let scratch = Scratch::new(parent).map_err(io_error("make a folder in", parent))?;
     for file in files.iter().chain([&manifest(files)]) {
-        write_new(&folder.path().join(&file.name), &file.contents)?;
+        write_new(&scratch.path().join(&file.name), &file.contents).map_err(io_error("write", &target.join(&file.name)))?;
     }
-    Ok(folder)
+    Ok(scratch)
 }
 
-/// Temporary folders are private to the user; results are as readable as the folder they lie in.
-fn readable_by_others(folder: &Path) -> Result<(), FolderError> {
-    let parent = folder.parent().unwrap_or(Path::new("."));
-    let permissions = fs::metadata(parent).map_err(io_error("read the permissions of", parent))?.permissions();
-    fs::set_permissions(folder, permissions).map_err(io_error("set the permissions of", folder))
+fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+    File::create_new(path)?.write_all(contents)
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
-    let mut file = File::create_new(path).map_err(io_error("create", path))?;
-    file.write_all(contents).map_err(io_error("write", path))
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), FolderError> {
-    fs::rename(from, to).map_err(io_error("rename the results to", to))
-}
-
-/// Keeps a temporary folder that has got its final name from being removed under its old one.
-fn forget(folder: tempfile::TempDir) {
-    let _renamed = folder.keep();
-}
-
-fn rename_to_first_free(from: &Path, parent: &Path, stem: &str) -> Result<PathBuf, FolderError> {
+fn rename_to_first_free(from: &mut Scratch, parent: &Path, stem: &str) -> Result<PathBuf, FolderError> {
     let mut number = 1;
     loop {
         let path = parent.join(format!("{stem}-{number}"));
         if !path.exists() {
-            match fs::rename(from, &path) {
+            match from.rename(&path) {
                 Ok(()) => return Ok(path),
                 // Another run was faster; a folder that is not empty is never replaced by renaming.
                 Err(_) if path.exists() => {}
@@ -237,8 +249,9 @@ fn rename_to_first_free(from: &Path, parent: &Path, stem: &str) -> Result<PathBu
 
 /// Replaces what an existing folder holds of an earlier run.
 fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
-    let written = write_temporary(folder, files)?;
-    // The mark goes first, and the manifest last, so that whoever is interrupted in between can be continued.
+    let written = write_temporary(folder, folder, files)?;
+    // The mark is removed first and the manifest last, so that a process that is killed in between leaves no complete result
+    // and the next one knows which files are its own.
     let mut old: Vec<String> = ours(folder)?.into_iter().filter(|name| name != MANIFEST && name != MARK).collect();
     old.insert(0, MARK.to_owned());
     old.push(MANIFEST.to_owned());
@@ -252,9 +265,10 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == MARK);
     let manifest = manifest(files);
     for file in [&manifest].into_iter().chain(others).chain(mark) {
-        rename(&written.path().join(&file.name), &folder.join(&file.name))?;
+        let target = folder.join(&file.name);
+        fs::rename(written.path().join(&file.name), &target).map_err(io_error("rename the results to", &target))?;
     }
-    written.close().map_err(io_error("remove a folder in", folder))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -329,6 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_has_one_writer_at_a_time_whether_it_exists_or_not() {
+        let root = tempfile::tempdir().unwrap();
+        let new = root.path().join("new");
+        for path in [root.path(), &new] {
+            let first = Destination::folder(path, true).unwrap();
+            let error = Destination::folder(path, true).unwrap_err();
+            let process = format!("(process {})", std::process::id());
+            assert!(matches!(error, FolderError::InUse { .. }) && error.to_string().contains(&process), "{error}");
+            first.write(&files("1")).unwrap();
+            drop(first);
+            Destination::folder(path, true).unwrap();
+        }
+    }
+
+    #[test]
     fn a_familiar_name_without_a_manifest_is_not_ours() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("summary.txt"), "of my thesis").unwrap();
@@ -362,7 +391,7 @@ mod tests {
         destination.write(&files("1")).unwrap();
         let mut broken = files("2");
         broken.push(ResultFile::new("missing/folder.csv", String::new()));
-        assert!(matches!(destination.write(&broken), Err(FolderError::Io { action: "create", .. })));
+        assert!(matches!(destination.write(&broken), Err(FolderError::Io { action: "write", .. })));
         assert_eq!(names(&out), [MANIFEST, "stats.json", "summary.txt"]);
         assert_eq!(fs::read_to_string(out.join("stats.json")).unwrap(), "1");
     }

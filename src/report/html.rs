@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::text::printable_lines;
+
 /// A table with a head.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTable<'a> {
@@ -68,7 +70,8 @@ pub fn page(page: &Page<'_>) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let text = printable_lines(text, &[]);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 #[cfg(test)]
@@ -79,13 +82,13 @@ mod tests {
     fn a_page_shows_everything_and_what_could_be_markup_is_text() {
         let (head, rows) = ([String::from("kernel"), "IPC".into()], [vec![String::from("a<b"), "1".into()]]);
         let tables = [PageTable { title: "", head: &head, rows: &rows }, PageTable { title: "empty", head: &head, rows: &[] }];
-        let (figures, notes) = ([("mean & more".to_owned(), 1.5)], ["a \"remark\"".to_owned()]);
+        let (figures, notes) = ([("mean & more".to_owned(), 1.5)], ["a \"remark\" of 'mine'\u{1b}[2J".to_owned()]);
         let text = page(&Page { title: "T", tables: &tables, figures: &figures, notes: &notes, images: &["plot.svg"] });
         for part in [
             "<h1>T</h1>",
             "<tr><th>kernel</th><th>IPC</th></tr>\n<tr><td>a&lt;b</td><td>1</td></tr>",
             "<tr><td>mean &amp; more</td><td>1.500</td></tr>",
-            "<li>a &quot;remark&quot;</li>",
+            "<li>a &quot;remark&quot; of &#39;mine&#39;\\u{1b}[2J</li>",
             "<img src=\"plot.svg\" alt=\"plot.svg\">",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");

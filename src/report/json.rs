@@ -9,8 +9,9 @@ use crate::base::StreamId;
 use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
 
 use super::energy;
-use super::facts::{RunFacts, SCHEMA_VERSION};
+use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
+use super::text::controls_terminal;
 
 /// How a run ended, as results spell it.
 pub fn ended_by(ended: EndedBy) -> &'static str {
@@ -34,6 +35,10 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("workload".into(), facts.workload.as_str().into());
     root.insert("seed".into(), facts.seed.into());
     root.insert("core_khz".into(), facts.core.0.into());
+    if let Some(Configuration { command, options, .. }) = &facts.configuration {
+        let command = ("command".to_owned(), Value::from(command.as_str()));
+        root.insert("configuration".into(), std::iter::once(command).chain(options.clone()).collect::<Map<_, _>>().into());
+    }
     if let Some(part) = &outcome.relaxed {
         root.insert("relaxed".into(), relaxed(part));
     }
@@ -224,6 +229,7 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "simulator": "warpshard",
         "version": facts.version,
         "commit": facts.commit,
+        "arguments": facts.configuration.as_ref().map(|configuration| &configuration.arguments),
         "startup_seconds": host.startup_seconds,
         "decode_seconds": host.decode_seconds,
         "simulate_seconds": host.simulate_seconds,
@@ -253,7 +259,22 @@ pub fn render(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value, 0);
     text.push('\n');
-    text
+    escape_controls(text)
+}
+
+/// JSON text whose strings have escapes for all characters that [control a terminal](controls_terminal), so that it can be
+/// shown on one. The value stays the same.
+pub fn escape_controls(text: String) -> String {
+    let acts = |c: char| controls_terminal(c) && c != '\n';
+    if !text.contains(acts) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Writing to a string cannot fail.
+        let _ = if acts(c) { write!(escaped, "\\u{:04x}", u32::from(c)) } else { write!(escaped, "{c}") };
+    }
+    escaped
 }
 
 fn write_value(text: &mut String, value: &Value, depth: usize) {
@@ -345,6 +366,16 @@ mod tests {
         let text = render(&value);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert!(text.contains("\"z\": [1, 2.5, null, \"a\\\"b\"],\n"), "{text}");
+    }
+
+    #[test]
+    fn strings_that_control_a_terminal_keep_their_value_behind_escapes() {
+        let all: String = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c)).collect();
+        let value = json!({ "name": all, "other": [all] });
+        for text in [render(&value), escape_controls(format!("{value:#}"))] {
+            assert!(!text.contains(|c| controls_terminal(c) && c != '\n'), "{text:?}");
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        }
     }
 
     #[test]

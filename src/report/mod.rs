@@ -1,6 +1,6 @@
 //! Results as people and programs read them: JSON, CSV, plain text, plots, and the folder that holds them.
 //!
-//! Everything but [`Destination`] is a pure function from an [`Outcome`](crate::stats::Outcome) and
+//! Everything but [`Destination`] and [`Scratch`] is a pure function from an [`Outcome`](crate::stats::Outcome) and
 //! [`HostFacts`](crate::stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
 //! all division happens in [`metrics`].
 
@@ -11,17 +11,20 @@ mod facts;
 mod folder;
 pub mod html;
 pub mod json;
+mod lock;
 pub mod metrics;
 pub mod picture;
 pub mod plot;
+mod scratch;
 pub mod strips;
 mod summary;
 pub mod text;
 pub mod ticks;
 pub mod timeline;
 
-pub use facts::{RunFacts, SCHEMA_VERSION};
+pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
 pub use folder::{Destination, FolderError, ResultFile};
+pub use scratch::Scratch;
 pub use summary::{relaxed_words, summary};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::stats::{
     ComponentStats, Counted, CounterInfo, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
 };
 
-use super::RunFacts;
+use super::{Configuration, RunFacts};
 
 macro_rules! counted {
     ($($name:literal $unit:literal = $value:expr),* $(,)?) => {
@@ -28,6 +28,14 @@ pub(super) fn facts() -> RunFacts {
         dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
         energy: None,
+        configuration: Some(Configuration {
+            options: [("machine", "tiny".into()), ("overrides", vec!["gpu.sms=2"].into()), ("seed", 1.into())]
+                .map(|(name, value): (&str, serde_json::Value)| (name.to_owned(), value))
+                .into_iter()
+                .collect(),
+            command: "warpshard run --machine tiny --set gpu.sms=2".into(),
+            arguments: ["warpshard", "run", "--machine", "tiny", "--set", "gpu.sms=2", "--threads", "2"].map(str::to_owned).into(),
+        }),
     }
 }
 

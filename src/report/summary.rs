@@ -5,7 +5,7 @@ use crate::stats::{EndedBy, HostFacts, Outcome, Relaxed};
 use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
-use super::text::{Align, Style, Table, UNKNOWN, WIDTH, bar, clip, count, joules, known, percent, seconds, si, wrap};
+use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, joules, known, percent, printable, seconds, si, wrap};
 
 /// Kernels listed one by one; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
@@ -32,53 +32,63 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
 }
 
 fn section(title: &str, style: Style) -> String {
-    let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 1));
+    let rule = "─".repeat(style.width().saturating_sub(title.chars().count() + 1));
     format!("{} {}\n", style.title(title), style.faint(&rule))
+}
+
+/// A paragraph, indented.
+fn line(text: &str, style: Style) -> String {
+    wrap(&format!("  {text}"), 4, style.width()) + "\n"
+}
+
+/// The same, as secondary information.
+fn aside(text: &str, style: Style) -> String {
+    style.faint(line(text, style).trim_end()) + "\n"
 }
 
 fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let ended = match outcome.ended_by {
         EndedBy::Completed => "completed".to_owned(),
         EndedBy::MaxCycles => style.warning("stopped at --max-cycles"),
-        EndedBy::Controller => style.warning("ended by a controller that had seen enough"),
+        EndedBy::Controller => style.warning("stopped by a controller"),
         EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
     };
     let work = Work::of_run(outcome);
-    let title = style.title(&format!("{} on {}", facts.workload, facts.machine));
+    let title = style.title(&printable(&format!("{} on {}", facts.workload, facts.machine)));
     let mut text = format!("{title}  {ended}\n");
     if let Some(relaxed) = &outcome.relaxed {
-        text.push_str(&format!("{}\n", style.warning(&wrap(&format!("  ! {}", relaxed_words(relaxed)), 4))));
+        text.push_str(&format!("{}\n", style.warning(line(&format!("! {}", relaxed_words(relaxed)), style).trim_end())));
     }
-    text.push_str(&format!(
-        "  {} core cycles ({} at {}), {} without launch latency\n",
+    let cycles = format!(
+        "{} core cycles ({} at {}), {} without launch latency",
         count(outcome.cycles),
         seconds(facts.seconds(outcome.cycles)),
         facts.core,
         count(metrics::net_cycles(outcome)),
-    ));
-    text.push_str(&format!(
-        "  {} warp instructions, {} thread instructions, {} thread instructions per cycle\n",
+    );
+    let instructions = format!(
+        "{} warp instructions, {} thread instructions, {} thread instructions per cycle",
         count(work.warp_instructions),
         count(work.thread_instructions),
         known(work.ipc(), |ipc| format!("{ipc:.2}")),
-    ));
-    text
+    );
+    text + &line(&cycles, style) + &line(&instructions, style)
 }
 
 /// How approximate a relaxed run is, in one sentence.
 pub fn relaxed_words(relaxed: &Relaxed) -> String {
     let late = match (relaxed.late_share(), relaxed.mean_lateness()) {
         (Some(share), Some(mean)) => format!(
-            "{} of {} messages came late, by {mean:.1} cycles in the mean and {} at most",
+            "{} of {} messages were late, by {mean:.1} cycles on average and {} at most",
             percent(share),
             count(relaxed.messages),
             count(relaxed.late.worst)
         ),
-        _ => "no message came late".to_owned(),
+        _ => "no message was late".to_owned(),
     };
-    let approximate = if relaxed.late.count == 0 { "exact all the same" } else { "approximate" };
+    let approximate = if relaxed.late.count == 0 { "still exact" } else { "approximate" };
     format!(
-        "relaxed run, {approximate}: with epochs of {} cycles and a lookahead of {}, {late}",
+        "relaxed run, {approximate}: epochs of {} cycles with a lookahead of {}; {late}",
         count(relaxed.epoch_cycles),
         count(relaxed.lookahead_cycles)
     )
@@ -122,7 +132,7 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
     let mut text = section("Kernels", style) + &table.render(style);
     let hidden = outcome.kernels.len() - shown.len();
     if hidden > 0 {
-        text.push_str(&format!("  {}\n", style.faint(&format!("the longest {MAX_KERNELS}; {hidden} more are in stats.json"))));
+        text.push_str(&aside(&format!("the longest {MAX_KERNELS}; {hidden} more are in stats.json"), style));
     }
     text
 }
@@ -157,7 +167,7 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
     }
     let name = |name: &str| name.trim_start_matches("stall_").replace('_', " ");
     let widest = reasons.iter().filter(|c| c.value > 0).map(|c| name(c.info.name).chars().count()).max().unwrap_or(0).min(36);
-    let room = WIDTH - widest - 14;
+    let room = style.width() - widest - 14;
     let mut text = section(&format!("Where {} scheduler cycles went", count(all)), style);
     for reason in reasons.iter().filter(|c| c.value > 0) {
         let share = reason.value as f64 / all as f64;
@@ -168,8 +178,8 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
         text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
     }
     if let Some(Occupancy { active, warps }) = metrics::occupancy(totals) {
-        let aside = format!("SMs held CTAs in {} of their cycles, then {warps:.1} warps on average", percent(active));
-        text.push_str(&format!("  {}\n", style.faint(&aside)));
+        let occupancy = format!("SMs had resident CTAs in {} of their cycles, with {warps:.1} warps on average", percent(active));
+        text.push_str(&aside(&occupancy, style));
     }
     text
 }
@@ -198,11 +208,11 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
             known(peak, percent),
         ]);
     }
-    let meaning = "pending: the data was on its way; DRAM counts bursts, and requests by whether their row was open";
-    section("Memory", style) + &table.render(style) + &format!("  {}\n", style.faint(meaning))
+    let meaning = "pending: the line is being fetched; DRAM: accesses are bursts, hits are row-buffer hits";
+    section("Memory", style) + &table.render(style) + &aside(meaning, style)
 }
 
-/// Mean power and energy, and the components that take most of it.
+/// Mean power and energy, and the components with the largest shares.
 fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let (Some(model), Some(energy)) = (&facts.energy, energy::breakdown(facts, outcome)) else { return String::new() };
     let instructions = Work::of_run(outcome).thread_instructions;
@@ -218,48 +228,51 @@ fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         .map(|(name, spent)| format!("{} {}", name.replace('_', " "), percent(share(*spent))))
         .collect();
     let mut text = section("Energy", style);
-    text.push_str(&format!(
-        "  {:.1} W on average, {} in all{each}; {} of it at rest\n",
+    let total = format!(
+        "{:.1} W on average, {} in total{each}; {} of it static",
         energy.mean_watts(),
         joules(energy.total()),
         percent(share(energy.at_rest())),
-    ));
-    text.push_str(&wrap(&format!("  {}", parts.join(", ")), 4));
-    let source = format!("set {} at {:.3} V; all components are in energy.csv", model.name, model.volts);
-    text.push_str(&format!("\n  {}\n", style.faint(&source)));
-    text
+    );
+    text.push_str(&line(&total, style));
+    text.push_str(&line(&parts.join(", "), style));
+    let source = format!("event energies {} at {:.3} V; all components are in energy.csv", printable(&model.name), model.volts);
+    text + &aside(&source, style)
 }
 
 fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     let work = Work::of_run(outcome);
     let speed = |amount: u64| known(metrics::per_second(amount as f64, host.simulate_seconds), |rate| si(rate).trim_end().to_owned());
-    let mut text = section("Host", style);
-    text.push_str(&format!(
-        "  {} warp instructions/s, {} core cycles/s on {} thread{}\n",
-        speed(work.warp_instructions),
-        speed(outcome.cycles),
-        host.threads,
-        if host.threads == 1 { "" } else { "s" },
-    ));
-    text.push_str(&format!(
-        "  simulating {}, decoding {}, starting {}{}\n",
-        seconds(host.simulate_seconds),
-        seconds(host.decode_seconds),
-        seconds(host.startup_seconds),
-        host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si(bytes as f64))),
-    ));
-    let limit = if host.limiting_link.is_empty() { String::new() } else { format!(", limited by {}", host.limiting_link) };
-    text.push_str(&wrap(&format!("  lookahead {} cycles{limit}", host.lookahead_cycles), 4));
-    text.push_str(&format!(
-        "\n  {} epochs of at most {} cycles{}, {} messages\n",
-        count(host.epochs),
-        host.epoch_cycles,
-        if host.halves { ", halves of the machine in turn" } else { "" },
-        count(host.messages)
-    ));
+    let mut lines = vec![
+        format!(
+            "{} warp instructions/s, {} core cycles/s on {}",
+            speed(work.warp_instructions),
+            speed(outcome.cycles),
+            counted(host.threads as u64, "thread"),
+        ),
+        format!(
+            "simulation {}, decoding {}, start-up {}{}",
+            seconds(host.simulate_seconds),
+            seconds(host.decode_seconds),
+            seconds(host.startup_seconds),
+            host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si(bytes as f64))),
+        ),
+        format!(
+            "lookahead {} cycles{}",
+            host.lookahead_cycles,
+            if host.limiting_link.is_empty() { String::new() } else { format!(", limited by {}", host.limiting_link) }
+        ),
+        format!(
+            "{} epochs of at most {} cycles{}, {} messages",
+            count(host.epochs),
+            host.epoch_cycles,
+            if host.halves { ", halves of the machine in turn" } else { "" },
+            count(host.messages)
+        ),
+    ];
     if let Some(balance) = metrics::worker_balance(host) {
-        text.push_str(&format!(
-            "  workers busy {}, waiting {}, busiest over mean {:.2}\n",
+        lines.push(format!(
+            "workers busy {}, waiting {}, busiest / mean {:.2}",
             percent(balance.busy),
             percent(balance.wait),
             balance.imbalance
@@ -267,10 +280,10 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     }
     let slowest = host.network_share.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((name, share)) = slowest.filter(|(_, share)| *share > 0.0) {
-        let bound = format!("which bounds the speed-up at {:.1}", 1.0 / share);
-        text.push_str(&format!("  slowest network shard {name}: {} of all stepping, {bound}\n", percent(*share)));
+        let bound = format!("limits the speed-up over one thread to {:.1}", 1.0 / share);
+        lines.push(format!("largest network shard {name}: {} of the work, {bound}", percent(*share)));
     }
-    text
+    section("Host", style) + &lines.iter().map(|text| line(text, style)).collect::<String>()
 }
 
 fn notes(outcome: &Outcome, style: Style) -> String {
@@ -280,7 +293,7 @@ fn notes(outcome: &Outcome, style: Style) -> String {
     let mut text = section("Notes", style);
     for (note, times) in &outcome.notes {
         let often = if *times > 1 { format!(" ({} times)", count(*times)) } else { String::new() };
-        text.push_str(&format!("  {} {}\n", style.warning("!"), wrap(&format!("{note}{often}"), 4)));
+        text.push_str(&format!("  {} {}\n", style.warning("!"), wrap(&format!("{}{often}", printable(note)), 4, style.width())));
     }
     text
 }
@@ -289,6 +302,7 @@ fn notes(outcome: &Outcome, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::report::sample;
+    use crate::report::text::WIDTH;
 
     fn plain(outcome: &Outcome, host: &HostFacts) -> String {
         summary(&sample::facts(), outcome, host, Style::Plain)
@@ -311,14 +325,14 @@ mod tests {
         let mut relaxed = Relaxed { epoch_cycles: 320, lookahead_cycles: 40, messages: 1000, late: Default::default() };
         outcome.relaxed = Some(relaxed);
         let text = plain(&outcome, &sample::host());
-        assert!(text.lines().nth(1).unwrap().contains("relaxed run, exact all the same"), "{text}");
+        assert!(text.lines().nth(1).unwrap().contains("relaxed run, still exact"), "{text}");
         relaxed.late.note(10);
         relaxed.late.note(21);
         outcome.relaxed = Some(relaxed);
         let text = plain(&outcome, &sample::host());
         assert!(text.lines().nth(1).unwrap().contains("relaxed run, approximate"), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("0.2 % of 1,000 messages came late, by 15.5 cycles in the mean and 21 at most"), "{text}");
+        assert!(words.contains("0.2 % of 1,000 messages were late, by 15.5 cycles on average and 21 at most"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
@@ -363,9 +377,35 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_terminal_gets_the_whole_report_in_its_columns() {
+        let columns = 60;
+        let text = summary(&sample::facts(), &sample::outcome(), &sample::host(), Style::Terminal { colour: false, columns });
+        assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+        let missing: Vec<_> = words(&plain(&sample::outcome(), &sample::host())).difference(&words(&text)).cloned().collect();
+        let cut = |word: &String| word.contains(['─', '█', '<', ',', '*']) || word.chars().any(|c| "▏▎▍▌▋▊▉".contains(c));
+        assert!(missing.iter().all(cut), "{missing:?} is missing in {text}");
+    }
+
+    #[test]
+    fn names_cannot_control_the_terminal() {
+        let hostile = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\n\t";
+        let (mut facts, mut outcome) = (sample::facts(), sample::outcome());
+        facts.machine = hostile.into();
+        facts.workload = hostile.into();
+        outcome.kernels[0].name = hostile.into();
+        outcome.notes.push((hostile.into(), 1));
+        for style in [Style::Plain, Style::Terminal { colour: true, columns: 60 }] {
+            let text = summary(&facts, &outcome, &sample::host(), style);
+            let rest = Style::SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
+            assert!(!rest.contains(|c| c != '\n' && crate::report::text::controls_terminal(c)), "{rest:?}");
+        }
+    }
+
+    #[test]
     fn colours_change_nothing_but_escape_sequences() {
         let (outcome, host) = (sample::outcome(), sample::host());
-        let coloured = summary(&sample::facts(), &outcome, &host, Style::Colour);
+        let coloured = summary(&sample::facts(), &outcome, &host, Style::Terminal { colour: true, columns: WIDTH });
         let stripped = regex::Regex::new("\u{1b}\\[[0-9]*m").unwrap().replace_all(&coloured, "").into_owned();
         assert_eq!(stripped, plain(&outcome, &host));
         assert_ne!(coloured, stripped);

@@ -1,44 +1,117 @@
-//! Plain text for a width of 100 columns: numbers as people read them, aligned tables, bars.
+//! Text for terminals and files: control characters made visible, numbers with separators and units, tables, bars.
 
-/// Columns of a report.
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Columns of a report in a file or pipe, and the most that it takes on a terminal.
 pub const WIDTH: usize = 100;
 
-/// Whether text carries terminal colours.
+/// The least columns that a report is laid out for.
+const MIN_WIDTH: usize = 40;
+
+/// Columns that the names of a table keep when it does not fit.
+const MIN_NAME: usize = 12;
+
+/// What text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// For files and pipes.
+    /// A file or pipe: no colours, [`WIDTH`] columns.
     Plain,
-    /// For terminals.
-    Colour,
+    /// A terminal.
+    Terminal {
+        /// Whether text carries colours.
+        colour: bool,
+        /// Columns of the terminal.
+        columns: usize,
+    },
 }
 
 impl Style {
-    /// `text` as a title.
-    pub fn title(self, text: &str) -> String {
-        self.wrap("1", text)
+    /// The sequences that colours are made of, and no others.
+    pub const SEQUENCES: [&str; 5] = [TITLE, FAINT, BAR, WARNING, END];
+
+    /// Columns that a line may take.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Plain => WIDTH,
+            Self::Terminal { columns, .. } => columns.clamp(MIN_WIDTH, WIDTH),
+        }
     }
 
-    /// `text` as an aside.
+    /// `text` as a title.
+    pub fn title(self, text: &str) -> String {
+        self.paint(TITLE, text)
+    }
+
+    /// `text` as secondary information.
     pub fn faint(self, text: &str) -> String {
-        self.wrap("2", text)
+        self.paint(FAINT, text)
     }
 
     /// `text` as a bar of a chart.
     pub fn bar(self, text: &str) -> String {
-        self.wrap("36", text)
+        self.paint(BAR, text)
     }
 
-    /// `text` as something to look at twice.
+    /// `text` as a warning.
     pub fn warning(self, text: &str) -> String {
-        self.wrap("33", text)
+        self.paint(WARNING, text)
     }
 
-    fn wrap(self, code: &str, text: &str) -> String {
+    fn paint(self, begin: &str, text: &str) -> String {
+        let text = printable_lines(text, &[]);
         match self {
-            Self::Colour if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            _ => text.to_owned(),
+            Self::Terminal { colour: true, .. } if !text.is_empty() => format!("{begin}{text}{END}"),
+            _ => text.into_owned(),
         }
     }
+}
+
+const TITLE: &str = "\u{1b}[1m";
+const FAINT: &str = "\u{1b}[2m";
+const BAR: &str = "\u{1b}[36m";
+const WARNING: &str = "\u{1b}[33m";
+const END: &str = "\u{1b}[0m";
+
+/// Whether a terminal may do something else with `c` than to show it: control characters, which begin escape sequences, and
+/// characters that change the direction or break lines.
+pub fn controls_terminal(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// `text` on one line, with every character that controls a terminal as an escape: `\n`, `\u{1b}`.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escape(text, |_| false, &[])
+}
+
+/// As [`printable`], but for lines: line feeds and tabs stay, and so do the sequences in `allowed`.
+pub fn printable_lines<'a>(text: &'a str, allowed: &[&str]) -> Cow<'a, str> {
+    escape(text, |c| matches!(c, '\n' | '\t'), allowed)
+}
+
+fn escape<'a>(text: &'a str, keep: impl Fn(char) -> bool, allowed: &[&str]) -> Cow<'a, str> {
+    let refused = |c: char| controls_terminal(c) && !keep(c);
+    if !text.contains(refused) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(refused) {
+        escaped.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(sequence) = allowed.iter().find(|sequence| rest.starts_with(**sequence)) {
+            escaped.push_str(sequence);
+            rest = &rest[sequence.len()..];
+        } else {
+            let mut left = rest.chars();
+            // Writing to a string cannot fail.
+            let _ = left.next().map_or(Ok(()), |c| write!(escaped, "{}", c.escape_default()));
+            rest = left.as_str();
+        }
+    }
+    escaped.push_str(rest);
+    Cow::Owned(escaped)
 }
 
 /// A count with commas between thousands.
@@ -133,16 +206,16 @@ pub fn clip(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// `text` broken between words so that lines fit [`WIDTH`]; all lines but the first start with `indent` spaces.
-pub fn wrap(text: &str, indent: usize) -> String {
+/// `text` broken between words so that lines fit `columns`; all lines but the first start with `indent` spaces.
+pub fn wrap(text: &str, indent: usize, columns: usize) -> String {
     let mut lines = String::new();
-    let mut room = WIDTH;
+    let mut room = columns;
     for (i, word) in text.split(' ').enumerate() {
         let width = word.chars().count();
         if i > 0 && room < width + 1 {
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
-            room = WIDTH - indent;
+            room = columns.saturating_sub(indent);
         } else if i > 0 {
             lines.push(' ');
             room -= 1;
@@ -175,32 +248,46 @@ impl Table {
         Self { columns: columns.iter().map(|&(head, align)| (head.to_owned(), align)).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row, one cell per column.
+    /// Adds a row, one cell per column. Characters that control a terminal become visible.
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row of {cells:?} in a table with other columns");
-        self.rows.push(cells);
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell).into_owned()).collect());
     }
 
-    /// The table as lines, heads first. Long cells of the first left-aligned column are cut so that lines fit [`WIDTH`].
+    /// The table as lines, heads first, that fit the width of `style`: long cells of the first left-aligned column, the
+    /// name, are cut; columns that still do not fit follow as a second table under the first, with the name again.
     pub fn render(&self, style: Style) -> String {
         let mut widths = self.widths();
-        let all = widths.iter().map(|w| w + 2).sum::<usize>();
-        if let Some(elastic) = self.columns.iter().position(|c| c.1 == Align::Left) {
-            widths[elastic] = widths[elastic].saturating_sub(all.saturating_sub(WIDTH)).max(8);
+        let all: Vec<usize> = (0..widths.len()).collect();
+        let total = |columns: &[usize], widths: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
+        let Some(name) = self.columns.iter().position(|c| c.1 == Align::Left) else { return self.lines(&all, &widths, style) };
+        let excess = total(&all, &widths).saturating_sub(style.width());
+        widths[name] = widths[name].saturating_sub(excess).max(MIN_NAME.min(widths[name]));
+        let key = &all[..=name];
+        let mut parts = vec![key.to_vec()];
+        for &column in &all[name + 1..] {
+            let part =
+                parts.last_mut().filter(|part| part.len() == key.len() || total(part, &widths) + widths[column] + 2 <= style.width());
+            match part {
+                Some(part) => part.push(column),
+                None => parts.push([key, &[column]].concat()),
+            }
         }
-        self.lines(&widths, style)
+        let parts: Vec<String> = parts.iter().map(|part| self.lines(part, &widths, style)).collect();
+        parts.join("\n")
     }
 
     /// The table as lines, heads first, as wide as its cells.
     pub fn wide(&self, style: Style) -> String {
-        self.lines(&self.widths(), style)
+        self.lines(&(0..self.columns.len()).collect::<Vec<_>>(), &self.widths(), style)
     }
 
-    fn lines(&self, widths: &[usize], style: Style) -> String {
+    /// The chosen columns as lines.
+    fn lines(&self, columns: &[usize], widths: &[usize], style: Style) -> String {
         let heads: Vec<String> = self.columns.iter().map(|c| c.0.clone()).collect();
-        let mut text = style.faint(&self.line(&heads, widths)) + "\n";
+        let mut text = style.faint(&self.line(&heads, columns, widths)) + "\n";
         for row in &self.rows {
-            text.push_str(&self.line(row, widths));
+            text.push_str(&self.line(row, columns, widths));
             text.push('\n');
         }
         text
@@ -214,15 +301,16 @@ impl Table {
         self.rows.iter().map(|row| row[column].chars().count()).chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+    fn line(&self, cells: &[String], columns: &[usize], widths: &[usize]) -> String {
         let mut line = String::new();
-        for ((cell, &width), (_, align)) in cells.iter().zip(widths).zip(&self.columns) {
-            let cell = clip(cell, width);
-            line.push_str("  ");
-            match align {
-                Align::Left => line.push_str(&format!("{cell:<width$}")),
-                Align::Right => line.push_str(&format!("{cell:>width$}")),
-            }
+        for &column in columns {
+            let width = widths[column];
+            let cell = clip(&cells[column], width);
+            // Writing to a string cannot fail.
+            let _ = match self.columns[column].1 {
+                Align::Left => write!(line, "  {cell:<width$}"),
+                Align::Right => write!(line, "  {cell:>width$}"),
+            };
         }
         line.truncate(line.trim_end().len());
         line
@@ -243,8 +331,8 @@ mod tests {
 
     #[test]
     fn long_text_is_broken_between_words_and_indented() {
-        assert_eq!(wrap("  a b", 4), "  a b");
-        let text = wrap(&format!("  {}", "word ".repeat(30).trim_end()), 4);
+        assert_eq!(wrap("  a b", 4, WIDTH), "  a b");
+        let text = wrap(&format!("  {}", "word ".repeat(30).trim_end()), 4, WIDTH);
         assert_eq!(text.lines().count(), 2);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().nth(1).unwrap().starts_with("    word"), "{text}");
@@ -269,8 +357,36 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_does_not_fit_goes_on_below_with_its_names() {
+        let mut table = Table::new(&[("id", Align::Right), ("name", Align::Left), ("first", Align::Right), ("second", Align::Right)]);
+        table.row(vec!["1".into(), "a name that is not short".into(), "1".repeat(20), "2".repeat(20)]);
+        let narrow = Style::Terminal { colour: false, columns: 50 };
+        let text = table.render(narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
+        let heads: Vec<Vec<&str>> = text.lines().filter(|l| l.contains("name")).map(|l| l.split_whitespace().collect()).collect();
+        assert_eq!(heads[0], ["id", "name", "first"]);
+        assert_eq!(text.lines().filter(|line| line.contains("a name that…")).count(), 2, "{text}");
+        assert!(text.contains(&"1".repeat(20)) && text.contains(&"2".repeat(20)), "{text}");
+    }
+
+    #[test]
     fn plain_text_carries_no_escape_sequences() {
         assert_eq!(Style::Plain.title("a"), "a");
-        assert!(Style::Colour.title("a").contains('\u{1b}'));
+        assert!(Style::Terminal { colour: true, columns: 80 }.title("a").contains('\u{1b}'));
+    }
+
+    #[test]
+    fn characters_that_control_a_terminal_become_visible_everywhere() {
+        let all: String = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c)).collect();
+        assert!(all.chars().count() > 70);
+        let mut table = Table::new(&[("name", Align::Left)]);
+        table.row(vec![all.clone()]);
+        let styles = [Style::Plain, Style::Terminal { colour: true, columns: 60 }];
+        for text in styles.map(|style| style.title(&all)).into_iter().chain([table.wide(Style::Plain), printable(&all).into_owned()]) {
+            let rest = Style::SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
+            assert!(!rest.contains(|c| controls_terminal(c) && !matches!(c, '\n' | '\t')), "{rest:?}");
+        }
+        assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\nb");
+        assert_eq!(printable_lines("a\u{1b}[1mb\u{1b}c\n", &Style::SEQUENCES), "a\u{1b}[1mb\\u{1b}c\n");
     }
 }
