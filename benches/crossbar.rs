@@ -8,8 +8,9 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
 use warpshard::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
+use warpshard::engine::{Route, Unit};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
-use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
+use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 
 const SMS: u64 = 80;
 const SLICES: u64 = 64;
@@ -61,19 +62,19 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
     for epoch in 0..EPOCHS + 20 {
         if let Some(packets) = traffic.get(epoch as usize) {
             for (at, input, packet) in packets {
-                subnet.deliver(LinkId(PORTS.data_in.0 + *input as u16), Cycle(*at), Payload::Mem(*packet));
+                subnet.deliver(LinkId(PORTS.data_in.0 + *input as u16), Cycle(*at), &Payload::Mem(*packet));
             }
         }
         let until = (epoch + 2) * EPOCH;
         subnet.run(Cycle(until), true, &mut out);
         let mut taken = [0u16; 80];
-        for sent in out.in_box(0).drain(..) {
+        for sent in out.batch(0).drain(..) {
             if sent.link >= PORTS.data_out {
                 taken[usize::from(sent.link.0 - PORTS.data_out.0)] += 1;
             }
         }
         for (queue, count) in (0..).zip(taken).filter(|(_, count)| *count > 0) {
-            subnet.deliver(LinkId(PORTS.credit_in.0 + queue), Cycle(until), Payload::Credit(Credit { queue, count }));
+            subnet.deliver(LinkId(PORTS.credit_in.0 + queue), Cycle(until), &Payload::Credit(Credit { queue, count }));
         }
     }
     subnet.counters().packets

@@ -2,10 +2,12 @@
 //!
 //! `cargo bench --bench engine`. The budget is 2 us per epoch on one thread.
 
+use std::convert::Infallible;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
-use warpshard::engine::{Cut, Director, Latency, Plan, PlannedUnit, Settings, Unit, run};
-use warpshard::protocol::{EventKind, Outbox};
+use warpshard::engine::{Cut, Director, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, Unit, run};
+use warpshard::stats::CounterVisitor;
 
 /// Passes the token on in the cycle in which it comes.
 struct Node {
@@ -16,17 +18,18 @@ struct Node {
 
 impl Unit for Node {
     type Payload = u32;
-    type Sample = ();
-    type Decision = ();
+    /// The token is at its end.
+    type Event = ();
+    type Decision = Infallible;
 
-    fn deliver(&mut self, _: LinkId, at: Cycle, hops: u32) {
-        self.token = Some((at, hops));
+    fn deliver(&mut self, _: LinkId, at: Cycle, hops: &u32) {
+        self.token = Some((at, *hops));
     }
 
-    fn run(&mut self, until: Cycle, _: bool, out: &mut Outbox<u32>) {
+    fn run(&mut self, until: Cycle, _: bool, out: &mut Outbox<u32, ()>) {
         if let Some((at, hops)) = self.token.take_if(|(at, _)| *at < until) {
             match hops {
-                0 => out.event(at, EventKind::RunEnded),
+                0 => out.event(at, ()),
                 _ => out.send(self.link, at, hops - 1),
             }
         }
@@ -41,9 +44,7 @@ impl Unit for Node {
         self.now = at;
     }
 
-    fn sample(&self) {}
-
-    fn apply(&mut self, _: Cycle, (): &()) {}
+    fn visit_counters(&self, _: &mut dyn CounterVisitor) {}
 
     fn waiting(&self) -> Vec<String> {
         Vec::new()
@@ -57,11 +58,15 @@ impl Director<Node> for Idle {
         None
     }
 
-    fn wants(&self, kind: EventKind) -> bool {
-        kind == EventKind::RunEnded
+    fn wants(&self, (): ()) -> bool {
+        true
     }
 
-    fn at_cut(&mut self, _: &Cut<'_, ()>) -> Vec<(UnitId, ())> {
+    fn is_over(&mut self, events: &[SeenEvent<()>]) -> bool {
+        !events.is_empty()
+    }
+
+    fn at_cut(&mut self, _: &Cut<'_, ()>) -> Vec<(UnitId, Infallible)> {
         Vec::new()
     }
 }

@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::{Workload, model};
 
 /// A machine and a workload, made before anything is counted.

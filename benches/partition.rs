@@ -10,8 +10,9 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, Tick, UnitId};
 use warpshard::config::Machine;
+use warpshard::engine::{Route, Unit};
 use warpshard::mem::{Partition, PartitionPorts};
-use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
+use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 
 const SECTORS: u64 = 8192;
 const EPOCH: u64 = 40;
@@ -47,15 +48,15 @@ impl Reader {
                 let (sectors, port, kernel) = (SectorMask::of(*addr), PortId(0), KernelIndex(0));
                 let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, port, slice, kernel, sectors, op: MemOp::Read };
                 let at = self.now + nth as u64 * EPOCH / per_epoch as u64;
-                self.partition.deliver(LinkId(PORTS.request_in.0 + slice.0), Cycle(at), Payload::Mem(packet));
+                self.partition.deliver(LinkId(PORTS.request_in.0 + slice.0), Cycle(at), &Payload::Mem(packet));
             }
             self.now += EPOCH;
             self.partition.run(Cycle(self.now), true, &mut self.out);
-            for sent in std::mem::take(self.out.in_box(0)) {
+            for sent in std::mem::take(self.out.batch(0)) {
                 if let Payload::Mem(packet) = sent.payload {
                     answered += 1;
                     let link = LinkId(PORTS.credit_in.0 + packet.slice.0);
-                    self.partition.deliver(link, Cycle(self.now), Payload::Credit(Credit { queue: packet.slice.0, count: 1 }));
+                    self.partition.deliver(link, Cycle(self.now), &Payload::Credit(Credit { queue: packet.slice.0, count: 1 }));
                 }
             }
         }

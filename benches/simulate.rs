@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::model;
 
 fn whole_runs(criterion: &mut Criterion) {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard::config::Machine;
+use warpshard::engine::{Route, Unit};
 use warpshard::frontend::{
     CachePolicy, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets,
     StaticInst, StreamBuilder, Workload,
 };
 use warpshard::gpu::sm::{Sm, SmPorts};
-use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload, Route};
+use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
 
 const WARPS: u32 = 64;
 const INSTRUCTIONS: u32 = 1000;
@@ -75,17 +76,17 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     let mut out = Outbox::new(Arc::from(vec![route; 6]), vec![0], 1);
     let mut sm = Sm::new(SmId(0), machine, Arc::clone(workload), PORTS);
     for cta in 0..2 {
-        sm.deliver(PORTS.from_grid, Cycle(0), Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta) }));
+        sm.deliver(PORTS.from_grid, Cycle(0), &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta) }));
     }
     let (mut now, mut done) = (0, 0);
     while done < 2 {
         now += EPOCH;
         sm.run(Cycle(now), true, &mut out);
-        for sent in std::mem::take(out.in_box(0)) {
+        for sent in std::mem::take(out.batch(0)) {
             match sent.payload {
                 Payload::Mem(_) => {
-                    sm.deliver(PORTS.from_reply_net, Cycle(now), sent.payload);
-                    sm.deliver(PORTS.request_credit, Cycle(now), Payload::Credit(Credit { queue: 0, count: 1 }));
+                    sm.deliver(PORTS.from_reply_net, Cycle(now), &sent.payload);
+                    sm.deliver(PORTS.request_credit, Cycle(now), &Payload::Credit(Credit { queue: 0, count: 1 }));
                 }
                 Payload::CtaDone(_) => done += 1,
                 _ => {}

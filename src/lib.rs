@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod base;
+pub mod chip;
 pub mod cli;
 pub mod config;
 pub mod control;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::model::Model;
 use warpshard::policy;
 use warpshard::stats::Outcome;

@@ -15,8 +15,8 @@ mod tampered;
 use common::{Case, QUEUED, VC, built_in, cases, machine};
 use record::Record;
 use rules::{End, answers, credits, ctas, delivery, passage};
+use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::config::machine::WritePolicy;
-use warpshard::engine::{RunOptions, RunResult, simulate};
 use warpshard::stats::EndedBy;
 
 /// A case whose queues are so short that senders wait for credits.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
-use warpshard::engine::{RunOptions, RunResult, simulate};
 use warpshard::frontend::Workload;
 use warpshard::frontend::model::{Model, builtin};
 use warpshard::mem::dram::control::Issued;

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Case, built_in, cases, machine};
+use warpshard::chip::{RunOptions, counter_lists, simulate};
 use warpshard::config::Machine;
 use warpshard::energy::{Component, Counts, EnergySet, Event, Model, TERMS};
-use warpshard::engine::{RunOptions, counter_lists, simulate};
 use warpshard::stats::Outcome;
 
 /// Counters of work that cost no energy of their own, each with what pays for it.

@@ -18,7 +18,7 @@ mod standard_set;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};
-use warpshard::engine::{RunOptions, ShardCut};
+use warpshard::chip::{RunOptions, ShardCut};
 
 fn same(case: &Case, base: &Files, options: RunOptions, what: &str) {
     let other = run(case, options);

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::{Machine, Override, builtin_machines};
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::{Workload, model, sass};
 
 /// CTAs and warp instructions that a machine executed.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, Rng, SectorMask, Tick, UnitId};
 use warpshard::config::machine::*;
+use warpshard::engine::{Route, Unit};
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
 use warpshard::noc::{Direction, Subnet, SubnetPorts};
-use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload, Route};
+use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
 
 const SMS: usize = 6;
 const PARTITIONS: u16 = 32;
@@ -110,12 +111,12 @@ impl Memory {
     fn cycle(&mut self) {
         let now = Cycle(self.now);
         for unit in 0..3 + usize::from(PARTITIONS) {
-            for message in self.out.in_box(unit).drain(..).collect::<Vec<_>>() {
+            for message in self.out.batch(unit).drain(..).collect::<Vec<_>>() {
                 let at = message.arrival(now);
                 match (unit, message.payload) {
-                    (0, payload) => self.request.deliver(message.link, at, payload),
-                    (1, payload) => self.reply.deliver(message.link, at, payload),
-                    (3.., payload) => self.partitions[unit - 3].deliver(message.link, at, payload),
+                    (0, payload) => self.request.deliver(message.link, at, &payload),
+                    (1, payload) => self.reply.deliver(message.link, at, &payload),
+                    (3.., payload) => self.partitions[unit - 3].deliver(message.link, at, &payload),
                     (_, Payload::Credit(credit)) => {
                         self.credits[usize::from(message.link.0 - SM_REQUEST_CREDIT)] += u32::from(credit.count);
                     }

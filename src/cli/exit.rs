@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::RunError;
+use crate::chip::RunError;
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `warpshard list`: what is built in.
 
+use crate::chip::counter_lists;
 use crate::config::builtin_machines;
-use crate::engine::counter_lists;
 use crate::frontend::cpu::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
 use crate::frontend::model::builtin_names;
 use crate::policy::registry::POLICIES;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::engine::Progress;
+use crate::chip::Progress;
 use crate::report::text::{count, seconds, si};
 
 /// Seconds over which the speed is averaged.

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use warpshard_sync::StopFlag;
 
+use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::config::Machine;
 use crate::energy::Model;
-use crate::engine::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
@@ -175,7 +175,7 @@ fn simulate(
         progress: view.sender(),
         ..RunOptions::default()
     };
-    let result = engine::simulate(machine, workload, options)?;
+    let result = chip::simulate(machine, workload, options)?;
     Ok((result.outcome, result.host))
 }
 

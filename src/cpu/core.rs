@@ -4,13 +4,15 @@
 //! retire, and a group is fetched into the room so made.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use crate::base::{CpuId, Cycle, LinkId};
 use crate::config::cpu::CpuSpec;
+use crate::engine::Unit;
 use crate::frontend::cpu::{CpuInst, CpuOp, CpuStream};
 use crate::mem::cache::{Down, DownKind};
 use crate::protocol::{EventKind, MemOp, Outbox, Payload};
-use crate::stats::{Counted, Counters as _};
+use crate::stats::CounterVisitor;
 
 use super::caches::Caches;
 use super::counters::{CpuCounters, CpuMarks};
@@ -38,7 +40,7 @@ pub struct Mark {
     pub reads: u64,
 }
 
-/// What a controller or a report sees of a core.
+/// What a report sees of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSample {
     /// All counters.
@@ -118,20 +120,7 @@ impl CpuCore {
         self.stream.failure()
     }
 
-    /// As `engine::Unit::deliver`.
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        debug_assert!(at >= self.now, "{}: a message for {at} at {}", self.id, self.now);
-        self.net.deliver(link, at, payload);
-    }
-
-    /// As `engine::Unit::run`.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.now < until {
-            self.advance(until, skip, out);
-        }
-    }
-
-    /// As [`CpuCore::run`], but ends after a cycle in which a request was sent. Returns whether one was.
+    /// As [`Unit::run`], but ends after a cycle in which a request was sent. Returns whether one was.
     pub fn run_to_send(&mut self, until: Cycle, skip: bool, out: &mut Outbox) -> bool {
         let sent = self.counters.reads + self.counters.writes;
         while self.now < until {
@@ -143,26 +132,7 @@ impl CpuCore {
         false
     }
 
-    /// As `engine::Unit::next_event`.
-    pub fn next_event(&self) -> Cycle {
-        if self.can_fetch(self.now) {
-            return self.now;
-        }
-        self.outside_event().min(self.window.next_retire(self.now)).max(self.now)
-    }
-
-    /// As `engine::Unit::settle`.
-    ///
-    /// # Panics
-    /// When something would have happened before `at`.
-    pub fn settle(&mut self, at: Cycle) {
-        if at > self.now {
-            assert!(self.next_event() >= at, "{}: settled at {at} although something happens at {}", self.id, self.next_event());
-            self.idle(at.0 - self.now.0);
-        }
-    }
-
-    /// As `engine::Unit::sample`.
+    /// What the core did so far, and where it stood when it reached its goals.
     pub fn sample(&self) -> CpuSample {
         CpuSample { counters: self.counters.clone(), warm: self.warm, measured: self.measured }
     }
@@ -178,27 +148,6 @@ impl CpuCore {
             measured_instructions: measured.instructions - warm.instructions,
             measured_reads: measured.reads - warm.reads,
         }
-    }
-
-    /// All counters, as results list them.
-    pub fn component(&self) -> Vec<Counted> {
-        let mut all = Vec::with_capacity(CpuCounters::INFO.len() + CpuMarks::INFO.len());
-        self.counters.visit(&mut |info, value| all.push(Counted { info, value }));
-        self.marks().visit(&mut |info, value| all.push(Counted { info, value }));
-        all
-    }
-
-    /// As `engine::Unit::apply`; nothing can be asked of a core so far.
-    pub fn apply(&mut self, _at: Cycle, (): &()) {}
-
-    /// As `engine::Unit::waiting`.
-    pub fn waiting(&self) -> Vec<String> {
-        if self.can_fetch(self.now) {
-            return Vec::new();
-        }
-        let caches = self.caches.as_ref().map_or_else(String::new, |caches| format!(", {}", caches.describe()));
-        let window = format!("{} of {} instructions in the window", self.window.len(), self.spec.window);
-        vec![format!("{} at {}: {window}, {}{caches}", self.id, self.now, self.net.describe())]
     }
 
     /// One cycle, or with `skip` as many as can be passed in closed form.
@@ -315,4 +264,50 @@ impl CpuCore {
 /// What a request of the caches wants from memory.
 fn op_of(down: &Down) -> MemOp {
     if down.kind == DownKind::Fetch { MemOp::Read } else { MemOp::Write }
+}
+
+impl Unit for CpuCore {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        debug_assert!(at >= self.now, "{}: a message for {at} at {}", self.id, self.now);
+        self.net.deliver(link, at, payload);
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            self.advance(until, skip, out);
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        if self.can_fetch(self.now) {
+            return self.now;
+        }
+        self.outside_event().min(self.window.next_retire(self.now)).max(self.now)
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        if at > self.now {
+            assert!(self.next_event() >= at, "{}: settled at {at} although something happens at {}", self.id, self.next_event());
+            self.idle(at.0 - self.now.0);
+        }
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("cpu", u32::from(self.id.0));
+        visitor.counters(&self.counters);
+        visitor.counters(&self.marks());
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        if self.can_fetch(self.now) {
+            return Vec::new();
+        }
+        let caches = self.caches.as_ref().map_or_else(String::new, |caches| format!(", {}", caches.describe()));
+        let window = format!("{} of {} instructions in the window", self.window.len(), self.spec.window);
+        vec![format!("{} at {}: {window}, {}{caches}", self.id, self.now, self.net.describe())]
+    }
 }

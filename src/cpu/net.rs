@@ -79,8 +79,8 @@ impl Net {
         }
     }
 
-    pub(super) fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        match payload {
+    pub(super) fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        match *payload {
             Payload::Mem(packet) if link == self.ports.from_reply_net => self.replies.push_back((at, packet)),
             Payload::Credit(credit) if link == self.ports.request_credit => self.credits_coming.push_back((at, credit)),
             other => panic!("{}: {link} brings {other:?} at {at}, which no CPU core expects", self.core),

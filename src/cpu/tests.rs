@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::base::{Addr, ClockDomain, CpuId, Cycle, LinkId, PortId, Rng, SectorMask, Tick, UnitId};
 use crate::config::cpu::CpuSpec;
+use crate::engine::{Route, Unit};
 use crate::frontend::cpu::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile};
-use crate::protocol::{Credit, Event, MemOp, MemPacket, Outbox, Payload, Route};
+use crate::protocol::{Credit, Event, MemOp, MemPacket, Outbox, Payload};
 
 use super::{CpuCore, CpuGoals, CpuPorts, CpuSample, place};
 
@@ -53,7 +54,7 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
     let clock = ClockDomain { period: 3 };
     let route = Route { to: UnitId(1), from_clock: clock, to_clock: clock, latency: Tick(3) };
     let mut out = Outbox::new(Arc::from([route, route]), vec![0, 0], 1);
-    out.sender(UnitId(0), clock);
+    out.set_sender(UnitId(0), clock);
     let goals = CpuGoals { warm: Some(1_000), measured: Some(5_001) };
     let mut core = CpuCore::new(CpuId(2), spec, stream(name), goals, ports);
     let mut coming: VecDeque<(u64, LinkId, Payload)> = VecDeque::new();
@@ -72,12 +73,12 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
         coming.make_contiguous().sort_by_key(|(at, ..)| *at);
         while coming.front().is_some_and(|(at, ..)| *at < until) {
             let (at, link, payload) = coming.pop_front().unwrap();
-            core.deliver(link, Cycle(at), payload);
+            core.deliver(link, Cycle(at), &payload);
         }
         if !(matches!(spans, Spans::Events) && core.next_event() >= Cycle(until)) {
             core.run(Cycle(until), !matches!(spans, Spans::Each), &mut out);
         }
-        for sent in std::mem::take(out.in_box(0)) {
+        for sent in std::mem::take(out.batch(0)) {
             let at = sent.arrival(Cycle(until)).0 - 1;
             let Payload::Mem(packet) = sent.payload else { continue };
             requests.push((Cycle(at), packet));

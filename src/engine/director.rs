@@ -1,38 +1,38 @@
-//! Who decides where cuts lie and what happens there; the seam between stepping and what is stepped.
+//! Who decides where cuts lie and what happens there: the interface between stepping units and watching them.
 
 use crate::base::{Cycle, UnitId};
-use crate::protocol::EventKind;
 
 use super::{Unit, Work};
 
-/// An event whose effect has come.
+/// An event at the cut where it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeenEvent {
-    /// Who saw it.
+pub struct SeenEvent<E> {
+    /// Who reported it.
     pub unit: UnitId,
-    /// The reference cycle in which it was seen, before it took effect.
+    /// The reference cycle in which it happened, before it took effect.
     pub at: Cycle,
-    /// What.
-    pub kind: EventKind,
+    /// What happened.
+    pub kind: E,
 }
 
 /// All units at the same cycle, settled.
 #[derive(Debug)]
-pub struct Cut<'a, S> {
+pub struct Cut<'a, E> {
     /// The cycle of the reference clock.
     pub at: Cycle,
-    /// Samples by unit, if the director [wants](Director::wants_samples) them.
-    pub samples: &'a [S],
+    /// The values of each unit's counters, in the order of [`Unit::visit_counters`], if the director
+    /// [wants](Director::wants_counters) them.
+    pub counters: &'a [Vec<u64>],
     /// Events that take effect at or before this cut and were not shown before, by cycle, then unit.
-    pub events: &'a [SeenEvent],
+    pub events: &'a [SeenEvent<E>],
     /// Whether the run ends here.
     pub last: bool,
 }
 
-/// Decides on cuts. Called by the control step alone.
+/// Decides on cuts. Called by the coordinator alone.
 pub trait Director<U: Unit>: Send + 'static {
-    /// Whether it looks at the samples of the next cut, which take time to gather; without, [`Cut::samples`] is empty.
-    fn wants_samples(&self) -> bool {
+    /// Whether it reads the counters at the next cut, which take time to gather; if not, [`Cut::counters`] is empty.
+    fn wants_counters(&self) -> bool {
         true
     }
 
@@ -45,26 +45,24 @@ pub trait Director<U: Unit>: Send + 'static {
     }
 
     /// Whether this kind of event causes a cut when it takes effect.
-    fn wants(&self, kind: EventKind) -> bool;
+    fn wants(&self, kind: U::Event) -> bool;
 
-    /// Sees a cut; answers with decisions per unit, which hold from this very cycle on.
-    fn at_cut(&mut self, cut: &Cut<'_, U::Sample>) -> Vec<(UnitId, U::Decision)>;
+    /// Sees a cut; returns decisions per unit, which hold from this very cycle on.
+    fn at_cut(&mut self, cut: &Cut<'_, U::Event>) -> Vec<(UnitId, U::Decision)>;
 
     /// Whether the run is over, the events of this cut included; asked at every cut before [`Director::at_cut`].
-    fn is_over(&mut self, events: &[SeenEvent]) -> bool {
-        events.iter().any(|event| event.kind == EventKind::RunEnded)
-    }
+    fn is_over(&mut self, events: &[SeenEvent<U::Event>]) -> bool;
 
-    /// Whether a cut at a regular time could set an idle machine going again.
+    /// Whether a cut at a regular time could give an idle machine work again.
     fn may_wake(&self) -> bool {
         false
     }
 
-    /// What went wrong that no simulation can mend (a trace that is broken further on), for the user.
+    /// A failure of the input that simulation cannot recover from (a trace that is broken further on), for the user.
     fn failure(&self) -> Option<String> {
         None
     }
 
-    /// Shows how far the run is: now and then, at the pace of the host.
+    /// Reports how far the run is; called now and then, at the pace of the host.
     fn progress(&mut self, _now: Cycle, _work: Work) {}
 }

@@ -1,35 +1,31 @@
-//! Steps shards on threads: epochs, exchange, cuts, control.
+//! The kernel of the simulator: steps units on threads in epochs, exchanges their messages, and makes cuts.
 //!
-//! The generic part ([`Plan`], [`run`]) knows units and links but no GPU: a toy machine runs on it in the tests.
+//! In: a [`Plan`] of units and links, and a [`Director`]. Out: the units at the last cut. Invariant: everything simulated is the same
+//! for every number of threads, every assignment of units to workers and every epoch length within the lookahead. The room knows
+//! neither GPUs nor memory packets: payloads, events and decisions are types of the [`Unit`]. Models lie above it and implement
+//! `Unit`; a toy machine in the tests does, too.
 
 mod agenda;
-mod build;
-mod control;
-mod cpu;
+mod coordinator;
 mod director;
-mod gpu;
 mod log;
-mod observe;
+mod outbox;
 mod placement;
 mod plan;
 mod retime;
-mod run;
+mod shared;
 mod sim;
-mod snapshot;
 mod turns;
 mod unit;
 mod worker;
 
-pub use build::{Built, GpuLayout, ShardCut, build, occupancies};
-pub use control::StopReason;
-pub use cpu::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use director::{Cut, Director, SeenEvent};
-pub use gpu::{GpuDecision, GpuUnit, counter_lists};
 pub use log::{Logged, MessageLog};
-pub use observe::Observer;
+pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{ShardCost, improve, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
-pub use retime::{Timing, retime};
-pub use run::{Progress, RunError, RunOptions, RunResult, simulate};
+pub use retime::{Retiming, retime};
+pub use shared::StopReason;
 pub use sim::{EngineError, EngineFacts, Finished, Settings, run};
+pub use turns::Turns;
 pub use unit::{Unit, Work};

@@ -13,7 +13,7 @@ use super::plan::{Latency, Plan};
 
 /// How a plan is simulated in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timing {
+pub struct Retiming {
     /// Lookahead in cycles of the reference clock.
     pub lookahead: u64,
     /// By how many base ticks each unit's simulation lags behind the foremost; at least 0.
@@ -24,14 +24,14 @@ pub struct Timing {
     pub limit: String,
 }
 
-impl Timing {
+impl Retiming {
     /// Base ticks by which the last unit's simulation lags behind the foremost.
     pub(super) fn skew(&self) -> u64 {
         self.offsets.iter().copied().max().unwrap_or(0)
     }
 
     /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit has come further then.
-    pub(super) fn event_latency(&self, period: u64) -> u64 {
+    pub fn event_latency(&self, period: u64) -> u64 {
         self.skew() + self.lookahead * period
     }
 }
@@ -43,7 +43,7 @@ const LONGEST: u64 = 4096;
 ///
 /// # Errors
 /// When some link has no latency at all or a loop of links is shorter than one reference cycle per link: the message names it.
-pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Timing, String> {
+pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, String> {
     let period = plan.reference.period;
     let fixed: Vec<Edge> = plan
         .links
@@ -88,7 +88,7 @@ pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Timing, String> {
             }
         })
         .collect();
-    Ok(Timing { lookahead: low, offsets: best, latencies, limit })
+    Ok(Retiming { lookahead: low, offsets: best, latencies, limit })
 }
 
 struct Edge {

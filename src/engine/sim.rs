@@ -4,21 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Board, EpochBarrier, Party, StopFlag, WaitPolicy, mailbox, tray};
+use warpshard_sync::{EpochBarrier, Party, StopFlag, WaitPolicy, mailbox, tray};
 
 use crate::base::{Cycle, Tick, UnitId};
-use crate::protocol::{Outbox, Route};
 use crate::stats::LateMessages;
 
 use super::Unit;
-use super::control::{Control, Ending, Shared, Step, StopReason, control_step};
+use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate};
 use super::director::Director;
 use super::log::MessageLog;
+use super::outbox::{Outbox, Route};
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
-use super::retime::{Timing, retime};
+use super::retime::{Retiming, retime};
+use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
 use super::turns::Turns;
-use super::worker::{Slot, TimeClass, Worker};
+use super::worker::Worker;
 
 /// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
 #[derive(Clone, Debug)]
@@ -122,41 +123,41 @@ pub enum EngineError {
 /// # Errors
 /// See [`EngineError`].
 pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
-    let timing = retime(&plan).map_err(EngineError::Plan)?;
-    let epoch_cycles = settings.epoch.unwrap_or(timing.lookahead);
+    let retiming = retime(&plan).map_err(EngineError::Plan)?;
+    let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
         return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
     }
-    if epoch_cycles > timing.lookahead && !settings.relaxed {
+    if epoch_cycles > retiming.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
             "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
              --relaxed would allow it, at the price of messages that come late and results that are approximate",
-            timing.lookahead, timing.limit
+            retiming.lookahead, retiming.limit
         )));
     }
     let halves = match settings.epoch {
-        None => Turns::in_halves(&plan, &timing, settings.threads),
+        None => Turns::in_halves(&plan, &retiming, settings.threads),
         Some(_) => None,
     };
     let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
-    let parties = Parties::new(plan, director, &timing, &turns, settings);
-    parties.run(&timing, &turns, settings.pin)
+    let parties = Parties::new(plan, director, &retiming, &turns, settings);
+    parties.run(&retiming, &turns, settings.pin)
 }
 
 /// What the last worker to leave takes along.
-type Left<U, D> = (Vec<Worker<U>>, Shared<U, D>);
+type Left<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
 
 struct Parties<U: Unit, D: Send> {
-    parties: Vec<Party<Worker<U>, Shared<U, D>>>,
+    parties: Vec<Party<Worker<U>, CoordinatedState<U, D>>>,
 }
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
-    fn new(plan: Plan<U>, director: D, timing: &Timing, turns: &Turns, settings: &Settings) -> Self {
+    fn new(plan: Plan<U>, director: D, retiming: &Retiming, turns: &Turns, settings: &Settings) -> Self {
         let threads = settings.threads;
         let routes: Arc<[Route]> = plan
             .links
             .iter()
-            .zip(&timing.latencies)
+            .zip(&retiming.latencies)
             .map(|(link, &latency)| Route {
                 to: link.to,
                 from_clock: plan.units[link.from.index()].clock,
@@ -199,7 +200,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let mut classes: Vec<TimeClass> = Vec::new();
         let mut names = Vec::new();
         for (index, planned) in plan.units.into_iter().enumerate() {
-            let class = TimeClass { clock: planned.clock, offset: timing.offsets[index], group: turns.group_of[index] };
+            let class = TimeClass { clock: planned.clock, offset: retiming.offsets[index], group: turns.group_of[index] };
             let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
                 classes.push(class);
                 classes.len() - 1
@@ -214,20 +215,19 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
 
         let period = plan.reference.period;
         let stride = turns.stride * period;
-        let (starts_with_cut, director_samples) = (director.wants_start(), director.wants_samples());
-        let control = Control {
+        let (starts_with_cut, wants_counters) = (director.wants_start(), director.wants_counters());
+        let coordinator = Coordinator {
             director,
             stop: settings.stop.clone(),
             max_cycles: settings.max_cycles.map(Cycle),
             stride,
             reached: vec![Tick(0); usize::from(turns.groups)],
-            skew: timing.skew(),
+            skew: retiming.skew(),
             // Only a relaxed run has strides beyond the lookahead.
-            event_latency: timing.event_latency(period).max(timing.skew() + stride),
+            event_latency: retiming.event_latency(period).max(retiming.skew() + stride),
             decision_latency: settings.decision_latency,
             events: Vec::new(),
             delayed: Vec::new(),
-            published: 0,
             stop_at: None,
             ending: None,
             idle_cuts: 0,
@@ -246,22 +246,23 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             trays: guests,
             measured: true,
             backwards: false,
-            sampled: director_samples,
+            sampled: wants_counters,
             classes,
             reference: plan.reference,
             last_cut: Cycle(0),
-            decisions: Board::new(),
+            decisions: Vec::new(),
+            decided: 0,
             skip: settings.skip,
             relaxed: settings.relaxed,
             links: plan.links,
             names,
-            control: Mutex::new(control),
+            coordinator: Mutex::new(coordinator),
         };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() }
     }
 
-    fn run(self, timing: &Timing, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
+    fn run(self, retiming: &Retiming, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
@@ -296,11 +297,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
         }
         let (workers, shared) = left.ok_or_else(|| EngineError::Panic("the workers stopped without a result".into()))?;
-        finish(workers, shared, timing, turns, started.elapsed())
+        finish(workers, shared, retiming, turns, started.elapsed())
     }
 }
 
-fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, Shared<U, D>>) -> Option<Left<U, D>> {
+fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<Left<U, D>> {
     let mut mark = Instant::now();
     loop {
         let (worker, shared) = party.both();
@@ -313,7 +314,7 @@ fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, Shared<U, D>>) -> O
         }
         let arrived = Instant::now();
         worker.busy += arrived - mark;
-        if party.wait(|shared, workers| control_step(shared, workers)).is_err() {
+        if party.wait(|shared, workers| coordinate(shared, workers)).is_err() {
             return None;
         }
         mark = Instant::now();
@@ -328,13 +329,13 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 
 fn finish<U: Unit, D>(
     workers: Vec<Worker<U>>,
-    shared: Shared<U, D>,
-    timing: &Timing,
+    shared: CoordinatedState<U, D>,
+    retiming: &Retiming,
     turns: &Turns,
     elapsed: Duration,
 ) -> Result<Finished<U, D>, EngineError> {
-    let control = shared.control.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let reason = match control.ending {
+    let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let reason = match coordinator.ending {
         Some(Ending::Cut(reason)) => reason,
         Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
         Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
@@ -342,12 +343,12 @@ fn finish<U: Unit, D>(
     };
     let mut host = EngineFacts {
         seconds: elapsed.as_secs_f64(),
-        epochs: control.epochs,
-        cuts: control.cuts,
+        epochs: coordinator.epochs,
+        cuts: coordinator.cuts,
         epoch_cycles: turns.epoch_cycles(),
         halves: turns.groups > 1,
-        lookahead: timing.lookahead,
-        limit: timing.limit.clone(),
+        lookahead: retiming.lookahead,
+        limit: retiming.limit.clone(),
         ..EngineFacts::default()
     };
     let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
@@ -355,7 +356,7 @@ fn finish<U: Unit, D>(
     for mut worker in workers {
         worker.tray.close();
         let held = worker.tray.drain();
-        let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| control.shard_of[slot.id.index()]).collect();
+        let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
         host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
         host.messages += worker.messages;
         late.add(&worker.late);
@@ -370,5 +371,5 @@ fn finish<U: Unit, D>(
     let all = nanos.iter().sum::<u64>().max(1);
     host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
     let units = slots.into_iter().map(|slot| slot.unit).collect();
-    Ok(Finished { units, at: shared.last_cut, reason, director: control.director, log, late, host })
+    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host })
 }

@@ -11,17 +11,17 @@
 
 use super::Unit;
 use super::plan::Plan;
-use super::retime::Timing;
+use super::retime::Retiming;
 
 /// How units take turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turns {
+pub struct Turns {
     /// The group of each unit, from 0.
-    pub(super) group_of: Vec<u8>,
+    pub group_of: Vec<u8>,
     /// Groups, 1 or 2.
-    pub(super) groups: u8,
+    pub groups: u8,
     /// Reference cycles by which a group may go beyond every other one; alone, the length of an epoch.
-    pub(super) stride: u64,
+    pub stride: u64,
 }
 
 impl Turns {
@@ -31,11 +31,11 @@ impl Turns {
     }
 
     /// Two halves in turn, where that is worth it for this number of workers.
-    pub(super) fn in_halves<U: Unit>(plan: &Plan<U>, timing: &Timing, workers: usize) -> Option<Self> {
+    pub fn in_halves<U: Unit>(plan: &Plan<U>, retiming: &Retiming, workers: usize) -> Option<Self> {
         let group_of = halves(plan)?;
-        let stride = stride(plan, timing, &group_of);
+        let stride = stride(plan, retiming, &group_of);
         // Halves that may be ahead by much less than the lookahead meet more often than they go further.
-        let far = 4 * stride >= 3 * timing.lookahead;
+        let far = 4 * stride >= 3 * retiming.lookahead;
         let time = |units: &mut dyn Iterator<Item = usize>| shared_time(plan, units, workers);
         let apart = time(&mut members(&group_of, 0)) + time(&mut members(&group_of, 1));
         let together = time(&mut (0..plan.units.len()));
@@ -43,7 +43,7 @@ impl Turns {
     }
 
     /// Reference cycles that a unit is run for at once, at most.
-    pub(super) fn epoch_cycles(&self) -> u64 {
+    pub fn epoch_cycles(&self) -> u64 {
         self.stride * u64::from(self.groups)
     }
 }
@@ -97,81 +97,17 @@ fn halves<U: Unit>(plan: &Plan<U>) -> Option<Vec<u8>> {
 
 /// How far one half may be ahead of the other: no further than messages need, which is the lookahead, and no further than
 /// events need, whose effect must lie ahead of the half that told of them when it has gone two strides.
-fn stride<U: Unit>(plan: &Plan<U>, timing: &Timing, group_of: &[u8]) -> u64 {
+fn stride<U: Unit>(plan: &Plan<U>, retiming: &Retiming, group_of: &[u8]) -> u64 {
     let period = plan.reference.period;
-    let latency = timing.event_latency(period);
+    let latency = retiming.event_latency(period);
     let ahead = [0, 1].map(|group| {
-        let least = members(group_of, group).map(|unit| timing.offsets[unit]).min();
-        let telling = members(group_of, group).filter(|&unit| plan.units[unit].unit.tells());
-        let most = telling.map(|unit| timing.offsets[unit]).max();
+        let least = members(group_of, group).map(|unit| retiming.offsets[unit]).min();
+        let reporting = members(group_of, group).filter(|&unit| plan.units[unit].unit.sends_events());
+        let most = reporting.map(|unit| retiming.offsets[unit]).max();
         match (least, most) {
             (Some(least), Some(most)) => (latency + least).saturating_sub(most) / (2 * period),
             _ => u64::MAX,
         }
     });
-    timing.lookahead.min(ahead[0]).min(ahead[1])
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::super::retime::retime;
-    use super::super::{Built, GpuUnit, Latency, ShardCut, build};
-    use super::*;
-    use crate::base::{LinkId, UnitId};
-    use crate::config::Machine;
-    use crate::frontend::model::builtin;
-
-    fn plan(machine: &str) -> Plan<GpuUnit> {
-        let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
-        let machine = Machine::load(machine, &[]).unwrap().machine;
-        let Built { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
-        plan
-    }
-
-    #[test]
-    fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
-        for machine in ["v100", "m2090", "hetero"] {
-            let plan = plan(machine);
-            let timing = retime(&plan).unwrap();
-            let turns = Turns::in_halves(&plan, &timing, 2).unwrap();
-            for (unit, group) in plan.units.iter().zip(&turns.group_of) {
-                assert_eq!(*group, u8::from(matches!(unit.kind, "network" | "grid")), "{} of {machine}, a {}", unit.name, unit.kind);
-            }
-            assert!(turns.stride <= timing.lookahead && turns.epoch_cycles() > timing.lookahead, "{machine}: {turns:?}");
-        }
-    }
-
-    #[test]
-    fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
-        let plan = plan("v100");
-        let timing = retime(&plan).unwrap();
-        assert!(Turns::in_halves(&plan, &timing, 3).is_some());
-        assert_eq!(Turns::in_halves(&plan, &timing, 4), None);
-    }
-
-    #[test]
-    fn an_event_takes_effect_ahead_of_the_half_that_told_of_it() {
-        let plan = plan("v100");
-        let timing = retime(&plan).unwrap();
-        let turns = Turns::in_halves(&plan, &timing, 1).unwrap();
-        let telling = |unit: &usize| plan.units[*unit].unit.tells();
-        for unit in (0..plan.units.len()).filter(telling) {
-            for other in members(&turns.group_of, turns.group_of[unit]) {
-                let effect = timing.event_latency(plan.reference.period) + timing.offsets[other];
-                assert!(timing.offsets[unit] + turns.epoch_cycles() * plan.reference.period <= effect);
-            }
-        }
-    }
-
-    #[test]
-    fn units_that_talk_to_their_own_kind_do_not_take_turns() {
-        let mut plan = plan("v100");
-        let (first, second) = (UnitId(0), UnitId(1));
-        assert_eq!(plan.units[first.index()].kind, plan.units[second.index()].kind);
-        let _: LinkId = plan.add_link(first, second, Latency::Slack);
-        let timing = retime(&plan).unwrap();
-        assert_eq!(Turns::in_halves(&plan, &timing, 1), None);
-    }
+    retiming.lookahead.min(ahead[0]).min(ahead[1])
 }

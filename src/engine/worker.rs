@@ -1,100 +1,70 @@
-//! What one worker owns and does in an epoch: take messages in, step units, hand messages out.
+//! What one worker owns and does in an epoch: deliver messages, step units, hand messages on.
 //!
 //! A worker's units lie on a tray. Those that have something to do in an epoch are offered there, and a worker that has
-//! finished its own takes some of another's: who steps a unit is a matter of host time alone, since everything that a unit
-//! sends in an epoch goes out in its order and is seen in the next.
+//! finished its own takes some of another's. Which worker steps a unit has no effect on anything simulated, since all messages of
+//! a unit in an epoch leave in their order and become visible in the next epoch.
 
 use std::time::{Duration, Instant};
 
 use warpshard_sync::{Receiver, Sender, TrayOwner};
 
-use crate::base::{ClockDomain, Cycle, Tick, UnitId};
-use crate::protocol::{Event, Outbox, Sent};
+use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::LateMessages;
 
 use super::Unit;
 use super::agenda::Agenda;
-use super::control::Shared;
 use super::log::{Logged, MessageLog};
+use super::outbox::{Event, Outbox, Sent};
+use super::shared::{Shared, Slot, TimeClass};
 
-/// Fewer units than this are not offered to others: fetching their state costs more than waiting for them.
+/// Fewer units than this are not offered to other workers: fetching their state costs more than waiting for them.
 const WORTH_OFFERING: usize = 4;
-/// Units that a worker leaves to their owner, which by then is in the middle of another one.
+/// Units that a worker leaves to their owner, which is in the middle of another one by then.
 const LEAVE: u64 = 1;
+/// Counters that most units have; lists of values start with room for so many.
+const TYPICAL_COUNTERS: usize = 128;
 
-/// A unit at its worker.
-#[derive(Debug)]
-pub(super) struct Slot<U> {
-    pub(super) id: UnitId,
-    pub(super) unit: U,
-    /// Index into the epoch's bounds: units of equal clock and offset have equal bounds.
-    pub(super) class: u16,
-    /// The unit's next event, a delivered message included.
-    pub(super) next: Cycle,
-    /// Measured host nanoseconds, sampled.
-    pub(super) nanos: u64,
-    /// The same of all the run.
-    pub(super) all_nanos: u64,
-}
+/// All messages from one worker to one unit in an epoch.
+type Messages<U> = Vec<Sent<<U as Unit>::Payload>>;
 
-/// A clock, an offset and a turn that several units share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimeClass {
-    pub(super) clock: ClockDomain,
-    pub(super) offset: u64,
-    /// The group of units that are stepped together.
-    pub(super) group: u8,
-}
-
-impl TimeClass {
-    /// The global tick of a local cycle.
-    #[inline]
-    pub(super) fn global(self, cycle: Cycle) -> Tick {
-        if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0 + self.offset) }
-    }
-}
-
-/// All that one worker sent to one unit in an epoch.
-type Parcel<U> = Vec<Sent<<U as Unit>::Payload>>;
-
-/// All that one worker sent to the units of another in an epoch.
-pub(super) struct Delivery<U: Unit> {
-    /// A parcel for each unit, by place.
-    parcels: Vec<Parcel<U>>,
-    /// Places of the units whose parcels are not empty.
+/// All messages from one worker to the units of another in an epoch.
+pub(super) struct Transfer<U: Unit> {
+    /// The messages to each unit, by place.
+    messages: Vec<Messages<U>>,
+    /// Places of the units that have messages.
     filled: Vec<u32>,
 }
 
-impl<U: Unit> Default for Delivery<U> {
+impl<U: Unit> Default for Transfer<U> {
     fn default() -> Self {
-        Self { parcels: Vec::new(), filled: Vec::new() }
+        Self { messages: Vec::new(), filled: Vec::new() }
     }
 }
 
-/// Where a unit lives.
+/// The worker that owns a unit, and the unit's place among those that it owns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Home {
+struct Assignment {
     worker: u16,
     place: u16,
 }
 
-/// One worker's share of the machine and its report to the control step.
+/// One worker's share of the machine and its report to the coordinator.
 pub(super) struct Worker<U: Unit> {
     index: usize,
     pub(super) tray: TrayOwner<Slot<U>>,
     agenda: Agenda,
     /// Places of the units that were due in the last epoch; their next events are on the tray, not yet in the agenda.
     due: Vec<u32>,
-    /// Place of each unit that lives here.
+    /// Place of each unit that the worker owns.
     place: Vec<u32>,
-    /// What its units and those that it takes over send, in a box for each unit of the machine.
-    outbox: Outbox<U::Payload>,
-    /// Where each unit of the machine lives, and how many live with each worker.
-    homes: Vec<Home>,
-    residents: Vec<u16>,
-    /// To and from each worker, one delivery at a time.
-    senders: Vec<Sender<Delivery<U>>>,
-    receivers: Vec<Receiver<Delivery<U>>>,
+    /// What its units and those that it takes over send, in a batch per unit of the machine.
+    outbox: Outbox<U::Payload, U::Event>,
+    /// Who owns each unit of the machine, and how many units each worker owns.
+    assignments: Vec<Assignment>,
+    owned: Vec<u16>,
+    /// To and from each worker, one transfer at a time.
+    senders: Vec<Sender<Transfer<U>>>,
+    receivers: Vec<Receiver<Transfer<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Messages sent in this epoch and in all.
     pub(super) sent: u64,
@@ -103,13 +73,15 @@ pub(super) struct Worker<U: Unit> {
     pub(super) taken: u64,
     /// Least next event of the units that it stepped and of its own that nobody did, in global ticks.
     pub(super) next: Tick,
-    pub(super) events: Vec<Event>,
-    pub(super) samples: Vec<(UnitId, U::Sample)>,
+    pub(super) events: Vec<Event<U::Event>>,
+    /// The values of the counters of its units at the cut, by unit.
+    pub(super) counters: Vec<(UnitId, Vec<u64>)>,
     pub(super) waiting: Vec<(UnitId, Vec<String>)>,
     pub(super) late: LateMessages,
     pub(super) busy: Duration,
     pub(super) waited: Duration,
-    applied: Option<u64>,
+    /// How many sets of decisions it applied.
+    applied: u64,
 }
 
 impl<U: Unit> Worker<U> {
@@ -118,9 +90,9 @@ impl<U: Unit> Worker<U> {
         index: usize,
         units: usize,
         tray: TrayOwner<Slot<U>>,
-        outbox: Outbox<U::Payload>,
-        senders: Vec<Sender<Delivery<U>>>,
-        receivers: Vec<Receiver<Delivery<U>>>,
+        outbox: Outbox<U::Payload, U::Event>,
+        senders: Vec<Sender<Transfer<U>>>,
+        receivers: Vec<Receiver<Transfer<U>>>,
         log: bool,
     ) -> Self {
         Self {
@@ -130,8 +102,8 @@ impl<U: Unit> Worker<U> {
             due: Vec::new(),
             place: vec![u32::MAX; units],
             outbox,
-            homes: vec![Home::default(); units],
-            residents: vec![0; senders.len()],
+            assignments: vec![Assignment::default(); units],
+            owned: vec![0; senders.len()],
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -140,16 +112,17 @@ impl<U: Unit> Worker<U> {
             taken: 0,
             next: Tick::NEVER,
             events: Vec::new(),
-            samples: Vec::new(),
+            counters: Vec::new(),
             waiting: Vec::new(),
             late: LateMessages::default(),
             busy: Duration::ZERO,
             waited: Duration::ZERO,
-            applied: None,
+            applied: 0,
         }
     }
 
-    /// Fills the tables by place after units have come or gone; `worker_of[unit]` has that unit, each worker its units in their order.
+    /// Fills the tables by place after units have moved; worker `worker_of[unit]` owns that unit, and each worker holds its units in
+    /// ascending order.
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
         self.place.fill(u32::MAX);
         self.due.clear();
@@ -159,16 +132,16 @@ impl<U: Unit> Worker<U> {
             entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
         }
         self.agenda.reset(entries.into_iter());
-        self.residents.fill(0);
-        for (home, &worker) in self.homes.iter_mut().zip(worker_of) {
-            let residents = &mut self.residents[usize::from(worker)];
-            *home = Home { worker, place: *residents };
-            *residents += 1;
+        self.owned.fill(0);
+        for (assignment, &worker) in self.assignments.iter_mut().zip(worker_of) {
+            let owned = &mut self.owned[usize::from(worker)];
+            *assignment = Assignment { worker, place: *owned };
+            *owned += 1;
         }
     }
 
-    /// Has its units for itself again, and enters into the agenda what those who stepped them left.
-    fn take_back<D>(&mut self, shared: &Shared<U, D>) {
+    /// Ends the offer of its units, and enters the next events of those that were stepped into the agenda.
+    fn take_back<C>(&mut self, shared: &Shared<U, C>) {
         self.tray.close();
         for place in self.due.drain(..) {
             let slot = self.tray.get_mut(place as usize);
@@ -176,36 +149,35 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Takes in what was sent in the epoch before.
-    pub(super) fn receive<D>(&mut self, shared: &Shared<U, D>) {
+    /// Delivers what was sent in the epoch before.
+    pub(super) fn receive<C>(&mut self, shared: &Shared<U, C>) {
         self.take_back(shared);
         let Self { tray, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
-            receiver.empty(shared.epoch, |delivery| {
-                let Some(Delivery { parcels, filled }) = delivery.first_mut() else { return };
+            receiver.empty(shared.epoch, |transfer| {
+                let Some(Transfer { messages, filled }) = transfer.first_mut() else { return };
                 for place in filled.drain(..).map(|place| place as usize) {
-                    let parcel = &mut parcels[place];
+                    let to_unit = &mut messages[place];
                     let slot = tray.get_mut(place);
                     let class = usize::from(slot.class);
-                    let first = take_in(&mut slot.unit, parcel, shared.presents[class], shared.classes[class], shared, log, late);
+                    let first = deliver(&mut slot.unit, to_unit, shared.presents[class], shared.classes[class], shared, log, late);
                     if first < slot.next {
                         slot.next = first;
                         agenda.lower(place, shared.classes[class].global(first));
                     }
-                    parcel.clear();
+                    to_unit.clear();
                 }
             });
         }
     }
 
-    /// Applies the decisions that were published since the last call.
-    fn apply<D>(&mut self, shared: &Shared<U, D>) {
-        let Some(published) = shared.decisions.read(shared.last_cut.0) else { return };
-        if self.applied == Some(published.value.0) {
+    /// Applies the decisions that took effect since the last call, to its own units.
+    fn apply<C>(&mut self, shared: &Shared<U, C>) {
+        if self.applied == shared.decided {
             return;
         }
-        self.applied = Some(published.value.0);
-        for (unit, decision) in &published.value.1 {
+        self.applied = shared.decided;
+        for (unit, decision) in &shared.decisions {
             let place = self.place[unit.index()];
             if place != u32::MAX {
                 let slot = self.tray.get_mut(place as usize);
@@ -216,8 +188,8 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Steps every unit up to its bound, then units of others that have not come so far.
-    pub(super) fn run<D>(&mut self, shared: &Shared<U, D>) {
+    /// Steps its units up to their bounds, then units of other workers that have not been stepped yet.
+    pub(super) fn run<C>(&mut self, shared: &Shared<U, C>) {
         self.receive(shared);
         self.apply(shared);
         self.next = self.agenda.due(&shared.limits, &mut self.due);
@@ -264,29 +236,29 @@ impl<U: Unit> Worker<U> {
         self.send(shared);
     }
 
-    /// Hands out what was sent in this epoch.
-    fn send<D>(&mut self, shared: &Shared<U, D>) {
+    /// Hands the messages of this epoch to the workers that own the receiving units.
+    fn send<C>(&mut self, shared: &Shared<U, C>) {
         self.sent = 0;
-        let Self { outbox, homes, residents, senders, log, .. } = self;
-        let (units, boxes) = outbox.boxes();
+        let Self { outbox, assignments, owned, senders, log, .. } = self;
+        let (units, batches) = outbox.filled_batches();
         for (worker, sender) in senders.iter_mut().enumerate() {
-            let mut to_worker =
-                units.iter().map(|&unit| usize::from(unit)).filter(|unit| usize::from(homes[*unit].worker) == worker).peekable();
+            let of_worker = |unit: &usize| usize::from(assignments[*unit].worker) == worker;
+            let mut to_worker = units.iter().map(|&unit| usize::from(unit)).filter(of_worker).peekable();
             if to_worker.peek().is_none() {
                 continue;
             }
-            sender.fill(shared.epoch, |delivery| {
-                delivery.resize_with(1, Delivery::default);
-                let Delivery { parcels, filled } = &mut delivery[0];
-                parcels.resize_with(usize::from(residents[worker]), Vec::new);
+            sender.fill(shared.epoch, |transfer| {
+                transfer.resize_with(1, Transfer::default);
+                let Transfer { messages, filled } = &mut transfer[0];
+                messages.resize_with(usize::from(owned[worker]), Vec::new);
                 for unit in to_worker {
-                    let place = homes[unit].place;
-                    let parcel = &mut parcels[usize::from(place)];
-                    boxes.get_mut(unit as u32).collect(parcel);
-                    self.sent += parcel.len() as u64;
+                    let place = assignments[unit].place;
+                    let to_unit = &mut messages[usize::from(place)];
+                    batches.get_mut(unit as u32).collect(to_unit);
+                    self.sent += to_unit.len() as u64;
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
-                        log.sent.extend(parcel.iter().map(logged));
+                        log.sent.extend(to_unit.iter().map(logged));
                     }
                     filled.push(u32::from(place));
                 }
@@ -297,21 +269,23 @@ impl<U: Unit> Worker<U> {
         self.events.append(self.outbox.events());
     }
 
-    /// Brings all units to the cut and, where the director wants them, reads their samples.
-    pub(super) fn settle<D>(&mut self, shared: &Shared<U, D>) {
+    /// Settles all units at the cut and, where the director wants them, reads their counters.
+    pub(super) fn settle<C>(&mut self, shared: &Shared<U, C>) {
         self.take_back(shared);
-        self.samples.clear();
+        self.counters.clear();
         let tick = shared.reference.tick(shared.last_cut);
         for slot in self.tray.iter_mut() {
             let at = shared.classes[usize::from(slot.class)].clock.edge_at_or_after(tick);
             slot.unit.settle(at);
             if shared.sampled {
-                self.samples.push((slot.id, slot.unit.sample()));
+                let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
+                slot.unit.visit_counters(&mut values);
+                self.counters.push((slot.id, values));
             }
         }
     }
 
-    /// Asks every unit what it waits for.
+    /// Collects what every unit waits for.
     pub(super) fn explain(&mut self) {
         self.tray.close();
         self.waiting = self.tray.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect();
@@ -319,22 +293,22 @@ impl<U: Unit> Worker<U> {
 }
 
 /// Steps units one after the other.
-struct Stepper<'a, U: Unit, D> {
-    shared: &'a Shared<U, D>,
-    outbox: &'a mut Outbox<U::Payload>,
+struct Stepper<'a, U: Unit, C> {
+    shared: &'a Shared<U, C>,
+    outbox: &'a mut Outbox<U::Payload, U::Event>,
     next: Tick,
     /// When the last unit was done, in an epoch that is measured.
     mark: Option<Instant>,
 }
 
-impl<U: Unit, D> Stepper<'_, U, D> {
+impl<U: Unit, C> Stepper<'_, U, C> {
     #[inline]
     fn step(&mut self, slot: &mut Slot<U>) {
         let shared = self.shared;
         let class = usize::from(slot.class);
         let until = shared.bounds[class];
         if until > shared.presents[class] {
-            self.outbox.sender(slot.id, shared.classes[class].clock);
+            self.outbox.set_sender(slot.id, shared.classes[class].clock);
             slot.unit.run(until, shared.skip, self.outbox);
             slot.next = slot.unit.next_event();
             if let Some(mark) = &mut self.mark {
@@ -347,23 +321,23 @@ impl<U: Unit, D> Stepper<'_, U, D> {
     }
 }
 
-/// Gives a unit at `present` a parcel; says when the first message is seen.
+/// Delivers messages to a unit whose present is `present`; returns the cycle of the first arrival.
 #[inline]
-fn take_in<U: Unit, D>(
+fn deliver<U: Unit, C>(
     unit: &mut U,
-    parcel: &Parcel<U>,
+    messages: &Messages<U>,
     present: Cycle,
     class: TimeClass,
-    shared: &Shared<U, D>,
+    shared: &Shared<U, C>,
     log: &mut Option<MessageLog<U::Payload>>,
     late: &mut LateMessages,
 ) -> Cycle {
     if let Some(log) = log {
-        let seen = |sent: &Sent<U::Payload>| sent.arrival(present).max(present).0;
-        log.delivered.extend(parcel.iter().map(|sent| Logged { link: sent.link, at: seen(sent), payload: sent.payload }));
+        let arrival = |sent: &Sent<U::Payload>| sent.arrival(present).max(present).0;
+        log.delivered.extend(messages.iter().map(|sent| Logged { link: sent.link, at: arrival(sent), payload: sent.payload }));
     }
     let mut first = Cycle::NEVER;
-    unit.deliver_all(parcel, |sent| {
+    unit.deliver_all(messages, |sent| {
         let mut at = sent.arrival(present);
         if at < present {
             at = arrive_late(shared, sent, at, present, class, late);
@@ -374,10 +348,10 @@ fn take_in<U: Unit, D>(
     first
 }
 
-/// When a message is seen whose time has passed: at once, which only a relaxed run allows.
+/// The arrival of a message whose time has passed: at once, which only a relaxed run allows.
 #[cold]
-fn arrive_late<U: Unit, D>(
-    shared: &Shared<U, D>,
+fn arrive_late<U: Unit, C>(
+    shared: &Shared<U, C>,
     sent: &Sent<U::Payload>,
     at: Cycle,
     present: Cycle,

@@ -10,4 +10,4 @@ mod partition_tests;
 mod slice_port;
 mod warm;
 
-pub use partition::{Partition, PartitionDecision, PartitionPorts, PartitionSample, StallCounts, arrival_capacity};
+pub use partition::{Partition, PartitionPorts, StallCounts, arrival_capacity};

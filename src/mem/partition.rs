@@ -8,11 +8,13 @@
 //! whatever could make somebody act earlier (a message, data, a place that becomes free) moves that cycle forward.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId, prefetch};
 use crate::config::machine::{Machine, MemcpyWarms};
-use crate::protocol::{AddressMap, LocalMap, MemPacket, Outbox, Payload, Warm};
-use crate::stats::counters;
+use crate::engine::Unit;
+use crate::protocol::{AddressMap, EventKind, LocalMap, MemPacket, Outbox, Payload, Warm};
+use crate::stats::{CounterVisitor, counters};
 
 use super::dram::control::Issued;
 use super::dram::{Channel, Clocked, RequestKind};
@@ -35,23 +37,6 @@ pub struct PartitionPorts {
     /// Word of copies from the grid scheduler; one link for the whole partition.
     pub from_grid: LinkId,
 }
-
-/// What a controller may see of a partition: sums over its slices and its channel since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PartitionSample {
-    /// Requests that the slices took.
-    pub llc_accesses: u64,
-    /// Requests among them whose sector was absent and not on its way.
-    pub llc_misses: u64,
-    /// Bursts read.
-    pub dram_reads: u64,
-    /// Bursts written.
-    pub dram_writes: u64,
-}
-
-/// What a controller may ask of a partition: nothing yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartitionDecision {}
 
 /// Requests that a slice's arrival queue holds, those in the raster pipe of its link included: the credits that the request
 /// subnet starts with per slice. The reference's three stages (network output, raster pipe, slice input) are one queue here.
@@ -226,15 +211,12 @@ impl Partition {
         self.channel.take_trace()
     }
 
-    /// Takes a request or credits for a slice; see `Unit::deliver` of the engine.
-    ///
-    /// # Panics
-    /// When the message is of another kind, comes over a link that is not the partition's, or lies in the past.
-    #[inline]
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+    /// Takes credits or word of a copy.
+    #[cold]
+    #[inline(never)]
+    fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         assert!(at >= self.arbiter.now, "{}: {link} brings a message for {at}, which is before {}", self.arbiter.id, self.arbiter.now);
         match payload {
-            Payload::Mem(packet) => self.deliver_packet(link, at, &packet),
             Payload::Credit(credit) => {
                 let slice = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.credit_in.0));
                 assert!(slice < self.arbiter.slice_ports.len(), "{}: credits come over {link}, which is no output", self.arbiter.id);
@@ -255,10 +237,9 @@ impl Partition {
         }
     }
 
-    /// The same for a request, which is copied once, from where it lies.
-    // Called for every message, from one loop.
+    /// Takes a request for a slice.
     #[inline(always)]
-    pub fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+    fn deliver_request(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
         if at < self.arbiter.now {
             self.refuse(link, at);
         }
@@ -280,24 +261,6 @@ impl Partition {
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle) -> ! {
         panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.arbiter.id, self.arbiter.now);
-    }
-
-    /// Simulates up to and without `until`; see `Unit::run` of the engine.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.channel.prefetch_arrays();
-        for side in &self.arbiter.slice_ports {
-            if side.due < until {
-                side.slice.prefetch();
-            }
-        }
-        self.expect_data();
-        if skip {
-            self.run_events(until, out);
-        } else {
-            self.run_cycles(until, out);
-        }
-        self.watch_stalls();
-        self.catch_up();
     }
 
     /// Works through the cycles in which there is something to do.
@@ -343,69 +306,6 @@ impl Partition {
         let reads = || (0..).map_while(|place| self.channel.moving(place)).take(DATA).filter(|request| request.kind == RequestKind::Read);
         reads().for_each(|request| self.arbiter.slice(request.slice).expect_entry(request.token));
         reads().for_each(|request| self.arbiter.slice(request.slice).expect_data(request.token));
-    }
-
-    /// See `Unit::prefetch` of the engine.
-    #[inline]
-    pub fn prefetch(&self, deep: bool) {
-        if !deep {
-            prefetch(self);
-            return;
-        }
-        prefetch(&*self.arbiter.slice_ports);
-        self.arbiter.delayed.prefetch();
-        self.channel.prefetch();
-    }
-
-    /// See `Unit::next_event` of the engine.
-    #[inline]
-    pub fn next_event(&self) -> Cycle {
-        self.arbiter.slices_due.min(self.arbiter.dram_due).min(self.copied).max(self.arbiter.now)
-    }
-
-    /// See `Unit::settle` of the engine.
-    pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
-        self.pass(at);
-        self.catch_up();
-        for reason in [NET, MC] {
-            if self.standing[reason] != Cycle::NEVER {
-                self.count_stall(reason, self.arbiter.now);
-                self.standing[reason] = self.arbiter.now;
-            }
-        }
-        // Edges before the present's are past; the open span of a full queue is split behind them.
-        let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
-        if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {
-            each!(&mut self.channel, channel => channel.count_full(past.0 - since.0));
-            self.arbiter.full_since = Some(past);
-        }
-        self.channel.settle(past);
-    }
-
-    /// See `Unit::sample` of the engine.
-    pub fn sample(&self) -> PartitionSample {
-        let sum = |of: fn(&Slice) -> u64| self.slices().map(of).sum();
-        let (dram_reads, dram_writes) = self.channel.bursts();
-        PartitionSample { llc_accesses: sum(|s| s.counters().accesses), llc_misses: sum(|s| s.counters().misses), dram_reads, dram_writes }
-    }
-
-    /// See `Unit::apply` of the engine.
-    pub fn apply(&mut self, _at: Cycle, decision: &PartitionDecision) {
-        match *decision {}
-    }
-
-    /// See `Unit::waiting` of the engine.
-    pub fn waiting(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for slice in self.slices() {
-            slice.waiting(&mut lines);
-        }
-        let inside = self.channel.occupancy();
-        if inside + self.arbiter.delayed.len() > 0 {
-            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.arbiter.id, self.arbiter.delayed.len()));
-        }
-        lines
     }
 
     /// Lets LLC cycles pass in which nothing happens.
@@ -464,5 +364,106 @@ impl Partition {
     #[inline]
     fn dram_cycle(&mut self, edge: Cycle) {
         each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut **channel, edge));
+    }
+}
+
+impl Unit for Partition {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    // Called for every message, from one loop: nearly all are requests, which are copied once, from where they lie.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        if let Payload::Mem(packet) = payload {
+            self.deliver_request(link, at, packet);
+        } else {
+            self.deliver_other(link, at, *payload);
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.channel.prefetch_arrays();
+        for side in &self.arbiter.slice_ports {
+            if side.due < until {
+                side.slice.prefetch();
+            }
+        }
+        self.expect_data();
+        if skip {
+            self.run_events(until, out);
+        } else {
+            self.run_cycles(until, out);
+        }
+        self.watch_stalls();
+        self.catch_up();
+    }
+
+    #[inline]
+    fn prefetch(&self, deep: bool) {
+        if !deep {
+            prefetch(self);
+            return;
+        }
+        prefetch(&*self.arbiter.slice_ports);
+        self.arbiter.delayed.prefetch();
+        self.channel.prefetch();
+    }
+
+    #[inline]
+    fn next_event(&self) -> Cycle {
+        self.arbiter.slices_due.min(self.arbiter.dram_due).min(self.copied).max(self.arbiter.now)
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
+        self.pass(at);
+        self.catch_up();
+        for reason in [NET, MC] {
+            if self.standing[reason] != Cycle::NEVER {
+                self.count_stall(reason, self.arbiter.now);
+                self.standing[reason] = self.arbiter.now;
+            }
+        }
+        // Edges before the present's are past; the open span of a full queue is split behind them.
+        let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
+        if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {
+            each!(&mut self.channel, channel => channel.count_full(past.0 - since.0));
+            self.arbiter.full_since = Some(past);
+        }
+        self.channel.settle(past);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        let id = u32::from(self.arbiter.id.0);
+        for slice in self.slices() {
+            visitor.component("llc", u32::from(slice.id().0));
+            visitor.counters(&slice.counters());
+        }
+        visitor.component("dram", id);
+        self.channel.visit_counters(&mut |info, value| visitor.counter(info, value));
+        let banks = self.channel.bank_counters();
+        for (bank, counters) in (id * banks.len() as u32..).zip(banks) {
+            visitor.component("dram_bank", bank);
+            visitor.counters(counters);
+        }
+        visitor.component("stall", id);
+        visitor.counters(&self.stalls);
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for slice in self.slices() {
+            slice.waiting(&mut lines);
+        }
+        let inside = self.channel.occupancy();
+        if inside + self.arbiter.delayed.len() > 0 {
+            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.arbiter.id, self.arbiter.delayed.len()));
+        }
+        lines
     }
 }

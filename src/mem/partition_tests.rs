@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::dram::{DramControl, DramPage, OwnTiming};
 use crate::config::machine::*;
-use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload, Route, Warm};
+use crate::engine::{Route, Unit};
+use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload, Warm};
 use crate::stats::Latencies;
 
 use super::dram::DramCounters;
@@ -83,12 +84,12 @@ fn counters(unit: &Partition) -> &DramCounters {
 }
 
 fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
-    unit.deliver(LinkId(packet.slice.0 % 2), Cycle(at), Payload::Mem(packet));
+    unit.deliver(LinkId(packet.slice.0 % 2), Cycle(at), &Payload::Mem(packet));
 }
 
 /// Answers that left, with the cycle of sending.
 fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
-    let sent = out.in_box(0).drain(..);
+    let sent = out.batch(0).drain(..);
     sent.filter_map(|s| match s.payload {
         Payload::Mem(p) => Some((u64::from(s.at) - 1, p)),
         _ => None,
@@ -151,11 +152,11 @@ fn a_stream_of_reads_saturates_the_channel() {
             }
         }
         unit.run(Cycle(now + 1), true, &mut out);
-        for message in out.in_box(0).drain(..).collect::<Vec<_>>() {
+        for message in out.batch(0).drain(..).collect::<Vec<_>>() {
             match message.payload {
                 Payload::Mem(answer) => {
                     got += 1;
-                    unit.deliver(LinkId(30 + answer.slice.0), Cycle(now + 2), Payload::Credit(Credit { queue: 0, count: 1 }));
+                    unit.deliver(LinkId(30 + answer.slice.0), Cycle(now + 2), &Payload::Credit(Credit { queue: 0, count: 1 }));
                 }
                 Payload::Credit(credit) => credits[usize::from(message.link.0 - 10)] += u32::from(credit.count),
                 other => panic!("{other:?}"),
@@ -204,7 +205,7 @@ fn without_credits_of_the_reply_network_everything_stops_and_says_why() {
     assert_eq!(unit.next_event(), Cycle::NEVER);
     let lines = unit.waiting();
     assert!(lines.iter().any(|l| l.contains("the queue to the network is full")), "{lines:?}");
-    unit.deliver(LinkId(30), Cycle(600), Payload::Credit(Credit { queue: 0, count: 6 }));
+    unit.deliver(LinkId(30), Cycle(600), &Payload::Credit(Credit { queue: 0, count: 6 }));
     unit.run(Cycle(700), true, &mut out);
     assert_eq!(answers(&mut out).first().map(|(at, _)| *at), Some(600));
     assert!(unit.waiting().is_empty());
@@ -220,7 +221,7 @@ fn a_write_through_slice_answers_writes_when_dram_has_them() {
     unit.run(Cycle(1000), true, &mut out);
     let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
     assert!(at > 100 && answer.token == 77);
-    assert_eq!(unit.sample().dram_writes, 1);
+    assert_eq!(unit.channel().bursts().1, 1);
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn a_missing_write_that_allocates_moves_its_bytes_down_and_the_line_up_and_is_an
     unit.run(Cycle(2000), true, &mut out);
     let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
     assert!(at > 100 && answer.token == 77);
-    assert_eq!((unit.sample().dram_writes, unit.sample().dram_reads), (4, 4), "bursts of 32 bytes");
+    assert_eq!(unit.channel().bursts(), (4, 4), "bursts of 32 bytes");
     deliver(&mut unit, 2000, read(map, 0x80, 78));
     unit.run(Cycle(4000), true, &mut out);
     let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
@@ -316,7 +317,7 @@ proptest! {
                     next += 1;
                 }
                 for (at, slice) in credits.extract_if(.., |(at, _)| *at < until) {
-                    unit.deliver(LinkId(30 + slice), Cycle(at), Payload::Credit(Credit { queue: slice, count: 1 }));
+                    unit.deliver(LinkId(30 + slice), Cycle(at), &Payload::Credit(Credit { queue: slice, count: 1 }));
                 }
                 unit.run(Cycle(until), skip, &mut out);
                 for (at, answer) in answers(&mut out) {
@@ -395,7 +396,7 @@ fn hits_after_copy(warms: MemcpyWarms, addr: u64, bytes: u64, reads: &[u64]) -> 
 fn hits_after_copy_in(machine: &Machine, partition: u16, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
     let map = machine.mem.map.of_partition(partition.into());
     let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC, DRAM, PORTS), outbox());
-    unit.deliver(PORTS.from_grid, Cycle(5), Payload::Warm(Warm { addr: Addr(addr), bytes }));
+    unit.deliver(PORTS.from_grid, Cycle(5), &Payload::Warm(Warm { addr: Addr(addr), bytes }));
     assert_eq!(unit.next_event(), Cycle(5));
     let mut hits = Vec::new();
     for (i, &read_addr) in reads.iter().enumerate() {

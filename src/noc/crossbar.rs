@@ -6,12 +6,14 @@
 //! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
 //! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
 
+use std::convert::Infallible;
 use std::hint::select_unpredictable;
 
 use crate::base::{Cycle, LinkId, SectorMask, Slots};
 use crate::config::machine::{Arbiter, Noc};
-use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
-use crate::stats::counters;
+use crate::engine::Unit;
+use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
+use crate::stats::{CounterVisitor, counters};
 
 use super::calendar::{Calendar, Sight};
 use super::outputs::{Outputs, Turn};
@@ -27,7 +29,15 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What the crossbar is called that goes this way.
+    /// The kind of component that the results list a subnet of this direction as.
+    pub(super) fn component(self) -> &'static str {
+        match self {
+            Self::Request => "request_net",
+            Self::Reply => "reply_net",
+        }
+    }
+
+    /// The name of the crossbar of this direction, in messages.
     pub(super) fn crossbar(self) -> &'static str {
         match self {
             Self::Request => "request crossbar",
@@ -77,21 +87,6 @@ counters! {
         queue_cycles: "packet cycles", "Cycles that granted packets waited at their inputs.";
     }
 }
-
-/// What a controller may see of a subnet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NetSample {
-    /// Packets granted so far.
-    pub packets: u64,
-    /// Conflicts so far, as in [`NetCounters`].
-    pub conflicts: u64,
-    /// Credit stalls so far, as in [`NetCounters`].
-    pub credit_stalls: u64,
-}
-
-/// What a controller may ask of a subnet: nothing yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetDecision {}
 
 /// The inputs whose oldest visible packet wants an output, for each output.
 #[derive(Clone, Debug)]
@@ -259,14 +254,11 @@ impl Subnet {
         self.direction
     }
 
-    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
-    ///
-    /// # Panics
-    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    #[inline]
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
+    /// Takes credits for an output.
+    #[cold]
+    #[inline(never)]
+    fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
         match payload {
-            Payload::Mem(packet) => self.deliver_packet(link, at, &packet),
             Payload::Credit(credit) => {
                 if at < self.now {
                     self.refuse(link, at, "credits for the past");
@@ -283,10 +275,9 @@ impl Subnet {
         }
     }
 
-    /// The same for a packet, which is copied once, from where it lies.
-    // Called for every message, from one loop.
+    /// Takes a packet for an input.
     #[inline(always)]
-    pub fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
+    fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
         if at < self.now {
             self.refuse(link, at, "a packet for the past");
         }
@@ -304,61 +295,6 @@ impl Subnet {
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
         panic!("{}, {}: {link} brings {what}, for {at}", self.direction.crossbar(), self.now);
-    }
-
-    /// Simulates up to and without `until`; see `Unit::run`.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.now < until {
-            if skip && !self.outputs.any_ready() {
-                let next = self.calendar.next(self.now).min(until);
-                self.wait_until(next);
-                if self.now >= until {
-                    break;
-                }
-            }
-            self.cycle(out);
-        }
-    }
-
-    /// See `Unit::next_event` of the engine.
-    pub fn next_event(&self) -> Cycle {
-        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
-    }
-
-    /// See `Unit::settle` of the engine.
-    pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
-        self.wait_until(at);
-    }
-
-    /// See `Unit::sample` of the engine.
-    pub fn sample(&self) -> NetSample {
-        let NetCounters { packets, conflicts, credit_stalls, .. } = self.counters;
-        NetSample { packets, conflicts, credit_stalls }
-    }
-
-    /// See `Unit::apply` of the engine.
-    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
-        match *decision {}
-    }
-
-    /// See `Unit::waiting` of the engine.
-    pub fn waiting(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for output in 0..self.outputs.count() {
-            let inputs: Vec<_> = (0..self.inputs).filter(|input| self.wants.has(output, *input)).collect();
-            let since = inputs.iter().filter_map(|i| self.queues.get(*i as u32).front()).map(|waiting| waiting.arrival(self.now)).min();
-            if let Some(since) = since {
-                let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
-                let packets: u32 = inputs.iter().map(|i| self.queues.get(*i as u32).len()).sum();
-                lines.push(format!(
-                    "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
-                    self.direction.crossbar(),
-                    inputs.len()
-                ));
-            }
-        }
-        lines
     }
 
     /// Lets cycles pass in which nothing is seen and nothing granted.
@@ -505,6 +441,71 @@ impl Subnet {
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.queues.as_slice().iter().map(Queue::places).max().unwrap_or(0)
+    }
+}
+
+impl Unit for Subnet {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    // Called for every message, from one loop: nearly all are packets, which are copied once, from where they lie.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        if let Payload::Mem(packet) = payload {
+            self.deliver_packet(link, at, packet);
+        } else {
+            self.deliver_other(link, at, *payload);
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip && !self.outputs.any_ready() {
+                let next = self.calendar.next(self.now).min(until);
+                self.wait_until(next);
+                if self.now >= until {
+                    break;
+                }
+            }
+            self.cycle(out);
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
+        self.wait_until(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component(self.direction.component(), 0);
+        visitor.counters(&self.counters);
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for output in 0..self.outputs.count() {
+            let inputs: Vec<_> = (0..self.inputs).filter(|input| self.wants.has(output, *input)).collect();
+            let since = inputs.iter().filter_map(|i| self.queues.get(*i as u32).front()).map(|waiting| waiting.arrival(self.now)).min();
+            if let Some(since) = since {
+                let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
+                let packets: u32 = inputs.iter().map(|i| self.queues.get(*i as u32).len()).sum();
+                lines.push(format!(
+                    "{}: {} inputs with {packets} packets wait for output {output} since {since}: {reason}",
+                    self.direction.crossbar(),
+                    inputs.len()
+                ));
+            }
+        }
+        lines
     }
 }
 

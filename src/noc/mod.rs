@@ -13,5 +13,5 @@ mod queues;
 #[cfg(test)]
 mod tests;
 
-pub use crossbar::{Direction, NetCounters, NetDecision, NetSample, Subnet, SubnetPorts};
+pub use crossbar::{Direction, NetCounters, Subnet, SubnetPorts};
 pub use output_queued::OutputQueued;

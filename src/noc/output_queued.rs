@@ -5,13 +5,16 @@
 //! costs per packet, not per port. The place at the input is free when the packet leaves, so senders' windows bound the queues.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use crate::base::{Cycle, LinkId};
 use crate::config::machine::Noc;
-use crate::protocol::{Credit, MemPacket, Outbox, Payload};
+use crate::engine::Unit;
+use crate::protocol::{Credit, EventKind, MemPacket, Outbox, Payload};
+use crate::stats::CounterVisitor;
 
 use super::calendar::{Calendar, Sight};
-use super::crossbar::{Direction, NetCounters, NetDecision, NetSample, SubnetPorts};
+use super::crossbar::{Direction, NetCounters, SubnetPorts};
 use super::outputs::{Outputs, Turn};
 use super::queues::Queue;
 
@@ -61,84 +64,6 @@ impl OutputQueued {
     /// Which way its packets go.
     pub fn direction(&self) -> Direction {
         self.direction
-    }
-
-    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
-    ///
-    /// # Panics
-    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.direction.crossbar(), self.now);
-        match payload {
-            Payload::Mem(packet) => {
-                let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
-                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.direction.crossbar());
-                if self.queues[input].push(at, &packet) {
-                    self.calendar.note(self.now, at, input);
-                }
-            }
-            Payload::Credit(credit) => {
-                let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
-                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.direction.crossbar());
-                if self.outputs.expect(output, at, credit.count) {
-                    self.calendar.note(self.now, at, self.inputs + output);
-                }
-            }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.direction.crossbar()),
-        }
-    }
-
-    /// Simulates up to and without `until`; see `Unit::run`.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.now < until {
-            if skip {
-                let next = self.next_event().min(until);
-                self.wait_until(next);
-                if self.now >= until {
-                    break;
-                }
-            }
-            if self.calendar.arrive(self.now) {
-                self.see();
-            }
-            self.count(1);
-            self.pass_on(out);
-            self.now.0 += 1;
-        }
-    }
-
-    /// See `Unit::next_event` of the engine.
-    pub fn next_event(&self) -> Cycle {
-        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
-    }
-
-    /// See `Unit::settle` of the engine.
-    pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
-        self.wait_until(at);
-    }
-
-    /// See `Unit::sample` of the engine.
-    pub fn sample(&self) -> NetSample {
-        let NetCounters { packets, conflicts, credit_stalls, .. } = self.counters;
-        NetSample { packets, conflicts, credit_stalls }
-    }
-
-    /// See `Unit::apply` of the engine.
-    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
-        match *decision {}
-    }
-
-    /// See `Unit::waiting` of the engine.
-    pub fn waiting(&self) -> Vec<String> {
-        let line = |output: usize| {
-            let queue = &self.queues[self.inputs + output];
-            let since = queue.front()?.arrival(self.now);
-            let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
-            let packets = queue.len();
-            Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.direction.crossbar()))
-        };
-        (0..self.outputs.count()).filter_map(line).collect()
     }
 
     fn wait_until(&mut self, at: Cycle) {
@@ -216,5 +141,79 @@ impl OutputQueued {
                 out.send(LinkId(self.ports.credit_out.0 + input), self.now, Payload::Credit(credit));
             }
         }
+    }
+}
+
+impl Unit for OutputQueued {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.direction.crossbar(), self.now);
+        match *payload {
+            Payload::Mem(packet) => {
+                let input = usize::from(link.0.wrapping_sub(self.ports.data_in.0));
+                assert!(input < self.inputs, "{}: a packet comes over {link}, which is no input", self.direction.crossbar());
+                if self.queues[input].push(at, &packet) {
+                    self.calendar.note(self.now, at, input);
+                }
+            }
+            Payload::Credit(credit) => {
+                let output = usize::from(link.0.wrapping_sub(self.ports.credit_in.0));
+                assert!(output < self.outputs.count(), "{}: credits come over {link}, which is no output", self.direction.crossbar());
+                if self.outputs.expect(output, at, credit.count) {
+                    self.calendar.note(self.now, at, self.inputs + output);
+                }
+            }
+            other => panic!("{}: {link} brings {other:?} at {at}", self.direction.crossbar()),
+        }
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.now < until {
+            if skip {
+                let next = self.next_event().min(until);
+                self.wait_until(next);
+                if self.now >= until {
+                    break;
+                }
+            }
+            if self.calendar.arrive(self.now) {
+                self.see();
+            }
+            self.count(1);
+            self.pass_on(out);
+            self.now.0 += 1;
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        if self.outputs.any_ready() { self.now } else { self.calendar.next(self.now) }
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.direction.crossbar());
+        self.wait_until(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component(self.direction.component(), 0);
+        visitor.counters(&self.counters);
+    }
+
+    fn sends_events(&self) -> bool {
+        false
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let line = |output: usize| {
+            let queue = &self.queues[self.inputs + output];
+            let since = queue.front()?.arrival(self.now);
+            let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
+            let packets = queue.len();
+            Some(format!("{}: {packets} packets wait for output {output} since {since}: {reason}", self.direction.crossbar()))
+        };
+        (0..self.outputs.count()).filter_map(line).collect()
     }
 }

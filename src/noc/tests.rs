@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
-use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
+use crate::engine::{Route, Unit};
+use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 
 use super::*;
 
@@ -58,12 +59,12 @@ fn packet(output: usize, token: u32) -> MemPacket {
 }
 
 fn send(net: &mut Subnet, at: u64, input: usize, output: usize, token: u32) {
-    net.deliver(LinkId(DATA_IN + input as u16), Cycle(at), Payload::Mem(packet(output, token)));
+    net.deliver(LinkId(DATA_IN + input as u16), Cycle(at), &Payload::Mem(packet(output, token)));
 }
 
 /// What left: (cycle of sending, link, token or credit count).
 fn sent(out: &mut Outbox) -> Vec<(u64, u16, u32)> {
-    out.in_box(0)
+    out.batch(0)
         .drain(..)
         .map(|s| match s.payload {
             Payload::Mem(p) => (u64::from(s.at) - 1, s.link.0, p.token),
@@ -133,7 +134,7 @@ fn the_packet_behind_a_blocked_one_waits_although_its_output_is_free() {
     assert_eq!(net.next_event(), Cycle::NEVER);
     assert_eq!(net.waiting().len(), 1);
     assert!(net.waiting()[0].contains("output 0 since cycle 0: the receiver's queue is full"), "{:?}", net.waiting());
-    net.deliver(LinkId(CREDIT_IN), Cycle(20), Payload::Credit(Credit { queue: 0, count: 1 }));
+    net.deliver(LinkId(CREDIT_IN), Cycle(20), &Payload::Credit(Credit { queue: 0, count: 1 }));
     net.run(Cycle(30), true, &mut out);
     assert_eq!(packets(&mut out), [(20, 0, 2), (20, 1, 3)]);
     assert_eq!(net.counters().credit_stalls, 19);

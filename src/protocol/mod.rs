@@ -5,13 +5,12 @@
 
 mod local;
 mod map;
-mod outbox;
 
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
-pub use outbox::{Event, Letters, Outbox, Route, Sent};
 
 use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
+use crate::engine::{self, Sent};
 
 /// Whatever travels on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +30,13 @@ pub enum Payload {
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
+const _: () = assert!(size_of::<Sent<Payload>>() <= 32);
+
+/// What a unit of the chip sends through.
+pub type Outbox = engine::Outbox<Payload, EventKind>;
+
+/// An event that a unit of the chip reported.
+pub type Event = engine::Event<EventKind>;
 
 /// What a memory request wants done at the slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

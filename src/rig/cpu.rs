@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::base::{ClockDomain, CpuId, Cycle, LinkId, PortId, Tick, UnitId};
 use crate::config::cpu::CpuSpec;
 use crate::cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
+use crate::engine::{Route, Unit};
 use crate::frontend::cpu::CpuStream;
 use crate::mem::dram::standard::{STANDARDS, Standard};
-use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload, Route};
+use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
 
 use super::cpu_dram::Dram;
 
@@ -210,20 +211,20 @@ fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<Cp
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(1), from_clock: clock, to_clock: clock, latency: Tick(1) };
     let mut out = Outbox::new(Arc::from([route, route]), vec![0, 0], 1);
-    out.sender(UnitId(0), clock);
+    out.set_sender(UnitId(0), clock);
     let goals = CpuGoals { warm: (run.warm > 0).then_some(run.warm), measured: Some(run.instructions) };
     let mut core = CpuCore::new(CpuId(0), &run.spec, stream, goals, ports);
     while out.events().iter().all(|event| !matches!(event.kind, EventKind::CoreMeasured(_))) {
         let span = core.now().after(1 << 16);
         let until = memory.horizon().min(span).max(core.now().after(1));
         core.run_to_send(until, run.skip, &mut out);
-        for sent in out.in_box(0).drain(..) {
+        for sent in out.batch(0).drain(..) {
             if let Payload::Mem(packet) = sent.payload {
                 memory.accept(Cycle(sent.arrival(core.now()).0 - 1), packet);
             }
         }
         let now = core.now();
-        memory.catch_up(now, &mut |at, link, payload| core.deliver(link, at, payload));
+        memory.catch_up(now, &mut |at, link, payload| core.deliver(link, at, &payload));
         if let Some(failure) = core.failure() {
             return Err(failure.to_owned());
         }

@@ -11,6 +11,30 @@ pub struct CounterInfo {
     pub help: &'static str,
 }
 
+/// Sees the counters of components, one component after the other.
+pub trait CounterVisitor {
+    /// The counters that follow belong to component number `id` of its kind ("sm" 3, "llc" 17).
+    fn component(&mut self, kind: &'static str, id: u32);
+    /// A counter of the component named last.
+    fn counter(&mut self, info: &'static CounterInfo, value: u64);
+}
+
+impl dyn CounterVisitor + '_ {
+    /// All counters of a struct, as counters of the component named last.
+    pub fn counters(&mut self, counters: &impl Counters) {
+        counters.visit(&mut |info, value| self.counter(info, value));
+    }
+}
+
+/// Collects bare values, in the order in which they are visited.
+impl CounterVisitor for Vec<u64> {
+    fn component(&mut self, _kind: &'static str, _id: u32) {}
+
+    fn counter(&mut self, _info: &'static CounterInfo, value: u64) {
+        self.push(value);
+    }
+}
+
 /// A struct of counters, as `counters!` makes it.
 pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
     /// The fields in their order.

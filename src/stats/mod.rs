@@ -6,7 +6,7 @@ mod outcome;
 mod relaxed;
 
 pub(crate) use counters::counters;
-pub use counters::{CounterInfo, Counters};
+pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
 pub use outcome::{ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

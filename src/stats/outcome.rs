@@ -2,7 +2,7 @@
 
 use crate::base::{KernelIndex, StreamId};
 
-use super::{CounterInfo, Latencies, Relaxed};
+use super::{CounterInfo, CounterVisitor, Latencies, Relaxed};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,18 @@ pub struct ComponentStats {
     pub id: u32,
     /// Its counters.
     pub counters: Vec<Counted>,
+}
+
+/// Collects components with all their counters, in the order in which they are visited.
+impl CounterVisitor for Vec<ComponentStats> {
+    fn component(&mut self, kind: &'static str, id: u32) {
+        self.push(ComponentStats { kind, id, counters: Vec::new() });
+    }
+
+    fn counter(&mut self, info: &'static CounterInfo, value: u64) {
+        let Some(component) = self.last_mut() else { panic!("the counter `{}` belongs to no component", info.name) };
+        component.counters.push(Counted { info, value });
+    }
 }
 
 /// One kernel launch.

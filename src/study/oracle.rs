@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::engine::occupancies;
+use crate::chip::occupancies;
 use crate::report::plot::{Form, Plot, Series};
 
 use super::lab::job::Job;

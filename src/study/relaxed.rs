@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::engine::RunOptions;
+use crate::chip::RunOptions;
 use crate::report::plot::{Form, Plot, Series};
 
 use super::bench::STANDARD_SET;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::sass;
 use crate::report::metrics::{self, Totals};
 use crate::stats::Relaxed;

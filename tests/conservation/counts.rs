@@ -1,9 +1,9 @@
 //! Counters against what the observer saw: the log of messages and the streams of the workload.
 
 use warpshard::base::{CtaIndex, SECTOR_BYTES};
+use warpshard::chip::RunResult;
 use warpshard::config::Machine;
 use warpshard::config::machine::{WriteMiss, WritePolicy};
-use warpshard::engine::RunResult;
 use warpshard::frontend::{Cursor, OpClass, Workload};
 use warpshard::protocol::MemOp;
 use warpshard::stats::{Counted, Outcome};

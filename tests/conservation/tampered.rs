@@ -1,7 +1,8 @@
 //! The observer notices: each rule fails on a log in which one thing is changed.
 
 use warpshard::base::LinkId;
-use warpshard::engine::{Logged, MessageLog, RunOptions, RunResult};
+use warpshard::chip::{RunOptions, RunResult};
+use warpshard::engine::{Logged, MessageLog};
 use warpshard::protocol::Payload;
 
 use super::common::{Case, built_in, machine};

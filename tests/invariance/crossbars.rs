@@ -1,8 +1,8 @@
 //! Machines with each kind of crossbar: what they are refused, and what head-of-line blocking costs.
 
 use crate::common::{QUEUED, VC, built_in, machine};
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::{Machine, Override};
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::stats::EndedBy;
 
 /// A model that asks for more than a slow network carries, from SMs without an L1.

@@ -1,6 +1,6 @@
 //! Runs whose results are kept as the files that they would be written to.
 
-use warpshard::engine::{RunOptions, RunResult, simulate};
+use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::report::{RunFacts, csv, json};
 
 use crate::common::Case;

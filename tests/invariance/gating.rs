@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
+use warpshard::chip::RunOptions;
 use warpshard::control::Controller;
-use warpshard::engine::RunOptions;
 use warpshard::policy::registry;
 
 /// Controllers of a run, by name, with their tables.

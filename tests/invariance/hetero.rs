@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
-use warpshard::engine::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
+use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use warpshard::frontend::Workload;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
 use warpshard::stats::{EndedBy, Outcome};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::common::{Case, built_in, machine, reference, trace};
-use warpshard::engine::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
+use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
 use warpshard::report::{RunFacts, csv, json};
 use warpshard::stats::{EndedBy, Outcome, Relaxed};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
-use warpshard::engine::{RunOptions, simulate};
 use warpshard::frontend::sass::{TraceOptions, load};
 use warpshard::report::{RunFacts, json};
 

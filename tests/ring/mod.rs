@@ -4,8 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use warpshard::base::{ClockDomain, Cycle, Frequency, LinkId, Tick, TimeBase, UnitId};
-use warpshard::engine::{Cut, Director, EngineError, Finished, Latency, Plan, PlannedUnit, Settings, StopReason, Unit, retime, run};
-use warpshard::protocol::{EventKind, Outbox};
+use warpshard::engine::{
+    Cut, Director, EngineError, Finished, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, StopReason, Unit, retime, run,
+};
+use warpshard::stats::{CounterInfo, CounterVisitor};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
@@ -54,6 +56,17 @@ pub(crate) struct Token {
     id: u32,
     hops_left: u32,
 }
+
+/// What nodes report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeEvent {
+    /// A token made all its rounds.
+    TakenOut,
+    /// It was the last one.
+    LastTakenOut,
+}
+
+static HOPS: CounterInfo = CounterInfo { name: "hops", unit: "tokens", help: "Tokens handled." };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeStats {
@@ -108,7 +121,7 @@ impl Node {
         self.stats.history = (self.stats.history ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(17) ^ self.now.0;
     }
 
-    fn step(&mut self, out: &mut Outbox<Token>) {
+    fn step(&mut self, out: &mut Outbox<Token, NodeEvent>) {
         if self.start > 0 && self.now.0.is_multiple_of(5) {
             self.queue.push((self.now, Token { id: self.start, hops_left: self.left }));
             self.start -= 1;
@@ -126,10 +139,10 @@ impl Node {
                 return;
             }
             if token.hops_left == 0 {
-                out.event(self.now, EventKind::KernelEnded(warpshard::base::KernelIndex(token.id as u16)));
+                out.event(self.now, NodeEvent::TakenOut);
                 self.outstanding -= 1;
                 if self.outstanding == 0 {
-                    out.event(self.now, EventKind::RunEnded);
+                    out.event(self.now, NodeEvent::LastTakenOut);
                 }
             } else {
                 out.send(self.next_link, Cycle(self.now.0.saturating_sub(self.back_dated)), token);
@@ -147,14 +160,14 @@ impl Node {
 
 impl Unit for Node {
     type Payload = Token;
-    type Sample = u64;
+    type Event = NodeEvent;
     type Decision = u64;
 
-    fn deliver(&mut self, _: LinkId, at: Cycle, token: Token) {
-        self.queue.push((at, token));
+    fn deliver(&mut self, _: LinkId, at: Cycle, token: &Token) {
+        self.queue.push((at, *token));
     }
 
-    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Token>) {
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Token, NodeEvent>) {
         while self.now < until {
             if skip && self.next_event() > self.now {
                 self.advance_to(self.next_event().min(until));
@@ -176,8 +189,9 @@ impl Unit for Node {
         self.advance_to(at);
     }
 
-    fn sample(&self) -> u64 {
-        self.stats.hops
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("node", u32::from(self.id));
+        visitor.counter(&HOPS, self.stats.hops);
     }
 
     fn apply(&mut self, at: Cycle, decision: &u64) {
@@ -212,12 +226,16 @@ impl Director<Node> for RingDirector {
         self.interval.map(|interval| Cycle((now.0 / interval + 1) * interval))
     }
 
-    fn wants(&self, kind: EventKind) -> bool {
-        kind == EventKind::RunEnded || self.react
+    fn wants(&self, kind: NodeEvent) -> bool {
+        kind == NodeEvent::LastTakenOut || self.react
     }
 
-    fn at_cut(&mut self, cut: &Cut<'_, u64>) -> Vec<(UnitId, u64)> {
-        self.cuts.lock().unwrap().push((cut.at.0, cut.samples.to_vec()));
+    fn is_over(&mut self, events: &[SeenEvent<NodeEvent>]) -> bool {
+        events.iter().any(|event| event.kind == NodeEvent::LastTakenOut)
+    }
+
+    fn at_cut(&mut self, cut: &Cut<'_, NodeEvent>) -> Vec<(UnitId, u64)> {
+        self.cuts.lock().unwrap().push((cut.at.0, cut.counters.concat()));
         if let Some((after, stop)) = &self.stop_after
             && cut.at.0 >= *after
         {

@@ -23,9 +23,10 @@ use std::sync::Arc;
 
 use crate::base::{Cycle, KernelIndex, LinkId, SmId};
 use crate::config::machine::{self, Machine};
+use crate::engine::{Unit, Work};
 use crate::frontend::{Command, Workload};
 use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload, Warm};
-use crate::stats::KernelStats;
+use crate::stats::{CounterVisitor, KernelStats};
 
 pub use counters::GridCounters;
 use dispatch::{Capacity, Dispatch};
@@ -67,19 +68,6 @@ pub enum GridDecision {
         /// Whether it gets CTAs.
         serve: bool,
     },
-}
-
-/// What a controller may see of the grid scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GridSample {
-    /// The counters since the start of the run.
-    pub counters: GridCounters,
-    /// Kernels that have a place on the chip.
-    pub kernels_placed: u32,
-    /// Kernels of the workload that have not ended.
-    pub kernels_left: u32,
-    /// CTAs of placed kernels that no SM has yet.
-    pub ctas_unassigned: u64,
 }
 
 /// The grid scheduler of a chip.
@@ -148,73 +136,6 @@ impl Grid {
     #[inline]
     fn can_admit(&self) -> bool {
         !self.held && self.streams.can_admit()
-    }
-
-    /// Takes word of a CTA, seen at cycle `at`.
-    ///
-    /// # Panics
-    /// On any other payload, and on a link that is not from the SM that speaks.
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.present, "grid: a message on {link} for {at} came at {}", self.present);
-        let (word, notice) = match payload {
-            Payload::CtaStarted(notice) => (Word::Started, notice),
-            Payload::CtaDone(notice) => (Word::Done, notice),
-            other => panic!("grid: {other:?} came on {link} at {at}"),
-        };
-        debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
-        self.inbox.put(at, notice.sm, word, notice.kernel, notice.cta);
-    }
-
-    /// Simulates every cycle from the present up to and without `until`.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.present < until {
-            if skip {
-                self.present = self.next_event().min(until);
-                if self.present == until {
-                    return;
-                }
-            }
-            self.cycle(out);
-            self.present = self.present.after(1);
-        }
-    }
-
-    /// The next cycle in which something happens unless a message comes.
-    pub fn next_event(&self) -> Cycle {
-        if self.dispatch.has_candidates() || self.can_admit() || self.is_finished_untold() {
-            return self.present;
-        }
-        self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
-    }
-
-    /// Brings the present to `at`, the cut. No counter of the grid scheduler spans time.
-    pub fn settle(&mut self, at: Cycle) {
-        debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
-        self.present = self.present.max(at);
-    }
-
-    /// What a controller sees.
-    pub fn sample(&self) -> GridSample {
-        GridSample {
-            counters: self.counters.clone(),
-            kernels_placed: self.streams.placed().count() as u32,
-            kernels_left: self.streams.left() as u32,
-            ctas_unassigned: self.streams.placed().map(|place| u64::from(place.unassigned())).sum(),
-        }
-    }
-
-    /// Carries out a decision at cycle `at`, the present.
-    pub fn apply(&mut self, at: Cycle, decision: &GridDecision) {
-        match *decision {
-            GridDecision::Release => (self.held, self.released) = (false, at),
-            GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
-            GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
-        }
-    }
-
-    /// What the grid scheduler waits for, while kernels are left.
-    pub fn waiting(&self) -> Vec<String> {
-        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.ledger)
     }
 
     /// The counters since the start of the run.
@@ -330,5 +251,69 @@ impl Grid {
 
     fn is_finished_untold(&self) -> bool {
         !self.told_end && self.streams.left() == 0
+    }
+}
+
+impl Unit for Grid {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = GridDecision;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        assert!(at >= self.present, "grid: a message on {link} for {at} came at {}", self.present);
+        let (word, notice) = match *payload {
+            Payload::CtaStarted(notice) => (Word::Started, notice),
+            Payload::CtaDone(notice) => (Word::Done, notice),
+            other => panic!("grid: {other:?} came on {link} at {at}"),
+        };
+        debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
+        self.inbox.put(at, notice.sm, word, notice.kernel, notice.cta);
+    }
+
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        while self.present < until {
+            if skip {
+                self.present = self.next_event().min(until);
+                if self.present == until {
+                    return;
+                }
+            }
+            self.cycle(out);
+            self.present = self.present.after(1);
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        if self.dispatch.has_candidates() || self.can_admit() || self.is_finished_untold() {
+            return self.present;
+        }
+        self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
+    }
+
+    // No counter of the grid scheduler spans time.
+    fn settle(&mut self, at: Cycle) {
+        debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
+        self.present = self.present.max(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("grid", 0);
+        visitor.counters(&self.counters);
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &GridDecision) {
+        match *decision {
+            GridDecision::Release => (self.held, self.released) = (false, at),
+            GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
+            GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
+        }
+    }
+
+    fn progress(&self) -> Work {
+        Work { instructions: 0, tasks: self.counters.ctas_done }
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.ledger)
     }
 }

@@ -4,9 +4,10 @@ mod mock;
 
 use crate::base::{ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Dispatch;
-use crate::protocol::{EventKind, Outbox, Route};
+use crate::engine::{Route, Unit};
+use crate::protocol::{EventKind, Outbox};
 
-use super::{Grid, GridPorts, GridSample};
+use super::{Grid, GridPorts};
 use mock::{Chip, Job, PLAIN, Stepping, spec};
 
 const LONG: u64 = 1_000_000;
@@ -186,14 +187,18 @@ fn a_limit_at_what_fits_changes_nothing() {
     assert_eq!(limited.lives, plain.lives);
 }
 
+/// CTAs of placed kernels that no SM has yet.
+fn unassigned(chip: &Chip) -> u64 {
+    chip.grid.streams.placed().map(|place| u64::from(place.unassigned())).sum()
+}
+
 #[test]
 fn a_chip_that_may_not_start_anything_says_so() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 4, 2, |_| 30), job(0, 1, 1, |_| 30)]);
     (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
-    let sample = chip.grid.sample();
-    assert_eq!((sample.kernels_placed, sample.kernels_left, sample.ctas_unassigned), (1, 2, 4));
+    assert_eq!((chip.grid.streams.placed().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 2, 4));
     assert_eq!(
         chip.grid.waiting(),
         ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
@@ -273,9 +278,8 @@ fn every_cta_of_every_kernel_runs_once() {
     let chip = ran(7, &spec(), &jobs);
     assert_eq!(chip.lives.len() as u32, jobs.iter().map(|job| job.ctas).sum::<u32>());
     let counters = chip.grid.counters();
-    let GridSample { kernels_left, ctas_unassigned, .. } = chip.grid.sample();
     assert_eq!((counters.ctas_bound, counters.ctas_started, counters.ctas_done), (102, 102, 102));
-    assert_eq!((counters.kernels_launched, counters.kernels_ended, kernels_left, ctas_unassigned), (5, 5, 0, 0));
+    assert_eq!((counters.kernels_launched, counters.kernels_ended, chip.grid.streams.left() as u64, unassigned(&chip)), (5, 5, 0, 0));
 }
 
 #[test]
@@ -344,7 +348,7 @@ fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launch
     grid.run(Cycle(LONG), true, &mut out);
     let warm = |link: u16, addr| (LinkId(2 * sms + link), Warm { addr: Addr(addr), bytes: 64 });
     let told: Vec<(LinkId, Warm)> = out
-        .in_box(0)
+        .batch(0)
         .iter()
         .filter_map(|sent| match sent.payload {
             Payload::Warm(copy) => Some((sent.link, copy)),

@@ -1,7 +1,7 @@
 //! What an SM counts: per kernel launch, and for itself.
 
 use crate::frontend::OpClass;
-use crate::stats::{Counted, CounterInfo, Counters, counters};
+use crate::stats::{CounterInfo, Counters, counters};
 
 use super::stall::{StallCounts, StallReason};
 
@@ -139,13 +139,6 @@ impl SmStats {
             sm: SmCounters::default(),
             stalls: [0; StallReason::COUNT],
         }
-    }
-
-    /// All counters of the SM with their names, in the order of [`SmStats::visit`].
-    pub fn component(&self) -> Vec<Counted> {
-        let mut out = Vec::new();
-        self.visit(&mut |info, value| out.push(Counted { info, value }));
-        out
     }
 
     /// Shows all counters of the SM: its own, the stall reasons, and those that it keeps per kernel, summed over the kernels.

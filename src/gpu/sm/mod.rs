@@ -33,9 +33,11 @@ use std::sync::Arc;
 
 use crate::base::{Cycle, LinkId, SmId, prefetch};
 use crate::config::machine::{Machine, Sm as Spec};
+use crate::engine::{Unit, Work};
 use crate::frontend::phases::Phases;
 use crate::frontend::{OpClass, Workload};
-use crate::protocol::{NearSlices, Outbox, Payload, PowerState};
+use crate::protocol::{EventKind, NearSlices, Outbox, Payload, PowerState};
+use crate::stats::CounterVisitor;
 
 pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
@@ -61,23 +63,6 @@ const MAX_SCHEDULERS: usize = 8;
 
 /// From how many instructions in a span on an SM counts as lively.
 const LIVELY: u32 = 8;
-
-/// What a controller sees of an SM at a cut. All counts are totals since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SmSample {
-    /// Instructions issued by warps.
-    pub warp_instructions: u64,
-    /// Active lanes of the issued instructions.
-    pub thread_instructions: u64,
-    /// Scheduler cycles by reason.
-    pub stalls: StallCounts,
-    /// CTAs resident at the cut.
-    pub resident_ctas: u32,
-    /// Warps resident at the cut.
-    pub resident_warps: u32,
-    /// Reads that missed in the L1.
-    pub l1_misses: u64,
-}
 
 /// What a controller may ask of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,79 +205,6 @@ impl Sm {
         size_of::<Self>() + self.warps.hot_bytes() + self.scoreboard.hot_bytes() + pipeline + l1 + texture
     }
 
-    /// Takes a message that becomes visible at cycle `at`, the present or later. Messages of one link come in the order of
-    /// their arrival.
-    ///
-    /// # Panics
-    /// When the message does not belong on its link.
-    // Called for every message, from one loop.
-    #[inline(always)]
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
-        match payload {
-            Payload::Mem(packet) if link == self.ports.from_reply_net => {
-                self.lsu.expect_reply(packet.token);
-                self.net.reply(at, &packet);
-            }
-            Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
-            Payload::Launch(launch) if link == self.ports.from_grid => {
-                let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
-                self.woken(at);
-                self.ctas.bind(at, launch, program);
-            }
-            other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
-        }
-    }
-
-    /// Simulates every cycle from the present up to and without `until`; with `skip`, jumps over those without events.
-    ///
-    /// Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        self.lsu.prefetch_pipes();
-        let issued = self.issued_count;
-        while self.now < until {
-            if skip {
-                let others = self.pipeline_event().min(until);
-                if others > self.now {
-                    self.run_memory(others, out);
-                    continue;
-                }
-            } else {
-                self.wake();
-            }
-            self.step(out);
-            self.now = self.now.next();
-        }
-        self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
-    }
-
-    /// Asks the host for what a run begins with; see `Unit::prefetch` of the engine.
-    #[inline]
-    pub fn prefetch(&self, deep: bool) {
-        if deep {
-            self.net.prefetch();
-            self.lsu.prefetch();
-            self.wheel.prefetch(self.now);
-            if self.lively {
-                self.warps.prefetch_arrays();
-                self.scoreboard.prefetch(self.warps.live);
-                self.flights.prefetch();
-            }
-        } else {
-            prefetch(&self.now);
-            prefetch(&self.lsu);
-            prefetch(&self.net);
-            prefetch(&self.wheel);
-            prefetch(&self.fetch);
-            prefetch(&self.ctas);
-            prefetch(&self.units);
-            prefetch(&self.counters);
-            prefetch(&self.power);
-            self.warps.prefetch();
-            self.operands.prefetch();
-        }
-    }
-
     /// Simulates cycles before `until`, in which only memory has something to do: until then, or until it has set one of the
     /// other stages going.
     ///
@@ -361,12 +273,6 @@ impl Sm {
         self.now = to;
     }
 
-    /// The first cycle in which something happens, if nothing more is delivered.
-    pub fn next_event(&self) -> Cycle {
-        let pipeline = self.pipeline_event();
-        if pipeline == self.now { pipeline } else { pipeline.min(self.memory_event()) }
-    }
-
     /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
     fn pipeline_event(&self) -> Cycle {
         let now = self.now;
@@ -386,67 +292,15 @@ impl Sm {
         if load_store <= self.now { self.now } else { load_store.min(self.net.next_event(self.now)) }
     }
 
-    /// Brings all counters up to cycle `at`.
-    pub fn settle(&mut self, at: Cycle) {
-        if self.now < at {
-            debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.id, self.now);
-            self.pass(at);
-        }
-        self.close_spans();
-        self.count_blocked(at);
-        self.count_loads(at);
-        if let Some(ccws) = &mut self.ccws {
-            ccws.count(at);
-        }
-        self.counters.sm.operand_conflicts = self.operands.conflicts;
-        self.count_power(at);
-    }
-
-    /// What a controller sees.
-    pub fn sample(&self) -> SmSample {
-        let mut sample = SmSample {
-            stalls: self.counters.stalls,
-            resident_ctas: self.ctas.resident(),
-            resident_warps: self.warps.live.count_ones(),
-            ..SmSample::default()
-        };
-        for kernel in &self.counters.kernels {
-            sample.warp_instructions += kernel.warp_instructions;
-            sample.thread_instructions += kernel.thread_instructions;
-            sample.l1_misses += kernel.l1_read_misses + kernel.l1_read_sector_misses;
-        }
-        sample
-    }
-
-    /// Carries out a decision that takes effect at the present.
-    pub fn apply(&mut self, at: Cycle, decision: &SmDecision) {
-        debug_assert_eq!(at, self.now, "{}: a decision for another cycle", self.id);
-        match *decision {
-            SmDecision::CtaLimit(limit) => self.ctas.set_limit(limit),
-            SmDecision::WarpLimit(limit) => {
-                self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
-                self.limit_warps();
-            }
-            SmDecision::Power(state) => self.set_power(at, state),
-        }
-    }
-
-    /// What the SM waits for.
-    pub fn waiting(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        self.ctas.describe(&mut lines);
-        self.describe_warps(&mut lines);
-        if !lines.is_empty() {
-            lines.push(self.operands.describe());
-            lines.push(self.lsu.describe());
-            lines.push(self.net.describe());
-        }
-        lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
-    }
-
     /// All counters but those of CCWS and of the texture cache.
     pub fn stats(&self) -> &SmStats {
         &self.counters
+    }
+
+    /// CTAs that it holds.
+    #[cfg(test)]
+    pub(super) fn resident_ctas(&self) -> u32 {
+        self.ctas.resident()
     }
 
     /// The counters of CCWS, where the SM has it.
@@ -474,5 +328,135 @@ impl Sm {
     /// The last CTA ended in this cycle.
     fn pause_active(&mut self) {
         self.active_before += self.now.0 + 1 - self.active_since.0;
+    }
+}
+
+impl Unit for Sm {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = SmDecision;
+
+    // Called for every message, from one loop.
+    #[inline(always)]
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        debug_assert!(at >= self.now, "{}: a message for {at} came at {}", self.id, self.now);
+        match *payload {
+            Payload::Mem(packet) if link == self.ports.from_reply_net => {
+                self.lsu.expect_reply(packet.token);
+                self.net.reply(at, &packet);
+            }
+            Payload::Credit(credit) if link == self.ports.request_credit => self.net.credit(at, credit.count),
+            Payload::Launch(launch) if link == self.ports.from_grid => {
+                let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
+                self.woken(at);
+                self.ctas.bind(at, launch, program);
+            }
+            other => panic!("{}, {at}: {other:?} does not belong on {link}", self.id),
+        }
+    }
+
+    // Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+        self.lsu.prefetch_pipes();
+        let issued = self.issued_count;
+        while self.now < until {
+            if skip {
+                let others = self.pipeline_event().min(until);
+                if others > self.now {
+                    self.run_memory(others, out);
+                    continue;
+                }
+            } else {
+                self.wake();
+            }
+            self.step(out);
+            self.now = self.now.next();
+        }
+        self.lively = self.issued_count.wrapping_sub(issued) >= LIVELY;
+    }
+
+    #[inline]
+    fn prefetch(&self, deep: bool) {
+        if deep {
+            self.net.prefetch();
+            self.lsu.prefetch();
+            self.wheel.prefetch(self.now);
+            if self.lively {
+                self.warps.prefetch_arrays();
+                self.scoreboard.prefetch(self.warps.live);
+                self.flights.prefetch();
+            }
+        } else {
+            prefetch(&self.now);
+            prefetch(&self.lsu);
+            prefetch(&self.net);
+            prefetch(&self.wheel);
+            prefetch(&self.fetch);
+            prefetch(&self.ctas);
+            prefetch(&self.units);
+            prefetch(&self.counters);
+            prefetch(&self.power);
+            self.warps.prefetch();
+            self.operands.prefetch();
+        }
+    }
+
+    fn next_event(&self) -> Cycle {
+        let pipeline = self.pipeline_event();
+        if pipeline == self.now { pipeline } else { pipeline.min(self.memory_event()) }
+    }
+
+    fn settle(&mut self, at: Cycle) {
+        if self.now < at {
+            debug_assert!(self.next_event() >= at, "{}: something happens before {at}, but {} is the present", self.id, self.now);
+            self.pass(at);
+        }
+        self.close_spans();
+        self.count_blocked(at);
+        self.count_loads(at);
+        if let Some(ccws) = &mut self.ccws {
+            ccws.count(at);
+        }
+        self.counters.sm.operand_conflicts = self.operands.conflicts;
+        self.count_power(at);
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component("sm", u32::from(self.id.0));
+        self.counters.visit(&mut |info, value| visitor.counter(info, value));
+        if let Some(ccws) = self.ccws_counters() {
+            visitor.counters(ccws);
+        }
+        if let Some(texture) = self.texture_counters() {
+            visitor.counters(texture);
+        }
+    }
+
+    fn apply(&mut self, at: Cycle, decision: &SmDecision) {
+        debug_assert_eq!(at, self.now, "{}: a decision for another cycle", self.id);
+        match *decision {
+            SmDecision::CtaLimit(limit) => self.ctas.set_limit(limit),
+            SmDecision::WarpLimit(limit) => {
+                self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < self.spec.warps);
+                self.limit_warps();
+            }
+            SmDecision::Power(state) => self.set_power(at, state),
+        }
+    }
+
+    fn progress(&self) -> Work {
+        Work { instructions: self.counters.kernels.iter().map(|kernel| kernel.warp_instructions).sum(), tasks: 0 }
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.ctas.describe(&mut lines);
+        self.describe_warps(&mut lines);
+        if !lines.is_empty() {
+            lines.push(self.operands.describe());
+            lines.push(self.lsu.describe());
+            lines.push(self.net.describe());
+        }
+        lines.iter().map(|line| format!("{}: {line}", self.id)).collect()
     }
 }

@@ -7,13 +7,15 @@
 //! have networks of their own, and each of them a flit per channel and cycle.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use crate::base::{Cycle, LinkId};
-use crate::protocol::{Credit, MemPacket, Outbox, Payload};
-use crate::stats::counters;
+use crate::engine::Unit;
+use crate::protocol::{Credit, EventKind, MemPacket, Outbox, Payload};
+use crate::stats::{CounterVisitor, counters};
 
 use super::super::calendar::{Calendar, Sight};
-use super::super::crossbar::{Direction, NetDecision, NetSample, SubnetPorts};
+use super::super::crossbar::{Direction, SubnetPorts};
 use super::super::queues::Queue;
 use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
@@ -377,43 +379,39 @@ impl MeshNet {
     pub fn direction(&self) -> Direction {
         each!(self, unit => unit.interface.direction)
     }
+}
 
-    /// Takes a packet for an input or credits for an output; see `Unit::deliver`.
-    ///
-    /// # Panics
-    /// When the message is of another kind, comes over a link that is not the subnet's, or lies in the past.
-    pub fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        each!(self, unit => unit.deliver(link, at, payload));
+impl Unit for MeshNet {
+    type Payload = Payload;
+    type Event = EventKind;
+    type Decision = Infallible;
+
+    fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
+        each!(self, unit => unit.deliver(link, at, *payload));
     }
 
-    /// Simulates up to and without `until`; see `Unit::run`.
-    pub fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         each!(self, unit => unit.run(until, skip, out));
     }
 
-    /// See `Unit::next_event` of the engine.
-    pub fn next_event(&self) -> Cycle {
+    fn next_event(&self) -> Cycle {
         each!(self, unit => unit.next_event())
     }
 
-    /// See `Unit::settle` of the engine.
-    pub fn settle(&mut self, at: Cycle) {
+    fn settle(&mut self, at: Cycle) {
         each!(self, unit => unit.settle(at));
     }
 
-    /// See `Unit::sample` of the engine.
-    pub fn sample(&self) -> NetSample {
-        let MeshCounters { packets, conflicts, credit_stalls, .. } = *self.counters();
-        NetSample { packets, conflicts, credit_stalls }
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.component(self.direction().component(), 0);
+        visitor.counters(self.counters());
     }
 
-    /// See `Unit::apply` of the engine.
-    pub fn apply(&mut self, _at: Cycle, decision: &NetDecision) {
-        match *decision {}
+    fn sends_events(&self) -> bool {
+        false
     }
 
-    /// See `Unit::waiting` of the engine.
-    pub fn waiting(&self) -> Vec<String> {
+    fn waiting(&self) -> Vec<String> {
         each!(self, unit => unit.waiting())
     }
 }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use crate::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, SectorMask, SliceId, Tick, UnitId};
 use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
-use crate::protocol::{Credit, MemOp, MemPacket, Outbox, Payload, Route};
+use crate::engine::{Route, Unit};
+use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
 
 use super::super::{Direction, OutputQueued, SubnetPorts};
 use super::*;
@@ -47,37 +48,22 @@ fn packet(sm: usize, slice: usize, token: u32, op: MemOp) -> MemPacket {
     MemPacket { addr: Addr(0), token, bytes: u32::MAX, port, slice, kernel, sectors: SectorMask(3), op }
 }
 
-/// A unit under test.
-trait Net {
-    fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload);
-    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox);
-    fn settled(&mut self, at: Cycle) -> String;
+/// What a subnet shows of itself at the end.
+fn settled(net: &mut impl Unit, at: Cycle) -> String {
+    net.settle(at);
+    let mut counters: Vec<u64> = Vec::new();
+    net.visit_counters(&mut counters);
+    format!("{counters:?} {:?} {:?}", net.waiting(), net.next_event())
 }
-
-macro_rules! net {
-    ($name:ty) => {
-        impl Net for $name {
-            fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-                self.deliver(link, at, payload);
-            }
-
-            fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-                self.run(until, skip, out);
-            }
-
-            fn settled(&mut self, at: Cycle) -> String {
-                self.settle(at);
-                format!("{:?} {:?} {:?}", self.counters(), self.waiting(), self.next_event())
-            }
-        }
-    };
-}
-
-net!(MeshNet);
-net!(OutputQueued);
 
 /// Sends `arrivals` and gives back a credit 9 cycles after each packet that came out; returns what left, and the counters.
-fn simulate(net: &mut impl Net, arrivals: &[(u64, usize, usize)], end: u64, spans: &[u64], skip: bool) -> (Vec<(u64, u16, u32)>, String) {
+fn simulate(
+    net: &mut impl Unit<Payload = Payload, Event = EventKind>,
+    arrivals: &[(u64, usize, usize)],
+    end: u64,
+    spans: &[u64],
+    skip: bool,
+) -> (Vec<(u64, u16, u32)>, String) {
     let (mut out, mut events, mut now, mut next) = (outbox(), Vec::new(), 0, 0);
     let mut spans = spans.iter().cycle();
     while now < end {
@@ -85,17 +71,17 @@ fn simulate(net: &mut impl Net, arrivals: &[(u64, usize, usize)], end: u64, span
         while next < arrivals.len() && arrivals[next].0 < until + 5 {
             let (at, input, output) = arrivals[next];
             let op = if next % 3 == 0 { MemOp::Write } else { MemOp::Read };
-            net.deliver(LinkId(input as u16), Cycle(at), Payload::Mem(packet(input, output, next as u32, op)));
+            net.deliver(LinkId(input as u16), Cycle(at), &Payload::Mem(packet(input, output, next as u32, op)));
             next += 1;
         }
         net.run(Cycle(until), skip, &mut out);
-        for sent in out.in_box(0).drain(..) {
+        for sent in out.batch(0).drain(..) {
             let at = u64::from(sent.at) - 1;
             match sent.payload {
                 Payload::Mem(p) => {
                     events.push((at, sent.link.0, p.token));
                     let credit = Payload::Credit(Credit { queue: 0, count: 1 });
-                    net.deliver(LinkId(CREDIT_IN + sent.link.0 - DATA_OUT), Cycle(at + 9), credit);
+                    net.deliver(LinkId(CREDIT_IN + sent.link.0 - DATA_OUT), Cycle(at + 9), &credit);
                 }
                 Payload::Credit(c) => events.push((at, sent.link.0, u32::from(c.count))),
                 other => panic!("{other:?} left a subnet"),
@@ -103,7 +89,7 @@ fn simulate(net: &mut impl Net, arrivals: &[(u64, usize, usize)], end: u64, span
         }
         now = until;
     }
-    (events, net.settled(Cycle(end)))
+    (events, settled(net, Cycle(end)))
 }
 
 proptest! {
@@ -191,12 +177,12 @@ fn classes_with_wires_of_their_own_do_not_wait_for_each_other() {
 fn a_full_receiver_is_named() {
     let (mut net, mut out) = (MeshNet::new(Direction::Request, &spec(), ports(1)), outbox());
     for token in 0..3 {
-        net.deliver(LinkId(2), Cycle(0), Payload::Mem(packet(2, 1, token, MemOp::Read)));
+        net.deliver(LinkId(2), Cycle(0), &Payload::Mem(packet(2, 1, token, MemOp::Read)));
     }
     net.run(Cycle(100), true, &mut out);
     assert_eq!(net.waiting(), ["request mesh3x3: 2 packets are under way at cycle 100: receivers 1 are full"]);
     assert_eq!(net.next_event(), Cycle::NEVER);
-    assert_eq!(net.sample().packets, 1);
+    assert_eq!(net.counters().packets, 1);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::super::reference::trace_folder;
 use super::super::{StudyError, StudyOutput, Traces};
 use super::set::STANDARD_SET;
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::{Workload, sass};
 use crate::report::{RunFacts, csv, json};
 

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::Workload;
 use crate::frontend::model::{Model, builtin};
 use crate::report::metrics;

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use crate::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use crate::frontend::{Workload, model};
 use crate::policy::registry;
 use crate::report::metrics::cpu_cores;

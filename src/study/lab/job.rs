@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
 use crate::energy::{Breakdown, Model};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::Workload;
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::policy::registry;

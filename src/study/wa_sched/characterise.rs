@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::chip::occupancies;
 use crate::config::Machine;
-use crate::engine::occupancies;
 use crate::frontend::model::builtin_model;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::report::metrics;
 use crate::stats::{Counted, Outcome};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::policy::registry;
 use crate::report::plot::{Form, Plot, Series};

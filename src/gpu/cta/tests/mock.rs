@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
 use crate::config::machine::Dispatch;
+use crate::engine::{Route, Unit};
 use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
-use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload, Route};
+use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 
 use super::super::dispatch::Capacity;
 use super::super::{Grid, GridDecision, GridPorts};
@@ -148,15 +149,15 @@ impl Chip {
     }
 
     fn exchange(&mut self, how: Stepping, now: u64) {
-        for sent in self.out.in_box(1).drain(..) {
+        for sent in self.out.batch(1).drain(..) {
             let Payload::Launch(launch) = sent.payload else { panic!("the grid sends launches only") };
             self.sms[sent.link.index()].arrivals.push_back((sent.arrival(Cycle(now)).0, launch));
         }
         let sms = self.sms.len();
-        let mut words: Vec<_> = self.out.in_box(0).drain(..).collect();
+        let mut words: Vec<_> = self.out.batch(0).drain(..).collect();
         words.sort_by_key(|sent| (sent.link.index() + sms - how.first_sm) % sms);
         for sent in words {
-            self.grid.deliver(sent.link, sent.arrival(Cycle(now)), sent.payload);
+            self.grid.deliver(sent.link, sent.arrival(Cycle(now)), &sent.payload);
         }
         self.events.extend(self.out.events().drain(..).map(|Event { at, kind, .. }| (at.0, kind)));
     }

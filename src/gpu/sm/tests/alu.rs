@@ -149,7 +149,7 @@ fn two_levels_let_a_group_issue_until_it_waits_for_memory() {
     }
     let mut bench = Bench::single(&machine, 256, program.exit());
     let mut last = Vec::new();
-    while bench.sm.sample().resident_ctas > 0 || bench.now == Cycle(0) {
+    while bench.sm.resident_ctas() > 0 || bench.now == Cycle(0) {
         bench.run(1);
         last.extend(bench.sm.last_issued[0]);
         assert!(bench.now < Cycle(2000), "no end: {:#?}", bench.sm.waiting());

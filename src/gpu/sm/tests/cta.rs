@@ -112,10 +112,10 @@ fn the_cta_limit_holds_at_the_start_of_ctas() {
         bench.bind(0, cta);
     }
     bench.run(50);
-    assert_eq!(bench.sm.sample().resident_ctas, 2);
+    assert_eq!(bench.sm.resident_ctas(), 2);
     bench.sm.apply(bench.now, &SmDecision::CtaLimit(3));
     bench.run(5);
-    assert_eq!(bench.sm.sample().resident_ctas, 3);
+    assert_eq!(bench.sm.resident_ctas(), 3);
     bench.finish();
     assert_eq!(bench.notices(done).len(), 4);
 }
@@ -125,7 +125,7 @@ fn the_warp_limit_lets_only_the_oldest_issue() {
     let mut bench = Bench::single(&test_machine(), 256, ffmas(8, 20));
     bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(2));
     bench.run(100);
-    let stalls = bench.sm.sample().stalls;
+    let stalls = bench.sm.stats().stalls;
     assert!(stalls[crate::gpu::sm::StallReason::Throttled as usize] > 150, "schedulers 2 and 3 have no warp that may issue");
     bench.finish();
     assert_eq!(bench.kernel().warp_instructions, 8 * 21);
@@ -152,7 +152,7 @@ fn kernels_share_an_sm_when_the_grid_binds_them_so() {
     bench.bind(1, 0);
     bench.bind(0, 1);
     bench.run(20);
-    assert_eq!(bench.sm.sample().resident_ctas, 3);
+    assert_eq!(bench.sm.resident_ctas(), 3);
     bench.finish();
     assert_eq!([bench.stats().kernels[0].ctas, bench.stats().kernels[1].ctas], [2, 1]);
     assert_eq!(bench.stats().kernels[1].warp_instructions, 8 * 31);

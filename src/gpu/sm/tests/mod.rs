@@ -16,12 +16,13 @@ use std::sync::Arc;
 use super::{KernelCounters, Sm, SmPorts, SmStats};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;
+use crate::engine::{Route, Unit};
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
     CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst,
     StreamBuilder, Workload,
 };
-use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload, Route};
+use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
 
 pub(super) const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),
@@ -166,7 +167,7 @@ impl Bench {
     /// Binds a CTA by a message that becomes visible at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
         let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta) };
-        self.sm.deliver(PORTS.from_grid, at, Payload::Launch(launch));
+        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
     }
 
     /// Runs one epoch of `cycles`, at most the latency of the memory.
@@ -174,15 +175,15 @@ impl Bench {
         let until = self.now.after(cycles);
         while let Some(&(at, packet)) = self.coming.front().filter(|(at, _)| *at < until) {
             self.coming.pop_front();
-            self.sm.deliver(PORTS.from_reply_net, at, Payload::Mem(packet));
+            self.sm.deliver(PORTS.from_reply_net, at, &Payload::Mem(packet));
         }
         self.sm.run(until, self.skip, &mut self.out);
-        for message in std::mem::take(self.out.in_box(0)) {
+        for message in std::mem::take(self.out.batch(0)) {
             let sent = Cycle(message.arrival(self.now).0 - 1);
             if let (Payload::Mem(packet), LinkId(0)) = (message.payload, message.link) {
                 self.coming.push_back((sent.after(self.latency), packet));
                 let credit = Payload::Credit(Credit { queue: 0, count: 1 });
-                self.sm.deliver(PORTS.request_credit, sent.after(self.latency).max(until), credit);
+                self.sm.deliver(PORTS.request_credit, sent.after(self.latency).max(until), &credit);
             }
             self.sent.push((sent, message.payload));
         }
@@ -216,11 +217,11 @@ impl Bench {
     }
 
     fn is_done(&self) -> bool {
-        self.sm.sample().resident_ctas == 0 && self.sm.next_event() == Cycle::NEVER && self.coming.is_empty()
+        self.sm.resident_ctas() == 0 && self.sm.next_event() == Cycle::NEVER && self.coming.is_empty()
     }
 
     fn instructions(&self) -> u64 {
-        self.sm.sample().warp_instructions
+        self.sm.stats().kernels.iter().map(|kernel| kernel.warp_instructions).sum()
     }
 
     pub(super) fn stats(&self) -> &SmStats {

@@ -54,7 +54,7 @@ fn an_empty_sm_is_quiet_at_once_and_starts_nothing_while_it_is_paused() {
     bench.bind(0, 0);
     bench.run(50);
     assert_eq!(quiet(&mut bench), [0]);
-    assert_eq!(bench.sm.sample().resident_ctas, 0);
+    assert_eq!(bench.sm.resident_ctas(), 0);
     set(&mut bench, PowerState::Active);
     bench.finish();
     assert_eq!(bench.stats().sm.ctas_started, 1);

@@ -76,10 +76,10 @@ fn outcome(machine: &Machine, program: &Arc<CtaProgram>, skip: bool, epoch: u64)
     let mut passed = 0;
     while bench.now < Cycle(8000) {
         let idle = bench.sm.next_event().min(bench.now.after(epoch)).0 - bench.now.0;
-        passed += if bench.sm.sample().resident_ctas > 0 { idle } else { 0 };
+        passed += if bench.sm.resident_ctas() > 0 { idle } else { 0 };
         bench.run(epoch);
     }
-    assert_eq!(bench.sm.sample().resident_ctas, 0);
+    assert_eq!(bench.sm.resident_ctas(), 0);
     bench.sm.settle(bench.now);
     (bench.sent.clone(), bench.stats().clone(), passed)
 }

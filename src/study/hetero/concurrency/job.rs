@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::KernelIndex;
+use crate::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use crate::config::{Machine, Override};
-use crate::engine::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::frontend::{Command, Workload};
 use crate::stats::{Outcome, TimelineEntry};

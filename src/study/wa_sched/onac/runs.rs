@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chip::{RunOptions, simulate};
 use crate::config::Machine;
 use crate::energy::{Breakdown, Model};
-use crate::engine::{RunOptions, simulate};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::policy::registry;
 use crate::stats::{Counted, IntervalRow, Outcome};

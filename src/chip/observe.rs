@@ -6,21 +6,31 @@ use crossbeam_channel::Sender;
 
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
-use crate::control::{Controller, Decision, DecisionSet, Facts, KernelFacts, Observation, Seen, Trigger, check};
+use crate::control::{Controller, DecisionSet, Facts, KernelFacts, Observation, Seen, Trigger, check};
+use crate::engine::{Cut, Director, SeenEvent, Work};
 use crate::frontend::{Kernel, Workload};
-use crate::gpu::cta::GridDecision;
 use crate::gpu::occupancy::resident_ctas;
-use crate::gpu::sm::SmDecision;
-use crate::protocol::{EventKind, PowerState};
+use crate::protocol::EventKind;
 use crate::stats::{IntervalRow, TimelineEntry};
 
-use super::Work;
-use super::build::GpuLayout;
-use super::cpu::{CpuLoad, CpuWatch};
-use super::director::{Cut, Director, SeenEvent};
-use super::gpu::{GpuDecision, GpuUnit};
-use super::run::Progress;
+use super::apply;
+use super::build::ChipLayout;
+use super::cpu_load::{CpuLoad, CpuWatch};
 use super::snapshot::{Rows, Schemas, Snapshot};
+use super::unit::{ChipDecision, ChipUnit};
+
+/// How far a run is, for a progress display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Core cycles simulated.
+    pub cycles: u64,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// CTAs that ended, as of the last cut or a moment after.
+    pub ctas_done: u64,
+    /// CTAs of the workload.
+    pub ctas: u64,
+}
 
 struct Attached {
     controller: Box<dyn Controller>,
@@ -34,7 +44,7 @@ struct Attached {
 pub struct Observer {
     workload: Arc<Workload>,
     facts: Facts,
-    layout: GpuLayout,
+    layout: ChipLayout,
     schemas: Schemas,
     interval: Option<u64>,
     before: Snapshot,
@@ -61,7 +71,7 @@ impl Observer {
     pub fn new(
         machine: &Machine,
         workload: Arc<Workload>,
-        layout: GpuLayout,
+        layout: ChipLayout,
         interval: Option<u64>,
         controllers: Vec<Box<dyn Controller>>,
         progress: Option<Sender<Progress>>,
@@ -114,29 +124,9 @@ impl Observer {
     pub fn into_series(self) -> (Vec<IntervalRow>, Vec<TimelineEntry>) {
         (self.intervals, self.timeline)
     }
-
-    fn settings(layout: &GpuLayout, decision: &Decision) -> Vec<(UnitId, GpuDecision)> {
-        let sms = match decision.sm() {
-            Some(sm) => sm.0..sm.0 + 1,
-            None => 0..layout.sms as u16,
-        };
-        sms.map(SmId)
-            .flat_map(|sm| match *decision {
-                Decision::CtaLimit { limit, .. } => vec![
-                    (layout.grid, GpuDecision::Grid(GridDecision::CtaLimit { sm, limit })),
-                    (layout.sm(sm), GpuDecision::Sm(SmDecision::CtaLimit(limit))),
-                ],
-                Decision::WarpLimit { limit, .. } => vec![(layout.sm(sm), GpuDecision::Sm(SmDecision::WarpLimit(limit)))],
-                Decision::Power { state, .. } => vec![
-                    (layout.grid, GpuDecision::Grid(GridDecision::Serve { sm, serve: state == PowerState::Active })),
-                    (layout.sm(sm), GpuDecision::Sm(SmDecision::Power(state))),
-                ],
-            })
-            .collect()
-    }
 }
 
-impl Director<GpuUnit> for Observer {
+impl Director<ChipUnit> for Observer {
     fn next_cut(&self, now: Cycle) -> Option<Cycle> {
         let interval = self.interval.map(|cycles| Trigger::Every(cycles).next_after(now));
         let controllers = self.controllers.iter().flat_map(|attached| &attached.triggers).map(|trigger| trigger.next_after(now));
@@ -145,7 +135,7 @@ impl Director<GpuUnit> for Observer {
         controllers.chain(interval).chain(alarms).chain(over).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
-    fn wants_samples(&self) -> bool {
+    fn wants_counters(&self) -> bool {
         self.interval.is_some() || !self.controllers.is_empty()
     }
 
@@ -157,20 +147,20 @@ impl Director<GpuUnit> for Observer {
         self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
     }
 
-    fn is_over(&mut self, events: &[SeenEvent]) -> bool {
+    fn is_over(&mut self, events: &[SeenEvent<EventKind>]) -> bool {
         events.iter().for_each(|event| self.watch.see(event.kind));
         self.watch.is_over() || self.over
     }
 
-    fn at_cut(&mut self, cut: &Cut<'_, Vec<u64>>) -> Vec<(UnitId, GpuDecision)> {
+    fn at_cut(&mut self, cut: &Cut<'_, EventKind>) -> Vec<(UnitId, ChipDecision)> {
         let mut settings = Vec::new();
         if self.watch.releases_gpu() {
-            settings.push((self.layout.grid, GpuDecision::Grid(GridDecision::Release)));
+            settings.push(apply::release(&self.layout));
         }
-        if cut.samples.is_empty() {
+        if cut.counters.is_empty() {
             return settings;
         }
-        let now = self.schemas.snapshot(cut.at, cut.samples);
+        let now = self.schemas.snapshot(cut.at, cut.counters);
         if let Some(interval) = self.interval
             && cut.at > self.before.at
             && (cut.last || cut.at.0.is_multiple_of(interval))
@@ -207,7 +197,7 @@ impl Director<GpuUnit> for Observer {
             attached.alarm = attached.controller.alarm();
             attached.triggers = attached.controller.triggers();
             self.timeline.extend(entries(cut.at, attached.controller.name(), &decided));
-            settings.extend(decided.decisions().iter().flat_map(|decision| Self::settings(&self.layout, decision)));
+            settings.extend(decided.decisions().iter().flat_map(|decision| apply::settings(&self.layout, decision)));
         }
         settings
     }

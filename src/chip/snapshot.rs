@@ -10,7 +10,7 @@ use crate::base::Cycle;
 use crate::control::Table;
 use crate::stats::{ComponentStats, Counted, CounterInfo};
 
-use super::build::GpuLayout;
+use super::build::ChipLayout;
 
 /// The columns of one kind of unit; the same counter of several components of a kind inside a unit is summed.
 #[derive(Debug, Default, PartialEq)]
@@ -81,7 +81,7 @@ impl Rows {
 /// The columns of all kinds of units of a machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schemas {
-    layout: Option<GpuLayout>,
+    layout: Option<ChipLayout>,
     sms: Arc<Schema>,
     partitions: Arc<Schema>,
     networks: Arc<Schema>,
@@ -91,7 +91,7 @@ pub(super) struct Schemas {
 
 impl Schemas {
     /// Those of a machine whose unit `i` has the components `components(i)`.
-    pub(super) fn of(layout: GpuLayout, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
+    pub(super) fn of(layout: ChipLayout, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
         let partitions = layout.sms as usize;
         let networks = partitions + layout.partitions as usize;
         let some = |count: u32, first: usize| if count == 0 { Arc::default() } else { Schema::of(&components(first)) };

@@ -7,18 +7,18 @@ use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
 use crate::control::Controller;
+use crate::engine::{EngineError, Finished, MessageLog, Settings, StopReason, Unit, run};
 use crate::frontend::Workload;
 use crate::gpu::sm::{ClassCounts, KernelCounters, add_classes, visit_classes};
 use crate::mem::dram::control::Issued;
+use crate::protocol::Payload;
 use crate::stats::{Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
-use super::control::StopReason;
-use super::cpu::CpuLoad;
-use super::gpu::{GpuUnit, counted};
-use super::observe::Observer;
-use super::sim::{EngineError, Finished, Settings, run};
+use super::cpu_load::CpuLoad;
+use super::observe::{Observer, Progress};
 use super::snapshot::Schemas;
+use super::unit::ChipUnit;
 
 /// How a run is carried out.
 pub struct RunOptions {
@@ -70,19 +70,6 @@ impl Default for RunOptions {
     }
 }
 
-/// News of a run under way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Core cycles simulated.
-    pub cycles: u64,
-    /// Warp instructions issued.
-    pub warp_instructions: u64,
-    /// CTAs that ended, as of the last cut or a moment after.
-    pub ctas_done: u64,
-    /// CTAs of the workload.
-    pub ctas: u64,
-}
-
 /// Why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
@@ -108,7 +95,7 @@ pub struct RunResult {
     /// What the host did.
     pub host: HostFacts,
     /// Every message, at both ends of its link; the links as names.
-    pub log: super::MessageLog<crate::protocol::Payload>,
+    pub log: MessageLog<Payload>,
     /// Every command of every DRAM channel with a command-level controller, where a log was asked for.
     pub dram_commands: Vec<Vec<Issued>>,
     /// "sm3 -> request network", by link.
@@ -125,9 +112,13 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
-    let schemas = Schemas::of(layout, |unit| plan.units[unit].unit.components());
+    let schemas = Schemas::of(layout, |unit| {
+        let mut components = Vec::new();
+        plan.units[unit].unit.visit_counters(&mut components);
+        components
+    });
     for planned in plan.units.iter_mut().filter(|_| options.log) {
-        if let GpuUnit::Partition(partition) = &mut planned.unit {
+        if let ChipUnit::Partition(partition) = &mut planned.unit {
             partition.record_commands();
         }
     }
@@ -163,7 +154,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let Finished { mut units, at, reason, director, log, .. } = finished;
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
-        GpuUnit::Partition(partition) => Some(partition.take_commands()),
+        ChipUnit::Partition(partition) => Some(partition.take_commands()),
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
@@ -171,7 +162,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
 
-fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &[&str], startup: f64, threads: usize) -> HostFacts {
+fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64, threads: usize) -> HostFacts {
     let host = &finished.host;
     HostFacts {
         startup_seconds: startup,
@@ -202,7 +193,7 @@ fn host_facts(finished: &Finished<GpuUnit, Observer>, names: &[String], kinds: &
 }
 
 fn outcome(
-    units: Vec<GpuUnit>,
+    units: Vec<ChipUnit>,
     at: u64,
     reason: StopReason,
     observer: Observer,
@@ -215,28 +206,29 @@ fn outcome(
     let mut per_kernel = vec![(KernelCounters::default(), ClassCounts::default()); workload.kernels.len()];
     let mut end = None;
     for unit in &units {
-        components.extend(unit.components());
+        unit.visit_counters(&mut components);
         match unit {
-            GpuUnit::Sm(sm) => {
+            ChipUnit::Sm(sm) => {
                 let parts = sm.stats().kernels.iter().zip(&sm.stats().classes);
                 for ((counters, classes), (part, of_class)) in per_kernel.iter_mut().zip(parts) {
                     counters.add(part);
                     add_classes(classes, of_class);
                 }
             }
-            GpuUnit::Grid(grid) => {
+            ChipUnit::Grid(grid) => {
                 kernels = grid.kernel_stats();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            GpuUnit::Partition(partition) if partition.channel().command_level().is_some() => {
+            ChipUnit::Partition(partition) if partition.channel().command_level().is_some() => {
                 dram_read_latencies.push(partition.channel().read_latency().clone());
             }
-            GpuUnit::Partition(_) | GpuUnit::Subnet(_) | GpuUnit::Queued(_) | GpuUnit::Mesh(_) | GpuUnit::Cpu(_) => {}
+            ChipUnit::Partition(_) | ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
         }
     }
     for (kernel, (counters, classes)) in kernels.iter_mut().zip(&per_kernel) {
-        kernel.counters = counted(counters);
-        visit_classes(classes, &mut |info, value| kernel.counters.push(Counted { info, value }));
+        let mut push = |info, value| kernel.counters.push(Counted { info, value });
+        counters.visit(&mut push);
+        visit_classes(classes, &mut push);
     }
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,

@@ -7,6 +7,7 @@ use crate::config::Machine;
 use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
+use crate::engine::{Latency, Plan, PlannedUnit};
 use crate::frontend::Workload;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::gpu::cta::{Grid, GridPorts};
@@ -16,9 +17,8 @@ use crate::mem::{Partition, PartitionPorts, arrival_capacity};
 use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
 use crate::noc::{Direction, OutputQueued, Subnet, SubnetPorts};
 
-use super::cpu::CpuLoad;
-use super::gpu::GpuUnit;
-use super::plan::{Latency, Plan, PlannedUnit};
+use super::cpu_load::CpuLoad;
+use super::unit::ChipUnit;
 
 /// How units are grouped into shards. Changes nothing that is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Default for ShardCut {
 
 /// Where each kind of unit starts in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GpuLayout {
+pub struct ChipLayout {
     /// SMs; their units are the first of the plan.
     pub sms: u32,
     /// Memory partitions; their units follow those of the SMs.
@@ -52,7 +52,7 @@ pub struct GpuLayout {
     pub cpus: u32,
 }
 
-impl GpuLayout {
+impl ChipLayout {
     fn of(machine: &Machine, cpus: u32) -> Self {
         let (sms, partitions) = (machine.gpu.sms, machine.mem.map.partitions);
         let after = (sms + partitions) as u16;
@@ -79,9 +79,9 @@ impl GpuLayout {
 #[derive(Debug)]
 pub struct Built {
     /// Units and links.
-    pub plan: Plan<GpuUnit>,
+    pub plan: Plan<ChipUnit>,
     /// Where they are.
-    pub layout: GpuLayout,
+    pub layout: ChipLayout,
 }
 
 struct Clocks {
@@ -140,7 +140,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     load.map_or(Ok(()), |load| load.check(machine))?;
     let clocks = clocks(machine)?;
     let resident = occupancies(machine, workload)?;
-    let layout = GpuLayout::of(machine, load.map_or(0, CpuLoad::cores));
+    let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores));
     let slices_per_partition = machine.mem.map.slices_per_partition;
     let slices = layout.partitions * slices_per_partition;
     let wiring = Wiring::of(layout.sms, layout.cpus, slices, layout.partitions);
@@ -160,7 +160,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         };
         let sm_unit = Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports);
         let sm_unit = if let Some(phases) = &phases { sm_unit.with_phases(Arc::clone(phases)) } else { sm_unit };
-        let unit = GpuUnit::Sm(Box::new(sm_unit));
+        let unit = ChipUnit::Sm(Box::new(sm_unit));
         let (name, shard) = (format!("sm{sm}"), shard + sm / cut.sms);
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
     }
@@ -177,7 +177,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         let id = PartitionId(partition as u16);
         let unit = Partition::new(id, machine, clocks.llc, clocks.dram, ports).with_core_clock(clocks.core);
         let (name, shard) = (id.to_string(), shard + partition / cut.partitions);
-        let unit = GpuUnit::Partition(Box::new(unit));
+        let unit = ChipUnit::Partition(Box::new(unit));
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
     }
     shard += layout.partitions.div_ceil(cut.partitions);
@@ -209,7 +209,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         partitions: if machine.mem.memcpy_warms == MemcpyWarms::Off { 0 } else { layout.partitions },
     };
     let grid = Grid::new(machine, Arc::clone(workload), resident, ports);
-    let unit = GpuUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
+    let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
     plan.add_unit(PlannedUnit { name: "grid scheduler".into(), unit, clock: clocks.core, kind: "grid", shard: shard + 2, cost: 0.2 });
     if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, clocks.cpu) {
         add_cpus(&mut plan, machine, cpu, clock, load, &wiring, shard + 3)?;
@@ -219,7 +219,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
 }
 
 /// One subnet between all ports and all slices.
-fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: SubnetPorts) -> Result<GpuUnit, String> {
+fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, String> {
     let cores = (layout.sms + layout.cpus) as usize;
     let slices = (layout.partitions * machine.mem.map.slices_per_partition) as usize;
     let Some(mesh) = &machine.noc.mesh else {
@@ -229,9 +229,9 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         };
         let noc = &machine.noc;
         return Ok(match noc.crossbar {
-            Crossbar::Fifo => GpuUnit::Subnet(Box::new(Subnet::new(direction, noc, inputs, outputs, ports))),
-            Crossbar::OutputQueued => GpuUnit::Queued(Box::new(OutputQueued::new(direction, noc, inputs, outputs, ports))),
-            Crossbar::Vc => GpuUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
+            Crossbar::Fifo => ChipUnit::Fifo(Box::new(Subnet::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::OutputQueued => ChipUnit::OutputQueued(Box::new(OutputQueued::new(direction, noc, inputs, outputs, ports))),
+            Crossbar::Vc => ChipUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
         });
     };
     let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
@@ -261,11 +261,11 @@ fn network(machine: &Machine, layout: &GpuLayout, direction: Direction, ports: S
         header_bytes: mesh.header_bytes as u16,
         input_queue: machine.noc.input_queue,
     };
-    Ok(GpuUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
+    Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
 /// What a subnet costs the host, where an SM costs 1: by shares of stepping measured on v100, fermi32 and hetero.
-fn network_cost(machine: &Machine, layout: &GpuLayout) -> f64 {
+fn network_cost(machine: &Machine, layout: &ChipLayout) -> f64 {
     let cores = f64::from(layout.sms + layout.cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {
         (Some(mesh), _) => 0.4 * f64::from(mesh.columns * mesh.rows),
@@ -308,7 +308,7 @@ fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result
 
 /// The CPU cores that are on, behind the SMs at the networks' ports.
 fn add_cpus(
-    plan: &mut Plan<GpuUnit>,
+    plan: &mut Plan<ChipUnit>,
     machine: &Machine,
     cpu: &Cpu,
     clock: ClockDomain,
@@ -332,14 +332,14 @@ fn add_cpus(
         };
         let id = CpuId(core as u16);
         let unit = CpuCore::new(id, &cpu.spec, application.stream(load.seed, core)?, load.goals(), ports);
-        let unit = GpuUnit::Cpu(Box::new(unit));
+        let unit = ChipUnit::Cpu(Box::new(unit));
         plan.add_unit(PlannedUnit { name: id.to_string(), unit, clock, kind: "cpu", shard: first_shard + core, cost: 1.0 });
     }
     Ok(())
 }
 
 /// Makes the links in the order that [`Wiring`] counts them.
-fn link(plan: &mut Plan<GpuUnit>, machine: &Machine, clocks: &Clocks, layout: &GpuLayout) {
+fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout) {
     let hop = machine.noc.link_latency * clocks.noc.period;
     let net = Latency::Fixed(Tick(hop));
     // The raster pipe lies between the network and the slice's tags; as part of the link it gives the lookahead its length.

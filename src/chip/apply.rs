@@ -1,0 +1,36 @@
+//! What a decision of a controller means for units: one decision becomes the settings of an SM and of the grid scheduler.
+
+use crate::base::{SmId, UnitId};
+use crate::control::Decision;
+use crate::gpu::cta::GridDecision;
+use crate::gpu::sm::SmDecision;
+use crate::protocol::PowerState;
+
+use super::build::ChipLayout;
+use super::unit::ChipDecision;
+
+/// Lets the grid scheduler launch kernels that were held back.
+pub(super) fn release(layout: &ChipLayout) -> (UnitId, ChipDecision) {
+    (layout.grid, ChipDecision::Grid(GridDecision::Release))
+}
+
+/// The settings of units that carry out a decision, in the order in which they are applied.
+pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
+    let sms = match decision.sm() {
+        Some(sm) => sm.0..sm.0 + 1,
+        None => 0..layout.sms as u16,
+    };
+    sms.map(SmId).flat_map(|sm| of_sm(layout, sm, decision)).collect()
+}
+
+fn of_sm(layout: &ChipLayout, sm: SmId, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
+    let to_sm = |decision| (layout.sm(sm), ChipDecision::Sm(decision));
+    let to_grid = |decision| (layout.grid, ChipDecision::Grid(decision));
+    match *decision {
+        Decision::CtaLimit { limit, .. } => vec![to_grid(GridDecision::CtaLimit { sm, limit }), to_sm(SmDecision::CtaLimit(limit))],
+        Decision::WarpLimit { limit, .. } => vec![to_sm(SmDecision::WarpLimit(limit))],
+        Decision::Power { state, .. } => {
+            vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
+        }
+    }
+}

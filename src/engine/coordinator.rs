@@ -1,0 +1,297 @@
+//! The coordinator: what the last worker to arrive at the barrier does for all.
+//!
+//! It sets the bounds of the next epoch, makes cuts where the director or an event asks for them, hands decisions to the workers,
+//! balances shards, and ends the run. Nothing that it does beyond cuts and decisions has an effect on anything simulated.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use warpshard_sync::{Locals, StopFlag};
+
+use crate::base::{Cycle, Tick};
+
+use super::director::{Cut, Director, SeenEvent};
+use super::placement::improve;
+use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
+use super::worker::Worker;
+use super::{Unit, Work};
+
+/// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
+const MEASURE_EVERY: u64 = 4;
+/// Epochs between two checks of the balance of the workers.
+const BALANCE_EVERY: u64 = 16;
+/// Measured host nanoseconds that a check of the balance needs, at least.
+const ENOUGH_NANOS: u64 = 1_000_000;
+/// Host time between two reports of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// Epochs between two checks of the host's clock and of failures.
+const LOOK_EVERY: u64 = 64;
+/// Cuts in a row without effect after which an idle machine counts as deadlocked.
+const PATIENCE: u32 = 1000;
+
+/// Why the run ended, before the machine's own view of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// At a cut.
+    Cut(StopReason),
+    /// Nothing can happen any more, but work is left: the report.
+    Deadlock(String),
+    /// The director reported a failure.
+    Failure(String),
+}
+
+/// What workers share, with the coordinator's own state inside.
+pub(super) type CoordinatedState<U, D> = Shared<U, Coordinator<U, D>>;
+
+/// The coordinator's own state.
+pub(super) struct Coordinator<U: Unit, D> {
+    pub(super) director: D,
+    pub(super) stop: StopFlag,
+    pub(super) max_cycles: Option<Cycle>,
+    /// Base ticks by which a group of units may be ahead of every other one; with one group, the length of an epoch.
+    pub(super) stride: u64,
+    /// The global tick that each group has reached, or reaches in the current epoch.
+    pub(super) reached: Vec<Tick>,
+    /// Base ticks by which the last unit lags behind the first.
+    pub(super) skew: u64,
+    /// Base ticks from an event to its effect.
+    pub(super) event_latency: u64,
+    pub(super) decision_latency: u64,
+    /// Events with the cycle of their effect.
+    pub(super) events: Vec<(Cycle, SeenEvent<U::Event>)>,
+    pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
+    pub(super) stop_at: Option<Cycle>,
+    pub(super) ending: Option<Ending>,
+    pub(super) idle_cuts: u32,
+    pub(super) epochs: u64,
+    pub(super) cuts: u64,
+    pub(super) shard_of: Vec<u32>,
+    pub(super) worker_of_shard: Vec<u16>,
+    pub(super) looked: Instant,
+}
+
+/// Runs after every epoch, in the worker that arrived last.
+pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    match shared.step {
+        Step::Run => after_run(shared, workers),
+        Step::Deliver => {
+            balance(shared, workers);
+            shared.step = Step::Run;
+            shared.epoch += 1;
+        }
+        Step::Settle => after_settle(shared, workers),
+        Step::Explain => {
+            let report = deadlock_report(&shared.names, workers);
+            shared.coordinator().ending = Some(Ending::Deadlock(report));
+            shared.step = Step::Stop;
+        }
+        Step::Stop => {}
+    }
+}
+
+fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let period = shared.reference.period;
+    shared.presents.iter_mut().zip(&shared.bounds).for_each(|(present, bound)| *present = (*present).max(*bound));
+    let (mut sent, mut next) = (0, Tick::NEVER);
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    own.epochs += 1;
+    for worker in workers.iter_mut() {
+        sent += worker.sent;
+        next = next.min(worker.next);
+        for event in worker.events.drain(..) {
+            if own.director.wants(event.kind) {
+                let effect = Cycle((event.at.0 + own.event_latency).div_ceil(period));
+                let at = Cycle(event.at.0 / period);
+                let cut = shared.reference.tick(effect);
+                let passed = |(present, class): (&Cycle, &TimeClass)| *present > class.clock.edge_at_or_after(cut);
+                debug_assert!(!shared.presents.iter().zip(&shared.classes).any(passed), "an event at {at} takes effect in the past");
+                own.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
+            }
+        }
+    }
+    if own.epochs.is_multiple_of(LOOK_EVERY) && own.looked.elapsed() >= PROGRESS_EVERY {
+        own.looked = Instant::now();
+        let mut work = Work::default();
+        for worker in workers.iter_mut() {
+            worker.tray.close();
+            for part in worker.tray.iter_mut().map(|slot| slot.unit.progress()) {
+                work.instructions += part.instructions;
+                work.tasks += part.tasks;
+            }
+        }
+        own.director.progress(Cycle(own.foremost().0 / period), work);
+        if let Some(failure) = own.director.failure() {
+            own.ending = Some(Ending::Failure(failure));
+            shared.step = Step::Stop;
+            return;
+        }
+    }
+    if own.stop_at.is_none() && own.stop.requested() {
+        own.stop_at = Some(Cycle(own.foremost().0.div_ceil(period)));
+    }
+    let idle = sent == 0 && next == Tick::NEVER;
+    let wake = own.director.may_wake() && own.director.next_cut(shared.last_cut).is_some() && own.idle_cuts < PATIENCE;
+    if idle && own.events.is_empty() && own.delayed.is_empty() && own.stop_at.is_none() && !wake {
+        shared.step = Step::Explain;
+        return;
+    }
+    own.idle_cuts = if idle { own.idle_cuts } else { 0 };
+    if sent == 0 {
+        own.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
+    }
+    let look = workers.len() > 1 && own.epochs.is_multiple_of(BALANCE_EVERY);
+    set_bounds(shared);
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    if look && shared.step == Step::Run && own.unbalanced(&shared.classes, workers) {
+        shared.step = Step::Deliver;
+    }
+}
+
+/// Sets the bounds of the next epoch, in which the group that lags most is stepped, or makes the cut that all groups have reached.
+fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    let cut = [
+        own.max_cycles,
+        own.stop_at,
+        own.director.next_cut(shared.last_cut),
+        own.events.iter().map(|(effect, _)| *effect).min(),
+        own.delayed.iter().map(|(effect, _)| *effect).min(),
+    ]
+    .into_iter()
+    .flatten()
+    .min();
+    let cut_tick = cut.map_or(Tick::NEVER, |cut| shared.reference.tick(cut));
+    let horizon = cut_tick.0.saturating_add(own.skew);
+    let groups = own.reached.len();
+    let turn = (0..groups).min_by_key(|&group| own.reached[group]).unwrap_or(0);
+    if own.reached[turn].0 >= horizon {
+        shared.last_cut = cut.unwrap_or_default();
+        shared.sampled = own.director.wants_counters();
+        shared.step = Step::Settle;
+        return;
+    }
+    // Messages that others send from now on arrive at least a stride after where they are; the group's own pass through the others.
+    let alone = own.reached[turn].0 + groups as u64 * own.stride;
+    let others = (0..groups).filter(|&group| group != turn).map(|group| own.reached[group].0 + own.stride);
+    let end = others.fold(alone, u64::min).min(horizon);
+    own.reached[turn] = Tick(end);
+    let times = shared.bounds.iter_mut().zip(&mut shared.limits).zip(&shared.presents);
+    for (((bound, limit), present), class) in times.zip(&shared.classes) {
+        *bound = if usize::from(class.group) == turn {
+            class.clock.edge_at_or_after(Tick(end.saturating_sub(class.offset).min(cut_tick.0)))
+        } else {
+            *present
+        };
+        *limit = class.global(*bound);
+    }
+    let round = own.epochs / groups as u64;
+    shared.measured = round.is_multiple_of(MEASURE_EVERY);
+    shared.backwards = round % 2 == 1;
+    shared.step = Step::Run;
+    shared.epoch += 1;
+}
+
+fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let at = shared.last_cut;
+    let mut counters: Vec<_> = workers.iter_mut().flat_map(|worker| worker.counters.drain(..)).collect();
+    counters.sort_by_key(|(unit, _)| *unit);
+    let counters: Vec<_> = counters.into_iter().map(|(_, values)| values).collect();
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    for (present, class) in shared.presents.iter_mut().zip(&shared.classes) {
+        *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
+    }
+    own.cuts += 1;
+    own.idle_cuts += 1;
+    let mut events: Vec<SeenEvent<U::Event>> = own.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
+    events.sort_by_key(|event| (event.at, event.unit));
+    let ended = own.director.is_over(&events);
+    let reason = if ended {
+        Some(StopReason::Ended)
+    } else if own.max_cycles == Some(at) {
+        Some(StopReason::MaxCycles)
+    } else if own.stop_at == Some(at) {
+        Some(StopReason::Interrupted)
+    } else {
+        None
+    };
+    let cut = Cut { at, counters: &counters, events: &events, last: reason.is_some() };
+    let decisions = own.director.at_cut(&cut);
+    if let Some(reason) = reason {
+        own.ending = Some(match own.director.failure() {
+            Some(failure) => Ending::Failure(failure),
+            None => Ending::Cut(reason),
+        });
+        shared.step = Step::Stop;
+        return;
+    }
+    if !decisions.is_empty() {
+        own.delayed.push((at.after(own.decision_latency), decisions));
+    }
+    let due: Vec<_> = own.delayed.extract_if(.., |(effect, _)| *effect <= at).flat_map(|(_, decisions)| decisions).collect();
+    if !due.is_empty() {
+        shared.decisions = due;
+        shared.decided += 1;
+    }
+    own.reached.fill(shared.reference.tick(at));
+    set_bounds(shared);
+}
+
+impl<U: Unit, D> Coordinator<U, D> {
+    /// The global tick that the foremost group has reached.
+    fn foremost(&self) -> Tick {
+        self.reached.iter().copied().max().unwrap_or_default()
+    }
+
+    /// Whether shards should move to other workers by the measured host time; if so, `worker_of_shard` holds the new assignment. Each
+    /// group is balanced separately, since it is stepped separately.
+    fn unbalanced(&mut self, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
+        let mut costs = vec![vec![0; self.worker_of_shard.len()]; self.reached.len()];
+        for worker in workers.iter_mut() {
+            worker.tray.close();
+            for slot in worker.tray.iter_mut() {
+                let group = usize::from(classes[usize::from(slot.class)].group);
+                costs[group][self.shard_of[slot.id.index()] as usize] += slot.nanos;
+            }
+        }
+        if costs.iter().flatten().sum::<u64>() < ENOUGH_NANOS {
+            return false;
+        }
+        let mut improved = false;
+        for costs in &costs {
+            improved |= improve(costs, &mut self.worker_of_shard, workers.len());
+        }
+        for slot in workers.iter_mut().flat_map(|worker| worker.tray.iter_mut()) {
+            // The last measurement has the largest weight, but a single disturbed one moves nothing.
+            slot.all_nanos += slot.nanos - slot.nanos / 2;
+            slot.nanos /= 2;
+        }
+        improved
+    }
+}
+
+/// Moves shards to the workers that `worker_of_shard` assigns them to. All mailboxes are empty.
+fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.tray.drain()).collect();
+    slots.sort_by_key(|slot| slot.id);
+    let worker_of: Vec<u16> = own.shard_of.iter().map(|&shard| own.worker_of_shard[shard as usize]).collect();
+    for slot in slots {
+        let worker = usize::from(worker_of[slot.id.index()]);
+        workers.get_mut(worker).tray.push(slot);
+    }
+    for worker in workers.iter_mut() {
+        worker.index_slots(&shared.classes, &worker_of);
+    }
+}
+
+fn deadlock_report<U: Unit>(names: &[String], workers: &mut Locals<'_, Worker<U>>) -> String {
+    let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
+    waiting.sort_by_key(|(unit, _)| *unit);
+    let mut report = String::from("nothing in the machine can proceed, but work is left:\n");
+    for (unit, lines) in waiting {
+        for line in lines {
+            report.push_str(&format!("  {}: {line}\n", names[unit.index()]));
+        }
+    }
+    report
+}
