@@ -14,7 +14,7 @@ use super::source::{self, Entry, Override};
 use super::value::Raw;
 
 /// The machines that come with the program, by name.
-const BUILTIN: [(&str, &str); 15] = [
+const BUILTIN: &[(&str, &str)] = &[
     ("v100", include_str!("../../configs/machines/v100.toml")),
     ("rtx2060", include_str!("../../configs/machines/rtx2060.toml")),
     ("rtx3070", include_str!("../../configs/machines/rtx3070.toml")),

@@ -13,7 +13,7 @@ use crate::stats::Outcome;
 use super::{Breakdown, Counts, Model};
 
 /// The sets that come with the program, by name.
-pub const BUILTIN: [(&str, &str); 2] = [
+pub const BUILTIN: &[(&str, &str)] = &[
     ("fermi-40nm", include_str!("../../configs/energy/fermi-40nm.toml")),
     ("volta-12nm", include_str!("../../configs/energy/volta-12nm.toml")),
 ];

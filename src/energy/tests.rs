@@ -216,7 +216,7 @@ fn the_machine_names_set_and_voltage() {
 
 #[test]
 fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
-    for (name, _) in BUILTIN {
+    for &(name, _) in BUILTIN {
         assert!(!EnergySet::named(name).unwrap().summary.is_empty());
     }
     let wrong = |from: &str, to: &str| EnergySet::from_text("x.toml", &SET.replace(from, to)).unwrap_err();

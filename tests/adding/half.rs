@@ -1,0 +1,24 @@
+//! `study half`: a kernel model on half the SMs, compared with a published slowdown.
+
+use serde::Deserialize;
+
+use super::lab::published::{Published, read};
+use super::lab::request::Request;
+use super::{StudyError, StudyOutput};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    kernel: String,
+}
+
+/// Compares the slowdown.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let published: Published<Own, String> = read("half", include_str!("../../configs/published/half.toml"));
+    let mut output = StudyOutput::new("half", format!("{} on half the SMs", published.own.kernel));
+    output.figure("SMs", if request.machine.is_some() { 40.0 } else { 80.0 });
+    for value in &published.values {
+        output.graded_number(value, Some(2.0), &value.of);
+    }
+    Ok(output)
+}

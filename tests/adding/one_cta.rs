@@ -1,0 +1,45 @@
+//! One CTA per SM from the start of the run.
+
+use serde::Deserialize;
+
+use crate::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
+use crate::policy::registry::PolicyError;
+
+/// The parameters of [`OneCta`]: none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {}
+
+/// One CTA per SM.
+#[derive(Clone, Debug)]
+pub struct OneCta;
+
+impl OneCta {
+    /// The policy's name.
+    pub const NAME: &'static str = "0_one_cta";
+    /// The policy's parameters.
+    pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
+
+    /// The policy.
+    pub fn new(Parameters {}: Parameters) -> Result<Self, PolicyError> {
+        Ok(Self)
+    }
+}
+
+impl Controller for OneCta {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        vec![Trigger::Start]
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::CtaLimit])
+    }
+
+    fn observe(&mut self, _seen: &Observation<'_>, out: &mut DecisionSet) {
+        out.decide(Decision::CtaLimit { sm: None, limit: 1 });
+    }
+}

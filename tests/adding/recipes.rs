@@ -1,0 +1,183 @@
+//! What each row of docs/adding.md means, carried out for one example.
+
+use crate::Change::{self, After, CopyOf, New, Replace};
+
+/// The example of a row.
+pub(crate) struct Recipe {
+    /// The first cell of its row.
+    pub(crate) row: &'static str,
+    /// What stands for `x`.
+    pub(crate) name: &'static str,
+    /// What stands for other placeholders of the row.
+    pub(crate) names: &'static [(&'static str, &'static str)],
+    /// The changes. A file may be changed more than once.
+    pub(crate) changes: &'static [(&'static str, Change)],
+}
+
+pub(crate) const RECIPES: &[Recipe] = &[
+    Recipe {
+        row: "warp scheduler",
+        name: "youngest",
+        names: &[],
+        changes: &[
+            ("src/gpu/sm/sched/youngest.rs", New(include_str!("youngest.rs"))),
+            ("src/gpu/sm/sched/mod.rs", After("mod two_level;", "mod youngest;")),
+            (
+                "src/gpu/sm/sched/mod.rs",
+                After("WarpOrder::Oldest => oldest::pick", "        WarpOrder::Youngest => youngest::pick(ready, age),"),
+            ),
+            ("src/gpu/sm/sched/mod.rs", After("WarpOrder::TwoLevelLrr => Some(", "        WarpOrder::Youngest => None,")),
+            ("src/config/choices.rs", After("Oldest = \"oldest\"", "        Youngest = \"youngest\": \"youngest first\",")),
+        ],
+    },
+    Recipe {
+        row: "set index of a cache",
+        name: "",
+        names: &[],
+        changes: &[
+            (
+                "src/config/choices.rs",
+                After("Linear = \"linear\": \"low bits", "        Fold = \"fold\": \"low bits, exclusive or with the next bits up\","),
+            ),
+            (
+                "src/mem/cache/index.rs",
+                After("SetIndex::Linear => low,", "        SetIndex::Fold => low ^ (line >> bits) & (u64::from(sets) - 1),"),
+            ),
+            ("src/config/check/caches.rs", After("SetIndex::Linear => None,", "        SetIndex::Fold => None,")),
+        ],
+    },
+    Recipe {
+        row: "controller (policy)",
+        name: "one_cta",
+        names: &[("<key>", "common")],
+        changes: &[
+            ("src/policy/common/one_cta.rs", New(include_str!("one_cta.rs"))),
+            ("src/policy/common/mod.rs", After("mod halve_on_kernel_end;", "mod one_cta;")),
+            ("src/policy/common/mod.rs", After("pub use halve_on_kernel_end", "pub use one_cta::OneCta;")),
+            ("src/policy/registry.rs", After("use super::wa_sched::", "use super::common::OneCta;")),
+            (
+                "src/policy/registry.rs",
+                After(
+                    "pub const POLICIES",
+                    r#"    Policy {
+        name: OneCta::NAME,
+        help: "one CTA per SM",
+        parameters: OneCta::PARAMETERS,
+        build: |table| Ok(Box::new(OneCta::new(parsed(OneCta::NAME, table)?)?)),
+    },"#,
+                ),
+            ),
+        ],
+    },
+    Recipe {
+        row: "DRAM standard",
+        name: "ddr4_half",
+        names: &[],
+        changes: &[
+            ("src/device/standard/ddr4_half.rs", New(include_str!("ddr4_half.rs"))),
+            ("src/device/standard/mod.rs", After("mod ddr4;", "mod ddr4_half;")),
+            ("src/device/standard/mod.rs", After("&ddr4::DDR4_2400R,", "    &ddr4_half::DDR4_HALF,")),
+        ],
+    },
+    Recipe {
+        row: "counter",
+        name: "",
+        names: &[("<unit>", "gpu/cta")],
+        changes: &[(
+            "src/gpu/cta/counters.rs",
+            After("kernels_ended:", "        kernels_waiting: \"kernels\", \"Kernels that found no place.\";"),
+        )],
+    },
+    Recipe {
+        row: "study",
+        name: "half",
+        names: &[],
+        changes: &[
+            ("src/study/half.rs", New(include_str!("half.rs"))),
+            ("src/study/mod.rs", After("pub mod dram;", "mod half;")),
+            (
+                "src/study/mod.rs",
+                After(
+                    "pub const STUDIES",
+                    r#"    Study {
+        name: "half",
+        summary: "half the SMs, compared with a paper",
+        machine: "v100",
+        takes: &[Machine, Set],
+        otherwise: "it runs one kernel model",
+        sweeps: &["gpu.sms"],
+        run: half::study,
+    },"#,
+                ),
+            ),
+            ("configs/published/half.toml", New(include_str!("half.toml"))),
+        ],
+    },
+    Recipe {
+        row: "machine",
+        name: "v100-half",
+        names: &[],
+        changes: &[
+            ("configs/machines/v100-half.toml", New("extends = \"v100\"\nsummary = \"half a V100\"\n[gpu]\nsms = 40 # half of 80\n")),
+            (
+                "src/config/load.rs",
+                After("(\"rtx2060\", ", "    (\"v100-half\", include_str!(\"../../configs/machines/v100-half.toml\")),"),
+            ),
+        ],
+    },
+    Recipe {
+        row: "key of a machine",
+        name: "",
+        names: &[("<table>", "gpu")],
+        changes: &[
+            ("src/config/machine.rs", After("pub share_sm: bool,", "    /// Grids that wait.\n    pub waiting: u32,")),
+            (
+                "src/config/keys/gpu.rs",
+                After(
+                    "pub(super) const KEYS",
+                    "    key!(\"gpu.dispatch.waiting\", Kind::Count(0, 64), \"Grids that wait.\", |m| m.gpu.dispatch.waiting).default(\"8\"),",
+                ),
+            ),
+            ("src/config/blank.rs", Replace("share_sm: false", "share_sm: false, waiting: 0")),
+        ],
+    },
+    Recipe {
+        row: "kernel model",
+        name: "vecsub",
+        names: &[],
+        changes: &[
+            ("configs/workloads/vecsub.toml", CopyOf("configs/workloads/vecadd.toml", "name = \"vecadd\"", "name = \"vecsub\"")),
+            ("src/frontend/model/builtin.rs", After("\"vecadd\": ", "    \"vecsub\": \"Difference of two vectors\",")),
+        ],
+    },
+    Recipe {
+        row: "CPU profile",
+        name: "idle",
+        names: &[],
+        changes: &[
+            ("configs/workloads/cpu/idle.toml", CopyOf("configs/workloads/cpu/mcf.toml", "mcf", "idle")),
+            ("src/frontend/cpu/profiles.rs", After("\"hmmer\",", "    \"idle\",")),
+        ],
+    },
+    Recipe {
+        row: "CPU mix",
+        name: "H3",
+        names: &[],
+        changes: &[
+            ("configs/workloads/cpu/mixes/H3.toml", CopyOf("configs/workloads/cpu/mixes/H1.toml", "\"H1\"", "\"H3\"")),
+            ("src/frontend/cpu/mix.rs", After("\"H2\",", "    \"H3\",")),
+        ],
+    },
+    Recipe {
+        row: "set of event energies",
+        name: "volta-7nm",
+        names: &[],
+        changes: &[
+            ("configs/energy/volta-7nm.toml", CopyOf("configs/energy/volta-12nm.toml", "12", "7")),
+            (
+                "src/energy/set.rs",
+                After("(\"volta-12nm\", ", "    (\"volta-7nm\", include_str!(\"../../configs/energy/volta-7nm.toml\")),"),
+            ),
+        ],
+    },
+];
