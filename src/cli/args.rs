@@ -16,7 +16,7 @@ pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 
 const EXAMPLES: &str = "\
 Examples:
-  warpshard run                                        kernel model gemm_tiled on a V100
+  warpshard run                                        the default: kernel model gemm_tiled on a V100
   warpshard run --machine m2090 --workload vecadd      another machine, another model
   warpshard run --trace traces/bfs/kernelslist.g       a recorded Accel-Sim trace
   warpshard run --set gpu.sms=56 --out results/p56     a changed machine, a named result folder
@@ -50,6 +50,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Summarize and plot the decisions of a run's controllers.
     Timeline(TimelineArgs),
+    /// Write a synthetic kernel as an Accel-Sim trace.
+    Generate(GenerateArgs),
     /// Write a kernel model as an Accel-Sim trace, or show the sizes of a recorded one.
     Trace(TraceArgs),
     /// Show the phases of kernels, as phase-aware warp schedulers see them.
@@ -171,6 +173,16 @@ pub enum Until {
     Cpu,
 }
 
+/// Options of `generate`.
+#[derive(Args, Debug)]
+pub struct GenerateArgs {
+    /// Synthetic kernel; `warpshard list synthetic` names them.
+    pub name: String,
+    /// Folder of the trace, new or empty.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
 /// Options of `timeline`.
 #[derive(Args, Debug)]
 pub struct TimelineArgs {
@@ -207,9 +219,10 @@ pub struct TraceSetArgs {
     /// Override a value of the machine. Repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// Folder with reference data: traces, the trace generator, measured results.
-    #[arg(long, value_name = "DIR", default_value = "../shared/reference")]
-    pub reference: PathBuf,
+    /// Folder with recorded traces and measured results, which replace the built-in ones [default: built-in results, and the recorded
+    /// traces in ../shared/reference if there are any].
+    #[arg(long, value_name = "DIR")]
+    pub reference: Option<PathBuf>,
     /// Folder that keeps generated traces between studies.
     #[arg(long, value_name = "DIR", default_value = "target/traces")]
     pub cache: PathBuf,
@@ -338,6 +351,8 @@ pub enum ListWhat {
     Machines,
     /// Kernel models.
     Workloads,
+    /// Synthetic kernels, as `warpshard generate` writes them.
+    Synthetic,
     /// Controllers, with their parameters.
     Policies,
     /// Profiles of CPU applications.

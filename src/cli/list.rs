@@ -1,18 +1,19 @@
-//! `warpshard list`: built-in machines, workloads, policies and studies.
+//! `warpshard list`: what is built in.
 
 use crate::chip::counter_lists;
 use crate::config::builtin_machines;
 use crate::frontend::cpu::{CpuMix, builtin_mixes, builtin_profile, builtin_profiles};
 use crate::frontend::model::builtin_names;
+use crate::frontend::sass::SYNTHETIC_KERNELS;
 use crate::policy::registry::POLICIES;
-use crate::report::text::{Align, Style, Table, wrap};
+use crate::report::text::{Align, Style, Table};
 use crate::study::STUDIES;
 
 use super::args::{ListArgs, ListWhat};
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Prints one list, or all but the counters.
+/// Prints the lists asked for.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -30,6 +31,10 @@ fn section(what: ListWhat) -> String {
             lines("Machines (warpshard run --machine NAME)", machines.iter().map(|m| (m.name, m.summary.as_str())))
         }
         ListWhat::Workloads => lines("Kernel models (warpshard run --workload NAME)", builtin_names()),
+        ListWhat::Synthetic => {
+            let rows: Vec<_> = SYNTHETIC_KERNELS.iter().map(|kernel| (kernel.name, kernel.summary())).collect();
+            lines("Synthetic kernels (warpshard generate NAME --out DIR)", rows.iter().map(|(name, text)| (*name, text.as_str())))
+        }
         ListWhat::Policies => policies(),
         ListWhat::Profiles => {
             let profiles: Vec<_> = builtin_profiles().filter_map(|name| builtin_profile(name).ok()).collect();
@@ -46,7 +51,7 @@ fn section(what: ListWhat) -> String {
     }
 }
 
-/// Names with their numbers of occurrences, in the order of their first occurrence.
+/// Names with how often each occurs, in the order of their first occurrence.
 fn counted(names: &[String]) -> String {
     let mut counts: Vec<(&str, u32)> = Vec::new();
     for name in names {
@@ -59,7 +64,7 @@ fn counted(names: &[String]) -> String {
     counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// The controllers, each followed by its parameters.
+/// The controllers, and under each its parameters.
 fn policies() -> String {
     let rows = POLICIES.iter().flat_map(|policy| {
         let parameters = policy.parameters.iter().map(|(name, help)| (format!("  {name}"), *help));
@@ -69,12 +74,12 @@ fn policies() -> String {
     lines("Controllers (warpshard run --policy NAME:KEY=VALUE,..)", rows.iter().map(|(name, help)| (name.as_str(), *help)))
 }
 
-/// Every counter of the results, by component.
+/// Every counter of the results, by the component that keeps it as `stats.json` calls it.
 fn counters() -> String {
     let mut text = String::new();
     for (kind, infos) in counter_lists() {
         text.push_str(&format!("{}{kind}\n", if text.is_empty() { "" } else { "\n" }));
-        let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("description", Align::Left)]);
+        let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("meaning", Align::Left)]);
         for info in infos {
             table.row(vec![info.name.to_owned(), info.unit.to_owned(), info.help.to_owned()]);
         }
@@ -83,20 +88,13 @@ fn counters() -> String {
     text
 }
 
-/// A title, followed by names with their descriptions. On a terminal, descriptions are broken between words.
+/// A title, and under it names with what they mean, aligned.
 fn lines<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let columns = match output::stdout_style() {
-        Style::Plain => usize::MAX,
-        terminal @ Style::Terminal { .. } => terminal.width(),
-    };
-    // Where names leave little room, descriptions go on further left.
-    let indent = if columns < 2 * width { 6 } else { width + 4 };
     let mut text = format!("{title}\n");
-    for (name, description) in rows {
-        text.push_str(&wrap(&format!("  {name:<width$}  {description}"), indent, columns));
-        text.push('\n');
+    for (name, meaning) in rows {
+        text.push_str(&format!("  {name:<width$}  {meaning}\n"));
     }
     text
 }

@@ -10,6 +10,7 @@ mod convert;
 mod cpu;
 mod dram;
 pub mod exit;
+mod generate;
 mod import;
 mod inputs;
 mod interrupt;
@@ -82,6 +83,7 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
         Command::Timeline(args) => timeline::timeline(&args),
+        Command::Generate(args) => generate::generate(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),

@@ -20,6 +20,7 @@ mod options;
 mod reader;
 mod report;
 mod source;
+mod synthetic;
 mod table;
 mod text;
 mod write;
@@ -31,4 +32,5 @@ pub use native::{ConvertError, ConvertProgress, Converted, NativeFacts, Watcher,
 pub use options::{DecodeClock, TraceOptions};
 pub(in crate::frontend) use reader::open;
 pub use report::{KernelReport, TraceReport};
+pub use synthetic::{SYNTHETIC_KERNELS, SyntheticKernel};
 pub use write::write_kernel;

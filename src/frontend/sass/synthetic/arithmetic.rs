@@ -1,0 +1,58 @@
+//! Programs bound by issue slots, latencies and execution units.
+
+use super::warp::{INDEX, Place, SCALE, WarpText, ZERO};
+
+/// Arithmetic instructions in the body of a loop.
+const BODY: u32 = 32;
+/// The first register of an accumulator.
+const ACCUMULATOR: u8 = 16;
+
+/// `count` fused multiply-adds over independent accumulators, in a loop; the result is stored.
+pub(super) fn ffma(text: &mut WarpText, place: Place, chains: u8, count: u32) {
+    text.prologue();
+    let accumulator = |chain: u8| ACCUMULATOR + 2 * chain;
+    (0..chains).for_each(|chain| text.alu("MOV", accumulator(chain), &[]));
+    let top = text.pc;
+    for i in 0..count {
+        let r = accumulator((i % u32::from(chains)) as u8);
+        text.alu("FFMA", r, &[r, 4, 5]);
+        if i % BODY == BODY - 1 {
+            text.alu("IADD3", SCALE, &[SCALE, ZERO]);
+            text.effect("ISETP.NE.AND", &[SCALE]);
+            text.effect("BRA", &[]);
+            if i + 1 < count {
+                text.pc = top;
+            }
+        }
+    }
+    text.wide(2);
+    text.store_own(place, 2, ACCUMULATOR);
+    text.exit();
+}
+
+/// `count` instructions of one opcode with `sources` registers over independent chains, in a loop.
+pub(super) fn chains(text: &mut WarpText, opcode: &str, sources: usize, chains: u8, count: u32) {
+    text.prologue();
+    let top = text.pc;
+    for i in 0..count {
+        let r = ACCUMULATOR + 4 * (i % u32::from(chains)) as u8;
+        text.alu(opcode, r, &[r, 4, INDEX][..sources]);
+        if i % BODY == BODY - 1 {
+            text.effect("BRA", &[]);
+            if i + 1 < count {
+                text.pc = top;
+            }
+        }
+    }
+    text.exit();
+}
+
+/// Straight-line code larger than an instruction cache.
+pub(super) fn long_code(text: &mut WarpText, count: u32) {
+    text.prologue();
+    for i in 0..count {
+        let r = ACCUMULATOR + 2 * (i % 8) as u8;
+        text.alu("FFMA", r, &[r, 4, 5]);
+    }
+    text.exit();
+}

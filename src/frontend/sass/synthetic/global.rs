@@ -1,0 +1,150 @@
+//! Programs bound by global memory: streams, strides, gathers, pointer chases, divergence and atomics.
+
+use super::catalogue::Atomics;
+use super::warp::{Access, Buffer, FULL, Form, INDEX, LANES, Place, SCALE, WarpText, Xorshift, ZERO};
+
+/// Element-wise sum of two vectors.
+pub(super) fn vector_add(text: &mut WarpText, place: Place) {
+    text.prologue();
+    text.effect("ISETP.GE.AND", &[INDEX]);
+    // No thread is beyond the vectors' end.
+    text.masked(0, WarpText::exit);
+    text.alu("IMAD.MOV.U32", SCALE, &[ZERO, ZERO]);
+    text.wide(4);
+    text.wide(2);
+    text.load_own(Buffer::A, place, 4, 4);
+    text.load_own(Buffer::B, place, 2, 2);
+    text.wide(INDEX);
+    text.alu("FADD", 9, &[4, 2]);
+    text.store_own(place, INDEX, 9);
+    text.exit();
+}
+
+/// A copy with 16 bytes per lane.
+pub(super) fn copy_wide(text: &mut WarpText, place: Place) {
+    text.prologue();
+    text.wide(2);
+    text.wide(4);
+    let offset = 16 * place.first_thread();
+    let (from, to) = (text.at(Buffer::A, offset), text.at(Buffer::C, offset));
+    text.access(Access::load("LDG.E.128.SYS", 16, 8, &[2]), |lane| from + 16 * lane);
+    text.access(Access::store("STG.E.128.SYS", 16, &[4, 8]), |lane| to + 16 * lane);
+    text.exit();
+}
+
+/// Four independent loads with a stride of `words` between lanes, each from a region of its own, and their sum.
+pub(super) fn strided(text: &mut WarpText, place: Place, words: u64) {
+    const REGION: u64 = 64 << 20;
+    text.prologue();
+    text.wide(2);
+    text.wide(4);
+    for (region, dst) in (0..).zip(8..12) {
+        let first = text.at(Buffer::A, 4 * words * place.first_thread() + region * REGION);
+        text.access(Access::load("LDG.E.SYS", 4, dst, &[2]), |lane| first + 4 * words * lane);
+    }
+    text.alu("FADD", 12, &[8, 9]);
+    text.alu("FADD", 13, &[10, 11]);
+    text.alu("FADD", 12, &[12, 13]);
+    text.store_own(place, 4, 12);
+    text.exit();
+}
+
+/// Eight dependent gathers from random words of 64 MiB.
+pub(super) fn gather(text: &mut WarpText, place: Place, form: Form) {
+    const WORDS: u64 = 1 << 24;
+    let mut random = Xorshift::new(place.first_thread() + 1);
+    text.prologue();
+    text.wide(2);
+    text.load_own(Buffer::B, place, 8, 2);
+    let table = text.at(Buffer::A, 0);
+    for _ in 0..8 {
+        text.alu("IMAD.WIDE", 10, &[8, SCALE]);
+        text.form = form;
+        text.access(Access::load("LDG.E.SYS", 4, 8, &[10]), |_| table + 4 * random.below(WORDS));
+        text.form = Form::Shortest;
+    }
+    text.store_own(place, 2, 8);
+    text.exit();
+}
+
+/// One thread follows pointers that are `stride` bytes apart and wrap after `footprint` bytes.
+pub(super) fn pointer_chase(text: &mut WarpText, opcode: &str, footprint: u64, stride: u64, loads: u64) {
+    text.prologue();
+    text.mask = 1;
+    let top = text.pc;
+    for i in 0..loads {
+        text.pc = top;
+        let address = text.at(Buffer::A, i * stride % footprint);
+        text.access(Access::load(opcode, 8, 8, &[8]), |_| address);
+        text.effect("BRA", &[]);
+    }
+    let address = text.at(Buffer::C, 0);
+    text.access(Access::store("STG.E.64.SYS", 8, &[2, 8]), |_| address);
+    text.mask = FULL;
+    text.exit();
+}
+
+/// Nested branches on three bits of the lane, then a loop whose trip count differs between lanes.
+pub(super) fn divergent(text: &mut WarpText, place: Place) {
+    const LONGEST: u64 = 12;
+    let thread = place.first_thread();
+    text.prologue();
+    text.wide(2);
+    text.load_own(Buffer::A, place, 8, 2);
+    text.effect("ISETP.NE.AND", &[8]);
+    branch_on(text, 0);
+    let mut random = Xorshift::new(thread + 7);
+    let trips: [u64; LANES as usize] = std::array::from_fn(|_| 1 + random.below(LONGEST));
+    let top = text.pc;
+    for trip in 0..trips.into_iter().max().unwrap_or(0) {
+        text.pc = top;
+        let still = (0..LANES).filter(|lane| trips[*lane as usize] > trip).fold(0, |mask, lane| mask | 1 << lane);
+        text.masked(still, |text| {
+            let first = text.at(Buffer::B, 4 * (16 * thread + trip));
+            text.access(Access::load("LDG.E.SYS", 4, 20, &[4]), |lane| first + 4 * 16 * lane);
+            text.alu("FADD", 21, &[21, 20]);
+            text.effect("ISETP.LT.AND", &[22]);
+            text.effect("BRA", &[]);
+        });
+    }
+    text.effect("BSYNC", &[]);
+    text.store_own(place, 2, 21);
+    text.exit();
+}
+
+/// Both sides of a branch on a bit of the lane, each branching on the next; after three bits, four multiply-adds.
+fn branch_on(text: &mut WarpText, bit: u32) {
+    /// Lanes whose bit is set.
+    const TAKEN: [u32; 3] = [0xaaaa_aaaa, 0xcccc_cccc, 0xf0f0_f0f0];
+    let Some(&taken) = TAKEN.get(bit as usize) else {
+        (10..14).for_each(|r| text.alu("FFMA", r, &[8, 9, r]));
+        return;
+    };
+    let (taken, other) = (text.mask & taken, text.mask & !taken);
+    text.effect("BSSY", &[]);
+    text.masked(taken, |text| text.effect("BRA", &[]));
+    text.masked(other, |text| branch_on(text, bit + 1));
+    text.masked(other, |text| text.effect("BRA", &[]));
+    text.masked(taken, |text| branch_on(text, bit + 1));
+    text.effect("BSYNC", &[]);
+}
+
+/// One atomic addition per thread.
+pub(super) fn atomics(text: &mut WarpText, place: Place, targets: Atomics) {
+    let thread = place.first_thread();
+    text.prologue();
+    text.wide(2);
+    text.load_own(Buffer::A, place, 8, 2);
+    text.alu("IMAD.WIDE", 4, &[8, SCALE]);
+    let words = text.at(Buffer::C, 0);
+    let reduction = Access::store("RED.E.ADD.STRONG.GPU", 4, &[4, 8]);
+    match targets {
+        Atomics::OneWord => text.access(reduction, |_| words),
+        Atomics::OwnWord { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
+        Atomics::RandomWord { words: count } => {
+            let mut random = Xorshift::new(thread + 3);
+            text.access(Access::load("ATOMG.E.ADD.STRONG.GPU", 4, 9, &[4, 8]), |_| words + 4 * random.below(count));
+        }
+    }
+    text.exit();
+}
