@@ -12,6 +12,8 @@ mod ccws;
 mod dram;
 #[path = "config/layers.rs"]
 mod layers;
+#[path = "common/options.rs"]
+mod options;
 #[path = "config/qv100.rs"]
 mod qv100;
 

@@ -1,11 +1,15 @@
 //! One CPU core on ideal and fixed memories: closed forms, goals, invariance of cuts, and the misses of every profile.
 
-use std::path::Path;
+#[path = "common/shared.rs"]
+mod shared;
 
 use warpshard::base::Addr;
 use warpshard::config::cpu::CpuSpec;
 use warpshard::frontend::cpu::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, builtin_profile, builtin_profiles};
 use warpshard::rig::cpu::{CpuMemory, CpuResult, CpuRun, run};
+use warpshard::study::References;
+
+use shared::shared;
 
 /// Loads with `bubbles` other instructions before each, of lines that are all different for a long time.
 fn loads(bubbles: u64, dependent: bool) -> CpuStream {
@@ -149,14 +153,11 @@ fn every_profile_misses_as_often_as_the_table_says() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
-    if !reference.join("cpu-traces").is_dir() {
-        eprintln!("SKIPPED: ../shared/reference is not there");
+    if shared("cpu-traces").is_none() {
         return;
     }
-    let study = warpshard::study::cpu::run(&reference).unwrap();
+    let study = warpshard::study::cpu::run(&References::default()).unwrap();
     let largest = study.figure_named(warpshard::study::cpu::LARGEST_ERROR).unwrap();
     assert!(largest < 5.0, "{}", study.text());
     assert!(study.column("trace").unwrap().len() >= 26, "{}", study.text());

@@ -1,7 +1,9 @@
 //! Machines from Accel-Sim's configurations: what is read, what is refused, and that imports are the machines we ship.
 
+#[path = "common/options.rs"]
+mod options;
+
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::config::Machine;
@@ -9,19 +11,14 @@ use warpshard::config::error::Source;
 use warpshard::config::import::{Imported, import};
 use warpshard::config::machine::{CoreStyle, MemcpyWarms, WriteMiss};
 
-const FOLDER: &str = "../shared/reference/accel-sim/configs";
-
-/// The configuration pair of a folder of the reference, or nothing where the reference is not at hand.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn pair(name: &str) -> Option<[Arc<Source>; 2]> {
-    if !Path::new(FOLDER).is_dir() {
-        println!("SKIPPED: {FOLDER} is not there");
-        return None;
-    }
-    Some(["gpgpusim.config", "trace.config"].map(|file| {
-        let text = fs::read_to_string(format!("{FOLDER}/{name}/{file}")).unwrap();
+/// The configuration pair of the reference, `gpgpusim.config` and `trace.config`.
+fn pair(name: &str) -> [Arc<Source>; 2] {
+    ["gpgpusim.config", "trace.config"].map(|file| {
+        let options = options::of(name, file);
+        let text: String = options.iter().map(|(option, value)| format!("-{option} \"{value}\"\n")).collect();
+        assert!(options.len() > 5, "{name} has no {file}");
         Source::file(format!("{name}/{file}"), text)
-    }))
+    })
 }
 
 fn machine(imported: &Imported) -> Machine {
@@ -44,7 +41,7 @@ fn small(more: &str) -> Result<Imported, String> {
 
 #[test]
 fn importing_the_v100_s_configuration_gives_the_v100() {
-    let Some([gpgpusim, trace]) = pair("SM7_QV100") else { return };
+    let [gpgpusim, trace] = pair("SM7_QV100");
     let mut imported = machine(&import(&gpgpusim, &trace, "v100").unwrap());
     let ours = Machine::load("v100", &[]).unwrap().machine;
     // The keys that docs/machines.md lists: v100 has the hardware's granularities. What its perfect caches would be like and
@@ -61,7 +58,7 @@ fn importing_the_v100_s_configuration_gives_the_v100() {
 #[test]
 fn the_imported_machines_that_we_ship_are_what_the_importer_writes() {
     for (name, folder) in [("rtx2060", "SM75_RTX2060"), ("rtx3070", "SM86_RTX3070")] {
-        let Some([gpgpusim, trace]) = pair(folder) else { return };
+        let [gpgpusim, trace] = pair(folder);
         let imported = import(&gpgpusim, &trace, name).unwrap();
         assert_eq!(imported.toml, fs::read_to_string(format!("configs/machines/{name}.toml")).unwrap(), "{name}");
         assert!(imported.report.unknown.is_empty(), "{}", imported.report);

@@ -1,11 +1,15 @@
 //! Every built-in machine runs a recorded trace and a kernel model to the end, with the counts that these have.
 
-use std::path::Path;
+#[path = "common/shared.rs"]
+mod shared;
+
 use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::{Machine, Override, builtin_machines};
 use warpshard::frontend::{Workload, model, sass};
+
+use shared::shared;
 
 /// CTAs and warp instructions that a machine executed.
 fn run(name: &str, workload: &Arc<Workload>) -> (u64, u64) {
@@ -30,13 +34,8 @@ fn every_machine_executes_all_of_a_tiled_matrix_product() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn every_machine_executes_all_of_a_recorded_vector_addition() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass/vectoradd-100-pascal");
-    if !folder.is_dir() {
-        println!("SKIPPED: ../shared/reference/sass is not there");
-        return;
-    }
+    let Some(folder) = shared("sass/vectoradd-100-pascal") else { return };
     let workload = Arc::new(sass::load(&folder, &sass::TraceOptions::default()).unwrap());
     // A CTA of 1024 threads does not fit an SM of the tiny machine.
     for machine in builtin_machines().iter().filter(|machine| machine.name != "tiny") {

@@ -1,25 +1,20 @@
 //! The trace front end against real traces, the reference's counts, and broken files.
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
+#[path = "common/shared.rs"]
+mod shared;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::base::{Addr, CtaIndex, StreamId};
-use warpshard::frontend::sass::{ProblemKind, TraceOptions, check, load, write_kernel};
+use warpshard::frontend::sass::{ProblemKind, SyntheticKernel, TraceOptions, check, load, write_kernel};
 use warpshard::frontend::{
     CachePolicy, CtaProgram, Cursor, Kernel, KernelInfo, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, WarpStream, Workload,
 };
+use warpshard::study::References;
 
-/// A folder of the shared references; says so and returns nothing where they are absent.
-fn shared(path: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference").join(path);
-    if folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is not there", folder.display());
-    None
-}
+use shared::shared;
 
 /// The names of the folders in `folder`, sorted.
 fn folders(folder: &Path) -> Vec<String> {
@@ -31,16 +26,9 @@ fn folders(folder: &Path) -> Vec<String> {
 
 /// Warp and thread instructions of a trace by the reference's results on one configuration.
 fn reference_row(trace: &str) -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string(shared("accel-sim/results.csv")?).unwrap();
-    let mut lines = text.lines();
-    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let column = |name: &str| columns.iter().position(|c| *c == name).unwrap();
-    let (name, config, rc) = (column("trace"), column("config"), column("rc"));
-    let (warp, thread) = (column("warp_insn"), column("gpu_tot_sim_insn"));
-    let row = lines
-        .map(|line| line.split(',').collect::<Vec<_>>())
-        .find(|row| row[name] == trace && row[config] == "SM7_QV100" && row[rc] == "0")?;
-    Some((row[warp].parse().unwrap(), row[thread].parse().unwrap()))
+    let results = References::default().accel_sim("SM7_QV100").unwrap();
+    let row = results.rows.into_iter().find(|row| row.trace == trace)?;
+    Some((row.warp_instructions, row.thread_instructions))
 }
 
 #[test]
@@ -380,16 +368,11 @@ fn several_streams_and_kernels_keep_their_order() {
 
 #[test]
 fn generated_traces_have_the_references_counts() {
-    let Some(generator) = shared("sass/generate.py") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let names = ["atomic_same", "gather_delta", "pchase_l1_1024", "smem_conflict1", "stride2"];
-    let run = std::process::Command::new("python3").arg(&generator).arg(folder.path()).args(names).output();
-    if !run.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {} cannot be run", generator.display());
-        return;
-    }
-    for name in names {
-        let report = check(&folder.path().join(name), &TraceOptions { threads: 2, ..TraceOptions::default() }).unwrap();
+    for name in ["atomic_same", "gather_delta", "pchase_l1_1024", "smem_conflict1", "stride2"] {
+        let trace = folder.path().join(name);
+        SyntheticKernel::named(name).unwrap().write_to(&trace).unwrap();
+        let report = check(&trace, &TraceOptions { threads: 2, ..TraceOptions::default() }).unwrap();
         let counts = reference_row(&format!("gen-{name}")).expect("the reference ran it");
         assert_eq!((report.warp_instructions(), report.thread_instructions()), counts, "{name}");
         assert_eq!(report.notes, [], "{name}");

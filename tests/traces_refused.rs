@@ -1,21 +1,20 @@
 //! Broken traces: what is refused, what is accepted with a note, and in which words.
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
+#[path = "common/shared.rs"]
+mod shared;
 
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use warpshard::frontend::sass::{TraceOptions, check, load};
 
+use shared::shared;
+
 const LENIENT: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOptions::default() };
 
-/// A folder of the shared broken traces; says so and returns nothing where they are absent.
+/// A folder of the shared broken traces, where they are.
 fn broken(name: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass-broken").join(name);
-    if folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is not there", folder.display());
-    None
+    shared(&format!("sass-broken/{name}"))
 }
 
 /// The message of refusing `path`, with paths relative to it; load and check agree on it.

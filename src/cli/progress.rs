@@ -1,7 +1,7 @@
 //! The progress bar: simulated cycles, finished CTAs, speed and remaining time, on a terminal only.
 //!
-//! A separate thread draws what the engine sends; the engine never waits for it. Rates are exponential averages over a few
-//! seconds, so that the estimate follows a run whose speed changes.
+//! A thread of its own draws what the engine sends; the engine never waits for it. Rates come from an exponential mean over
+//! a few seconds, so that the estimate follows a run whose speed changes.
 
 use std::io::IsTerminal as _;
 use std::thread::JoinHandle;
@@ -28,13 +28,13 @@ impl ProgressView {
         if !std::io::stderr().is_terminal() {
             return Self { sender: None, painter: None };
         }
-        // When the channel is full, the engine drops news.
+        // A full channel is news that nobody has looked at yet: the engine drops what does not fit.
         let (sender, receiver) = crossbeam_channel::bounded(64);
         let painter = std::thread::Builder::new().name("progress".into()).spawn(move || paint(&receiver)).ok();
         Self { sender: painter.is_some().then_some(sender), painter }
     }
 
-    /// The channel for the engine; `None` without a bar.
+    /// Where the engine sends its news; `None` when nobody looks.
     pub(super) fn sender(&self) -> Option<Sender<Progress>> {
         self.sender.clone()
     }
@@ -44,7 +44,7 @@ impl Drop for ProgressView {
     fn drop(&mut self) {
         self.sender = None;
         if let Some(painter) = self.painter.take() {
-            // The message of a panic is on standard error already, and the run does not depend on the bar.
+            // A painter that panicked has said so; the run does not depend on it.
             let _ = painter.join();
         }
     }
@@ -52,8 +52,8 @@ impl Drop for ProgressView {
 
 fn paint(news: &Receiver<Progress>) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-    let spinner = ProgressStyle::with_template("{spinner} {wide_msg}");
-    let full = ProgressStyle::with_template("{bar:12} {percent:>3} %  {wide_msg}");
+    let spinner = ProgressStyle::with_template("{spinner} {msg}");
+    let full = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
     let (Ok(spinner), Ok(full)) = (spinner, full) else { return };
     bar.set_style(spinner);
     let mut speed = Speed::new(Instant::now());
@@ -61,7 +61,7 @@ fn paint(news: &Receiver<Progress>) {
     loop {
         match news.recv_timeout(Duration::from_millis(250)) {
             Ok(progress) => {
-                // Only the newest is drawn.
+                // Only the newest of a burst is drawn.
                 let progress = news.try_iter().last().unwrap_or(progress);
                 speed.update(Instant::now(), &progress);
                 if progress.ctas > 0 && bar.length().is_none() {
@@ -120,7 +120,7 @@ impl Speed {
 
     fn update(&mut self, now: Instant, progress: &Progress) {
         let elapsed = now.duration_since(self.at).as_secs_f64();
-        // Shorter spans are mostly scheduling noise of the host.
+        // Shorter spans are mostly noise of the scheduler of the host.
         if elapsed < 0.05 {
             return;
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
 use crate::study::bench::CheckOptions;
-use crate::study::{self, BenchOptions, LoadFn, ProgressFn, Request, StudyError, StudyOutput, Traces, accel_sim};
+use crate::study::{self, BenchOptions, LoadFn, ProgressFn, References, Request, StudyError, StudyOutput, Traces, accel_sim};
 
 use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
 use super::exit::{Exit, Failure};
@@ -41,7 +41,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
         workload: args.workload.clone(),
         load: args.workload.as_ref().map(|name| loader(name, &args.traces.set)).transpose()?,
         cycles: cycles(args.cycles),
-        reference: traces.reference.clone(),
+        references: references(traces)?,
         cache: Some(traces.cache.clone()),
         progress: Some(progress()),
     };
@@ -92,15 +92,20 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         only: args.only.clone(),
         native: args.native,
     };
-    let (traces, reference) = (traces(&args.traces), &args.traces.reference);
+    let (traces, references) = (traces(&args.traces), references(&args.traces)?);
     let check = CheckOptions { only: args.only.clone(), max_cycles: args.max_cycles.map(NonZeroU64::get) };
     let result = match &args.sizes {
-        None if args.check => study::bench::run_check(reference, &traces, &check),
+        None if args.check => study::bench::run_check(&references, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
-        None if args.process => study::bench::run_process(reference, &traces, accel_sim::configuration_of(traces.machine), &options),
-        None => study::bench::run(reference, &traces, &options),
+        None if args.process => study::bench::run_process(&references, &traces, accel_sim::configuration_of(traces.machine), &options),
+        None => study::bench::run(&references, &traces, &options),
     };
     show(result, "", args.traces.out.as_deref())
+}
+
+fn references(args: &TraceSetArgs) -> Result<References, Failure> {
+    let folder = args.reference.as_deref().map(References::in_folder).transpose();
+    folder.map(|named| named.unwrap_or_default()).map_err(|why| Failure::new(Exit::Workload, why))
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {

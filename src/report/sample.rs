@@ -1,4 +1,4 @@
-//! A small made-up run for the tests of this module.
+//! A small made-up run that the tests of this room share.
 
 use crate::base::{Frequency, KernelIndex, StreamId};
 use crate::stats::{
@@ -133,7 +133,7 @@ pub(super) fn outcome() -> Outcome {
     }
 }
 
-/// Its execution on the host.
+/// What the host did meanwhile.
 pub(super) fn host() -> HostFacts {
     HostFacts {
         startup_seconds: 0.021,

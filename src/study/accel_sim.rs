@@ -1,6 +1,4 @@
-//! `study accel-sim`: net cycles of every trace that the reference measured, ours beside the reference's.
-
-use std::path::Path;
+//! `study accel-sim`: net cycles, cache and DRAM accesses of every trace that Accel-Sim measured, ours and the reference's.
 
 use rayon::prelude::*;
 
@@ -8,7 +6,7 @@ use crate::report::plot::{Form, Plot, Series};
 
 use super::bench::Origin;
 use super::compare::{error_percent, log_correlation, mean_magnitude};
-use super::reference::{ReferenceRow, read, trace_folder};
+use super::reference::{AccelSimResults, LeftOut, ReferenceRow, References};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 
 /// Configurations that built-in machines were imported from.
@@ -23,24 +21,30 @@ pub fn configuration_of(machine: &str) -> &'static str {
 /// What one trace gave.
 struct Row {
     reference: ReferenceRow,
-    ours: Result<TraceRun, String>,
+    /// Nothing where the trace was recorded and is not there.
+    ours: Result<Option<TraceRun>, String>,
 }
 
 /// Runs every trace of `configuration` on `machine` and compares.
 ///
 /// # Errors
 /// When the reference cannot be read, or no trace ran.
-pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
-    let results = reference.join("accel-sim").join("results.csv");
-    let (rows, failed) = read(&results, configuration).map_err(StudyError::Reference)?;
+pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
+    let AccelSimResults { rows, failed } = references.accel_sim(configuration).map_err(StudyError::Reference)?;
     let rows: Vec<Row> = rows
         .into_par_iter()
         .map(|row| {
-            let ours = trace_folder(reference, &traces.cache, &row.trace).and_then(|folder| traces.run(&folder, 1, &[]));
+            let folder = references.trace(&traces.cache, &row.trace);
+            let ours = folder.and_then(|folder| folder.map(|folder| traces.run(&folder, 1, &[])).transpose());
             Row { reference: row, ours }
         })
         .collect();
-    let mut output = StudyOutput::new("accel-sim", format!("net cycles on {} against the reference's {configuration}", traces.machine));
+    let mut left_out = LeftOut::default();
+    rows.iter().filter(|row| row.ours == Ok(None)).for_each(|row| left_out.add(&row.reference.trace));
+    let compared = rows.iter().filter(|row| matches!(row.ours, Ok(Some(_)))).count();
+    let of = left_out.of(compared);
+    let title = format!("net cycles on {} and on Accel-Sim's {configuration}: {compared}{of} traces", traces.machine);
+    let mut output = StudyOutput::new("accel-sim", title);
     if let Some((_, own)) = IMPORTED.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
         && IMPORTED.iter().any(|(_, other)| *other == traces.machine)
     {
@@ -73,7 +77,8 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
     let (mut errors, mut points, mut worst_of) = (Vec::new(), Vec::new(), Worst::default());
     for Row { reference: theirs, ours } in &rows {
         let ours = match ours {
-            Ok(ours) => ours,
+            Ok(Some(ours)) => ours,
+            Ok(None) => continue,
             Err(why) => {
                 output.note(format!("{}: {why}", theirs.trace));
                 continue;
@@ -108,6 +113,7 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
     for trace in failed {
         output.note(format!("{trace}: the reference itself could not run it"));
     }
+    left_out.note(references, &mut output);
     let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
     let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
     output.figure("mean absolute error of net cycles, %", mean);

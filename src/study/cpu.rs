@@ -10,6 +10,7 @@ use crate::mem::dram::standard::Standard;
 use crate::report::plot::{Form, Plot, Series};
 use crate::rig::cpu::{ClockRatio, CpuMemory, CpuResult, CpuRun, run as run_core};
 
+use super::reference::{Measured, References};
 use super::{StudyError, StudyOutput};
 
 /// The reference's memories: its name for each, ours, and the ratio of the clocks.
@@ -31,11 +32,10 @@ struct Row {
 ///
 /// # Errors
 /// When the reference's results cannot be read, or none of their traces is there.
-pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
-    let folder = reference.join("cpu-traces");
-    let rows = read(&folder.join("ramulator1_ipc.csv")).map_err(StudyError::Reference)?;
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
+    let rows = read(references).map_err(StudyError::Reference)?;
     let results: Vec<(Row, Result<Option<CpuResult>, String>)> =
-        rows.into_par_iter().map(|row| (row.clone(), trace(&folder, &row.trace).map(|path| measure(&path, &row)).transpose())).collect();
+        rows.into_par_iter().map(|row| (row.clone(), trace(references, &row.trace).map(|path| measure(&path, &row)).transpose())).collect();
     let mut output = StudyOutput::new("cpu", "IPC of a CPU core on recorded traces, beside Ramulator 1".to_owned());
     output.columns(&["trace", "memory", "IPC", "reference", "error %", "read latency", "reference latency"]);
     let mut errors = Vec::new();
@@ -61,12 +61,14 @@ pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
         output.row([row.trace, row.memory].into_iter().chain(cells).chain(latencies).collect());
     }
     if errors.is_empty() {
-        return Err(StudyError::Nothing(format!("no trace of the results is in {}", folder.display())));
+        let folder = references.folder().join("cpu-traces");
+        let why = format!("it needs recorded CPU traces, and {} has none of them", folder.display());
+        return Err(StudyError::Nothing(format!("{why}; --reference names a folder that has them")));
     }
     output.figure("mean absolute error of the IPC, %", errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64);
     output.figure(LARGEST_ERROR, errors.iter().fold(0.0, |worst, error| worst.max(error.abs())));
     if missing > 0 {
-        output.note(format!("{missing} rows of the reference have no trace here"));
+        output.note(format!("{missing} rows of the reference are left out, since their recorded traces are not there"));
     }
     output.note("latencies are in cycles of the DRAM's command clock, from the core's sending to its next cycle after the data".to_owned());
     output.scatter(Plot {
@@ -93,30 +95,20 @@ fn measure(path: &Path, row: &Row) -> Result<CpuResult, String> {
 }
 
 /// The file of a trace, if it is there.
-fn trace(folder: &Path, name: &str) -> Option<PathBuf> {
-    let paths = ["ramulator", "own-kernels"].map(|part| folder.join(part).join(format!("{name}.gz")));
-    paths.into_iter().find(|path| path.is_file())
+fn trace(references: &References, name: &str) -> Option<PathBuf> {
+    ["ramulator", "own-kernels"].iter().find_map(|part| references.recorded(&format!("cpu-traces/{part}/{name}.gz")))
 }
 
-fn read(path: &Path) -> Result<Vec<Row>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name: &str| {
-        let at = header.iter().position(|column| *column == name);
-        at.ok_or_else(|| format!("{}: line 1: there is no column `{name}`", path.display()))
-    };
-    let columns = [column("trace")?, column("mem")?, column("instructions")?, column("ipc")?, column("avg_read_lat_dram_cycles")?];
-    let rows = lines.enumerate().map(|(number, line)| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
-        let wrong = |index: usize| format!("{}: line {}: `{}` is not a number", path.display(), number + 2, cell(index));
+fn read(references: &References) -> Result<Vec<Row>, String> {
+    let columns = ["trace", "mem", "instructions", "ipc", "avg_read_lat_dram_cycles"];
+    let table = references.table(Measured::Ramulator1, &columns)?;
+    let rows = table.rows().map(|row| {
         Ok(Row {
-            trace: cell(0).to_owned(),
-            memory: cell(1).to_owned(),
-            instructions: cell(2).parse().map_err(|_| wrong(2))?,
-            ipc: cell(3).parse().map_err(|_| wrong(3))?,
-            latency: cell(4).parse().map_err(|_| wrong(4))?,
+            trace: row.text("trace").to_owned(),
+            memory: row.text("mem").to_owned(),
+            instructions: row.number("instructions")?,
+            ipc: row.number("ipc")?,
+            latency: row.number("avg_read_lat_dram_cycles")?,
         })
     });
     rows.collect()

@@ -3,38 +3,38 @@
 //! With `gpu.dispatch.latency = 1` the grid scheduler answers as fast as a link can, and nothing needs to be bound ahead;
 //! the lookahead is then one cycle, so this is the yardstick and not the way to run.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 
 use super::compare::{error_percent, mean_magnitude};
-use super::reference::{read, trace_folder};
+use super::reference::{LeftOut, References};
 use super::{StudyError, StudyOutput, Traces};
 
 /// Runs every trace of `configuration` with the machine's dispatch and with the yardstick.
 ///
 /// # Errors
 /// When the reference's list of traces cannot be read, or no trace ran.
-pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
-    let results = reference.join("accel-sim").join("results.csv");
-    let (rows, _) = read(&results, configuration).map_err(StudyError::Reference)?;
+pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
+    let rows = references.accel_sim(configuration).map_err(StudyError::Reference)?.rows;
     let yardstick = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let rows: Vec<_> = rows
         .into_par_iter()
         .map(|row| {
-            let both = trace_folder(reference, &traces.cache, &row.trace)
-                .and_then(|folder| Ok((traces.run(&folder, 1, &[])?, traces.run(&folder, 1, &yardstick)?)));
-            (row.trace, both)
+            let both = |folder: PathBuf| Ok((traces.run(&folder, 1, &[])?, traces.run(&folder, 1, &yardstick)?));
+            let runs = references.trace(&traces.cache, &row.trace).and_then(|folder| folder.map(both).transpose());
+            (row.trace, runs)
         })
         .collect();
     let mut output =
         StudyOutput::new("dispatch", format!("net cycles on {} with CTAs bound ahead, against dispatch in one cycle", traces.machine));
     output.columns(&["trace", "net cycles", "yardstick", "difference %"]);
-    let mut errors = Vec::new();
-    for (trace, both) in rows {
-        match both {
+    let (mut errors, mut left_out) = (Vec::new(), LeftOut::default());
+    for (trace, runs) in rows {
+        match runs {
             Err(why) => output.note(format!("{trace}: {why}")),
-            Ok((ahead, at_once)) => {
+            Ok(None) => left_out.add(&trace),
+            Ok(Some((ahead, at_once))) => {
                 let error = error_percent(ahead.net_cycles, at_once.net_cycles);
                 errors.extend(error);
                 let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
@@ -43,6 +43,8 @@ pub fn run(reference: &Path, configuration: &str, traces: &Traces<'_>) -> Result
         }
     }
     let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
+    left_out.note(references, &mut output);
+    output.figure("traces", errors.len() as f64);
     output.figure("mean absolute difference, %", mean);
     output.figure("largest difference, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
     Ok(output)

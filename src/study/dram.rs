@@ -4,7 +4,6 @@
 //! are shown as they are.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use rayon::prelude::*;
 
@@ -14,6 +13,7 @@ use crate::report::plot::{Form, Plot, Series};
 use crate::rig::Pattern;
 use crate::rig::dram::{Options, Outcome, run as run_point};
 
+use super::reference::{Measured, References};
 use super::{StudyError, StudyOutput};
 
 /// One measured point.
@@ -72,15 +72,14 @@ fn bounds(point: &Point, saturated: f64) -> (f64, f64, f64) {
     (2.0, latency, 1.0)
 }
 
-/// Runs all points of `reference`/dram.
+/// Simulates every point of Ramulator 2 and DRAMsim3.
 ///
 /// # Errors
 /// When the reference cannot be read.
-pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
-    let folder = reference.join("dram");
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut points = Vec::new();
-    for file in ["ramulator2.csv", "dramsim3.csv"] {
-        points.extend(read(&folder.join(file)).map_err(StudyError::Reference)?);
+    for measured in [Measured::Ramulator2, Measured::DramSim3] {
+        points.extend(read(references, measured).map_err(StudyError::Reference)?);
     }
     let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
     let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
@@ -172,11 +171,8 @@ fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> 
     Standard::named(name).map(|standard| (standard, policy))
 }
 
-fn read(path: &Path) -> Result<Vec<Point>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let names = [
+fn read(references: &References, measured: Measured) -> Result<Vec<Point>, String> {
+    let columns = [
         "sim",
         "device",
         "refresh",
@@ -188,30 +184,25 @@ fn read(path: &Path) -> Result<Vec<Point>, String> {
         "row_hit_rate",
         "measured_cycles",
     ];
-    let column = |name: &&str| {
-        header.iter().position(|h| h == name).ok_or_else(|| format!("{}: line 1: there is no column `{name}`", path.display()))
-    };
-    let columns = names.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    let point = |(number, line): (usize, &str)| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let cell = |index: usize| cells.get(columns[index]).copied().unwrap_or_default();
-        let value = |index: usize| {
-            cell(index).parse::<f64>().map_err(|_| format!("{}: line {}: `{}` is not a number", path.display(), number + 2, cell(index)))
-        };
-        let unknown = |what: &str, index: usize| format!("{}: line {}: unknown {what} `{}`", path.display(), number + 2, cell(index));
-        let (standard, policy) = device(cell(0), cell(1)).ok_or_else(|| unknown("device", 1))?;
-        let pattern = Pattern::named(cell(3)).ok_or_else(|| unknown("pattern", 3))?;
-        let policy = Policy { refresh: cell(2) == "ref", ..policy };
+    let table = references.table(measured, &columns)?;
+    let points = table.rows().map(|row| {
+        let (simulator, name) = (row.text("sim"), row.text("device"));
+        let (standard, policy) = device(simulator, name).ok_or_else(|| row.wrong("device", "a device that is modelled"))?;
+        let pattern = Pattern::named(row.text("pattern")).ok_or_else(|| row.wrong("pattern", "a pattern that is modelled"))?;
+        let policy = Policy { refresh: row.text("refresh") == "ref", ..policy };
+        let achieved: f64 = row.number("achieved_frac_of_peak")?;
+        let cycles: f64 = row.number("measured_cycles")?;
         // How many requests the reference measured, whole thousands; a tenth more warmed it up.
-        let measured = (value(6)? * standard.peak_per_clock() * value(9)? / 1000.0).round() as u64 * 1000;
+        let measured = (achieved * standard.peak_per_clock() * cycles / 1000.0).round() as u64 * 1000;
+        let (writes, load) = (row.number("write_frac")?, row.number("offered_frac_of_peak")?);
         Ok(Point {
-            simulator: cell(0).to_owned(),
-            device: cell(1).to_owned(),
-            options: Options { standard, policy, pattern, writes: value(4)?, load: value(5)?, requests: measured + measured / 10 },
-            achieved: value(6)?,
-            latency: value(7)?,
-            hits: value(8)?,
+            simulator: simulator.to_owned(),
+            device: name.to_owned(),
+            options: Options { standard, policy, pattern, writes, load, requests: measured + measured / 10 },
+            achieved,
+            latency: row.number("avg_read_lat_mc_cycles")?,
+            hits: row.number("row_hit_rate")?,
         })
-    };
-    lines.enumerate().map(point).collect()
+    });
+    points.collect()
 }

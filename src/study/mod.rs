@@ -18,8 +18,6 @@ pub mod relaxed;
 mod traces;
 pub mod wa_sched;
 
-use std::path::Path;
-
 use lab::request::StudyOption::{
     Configuration, Cycles, Length, Longest, Machine, Only, Order, Pairs, Policy, Scale, Set, Windows, Workload,
 };
@@ -30,7 +28,7 @@ pub use hetero::HeteroOptions;
 pub use lab::ProgressFn;
 pub use lab::output::{StudyError, StudyOutput};
 pub use lab::request::{LoadFn, Request, Study, StudyOption};
-pub use reference::{ReferenceRow, read as read_reference, trace_folder};
+pub use reference::{AccelSimResults, Measured, ReferenceRow, References};
 pub use traces::{TraceRun, Traces};
 
 /// Why studies of the thesis take no machine.
@@ -50,7 +48,7 @@ pub const STUDIES: &[Study] = &[
         run: |request| {
             let traces = request.traces("v100");
             let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
-            accel_sim::run(reference(request)?, configuration, &traces)
+            accel_sim::run(&request.references, configuration, &traces)
         },
     },
     Study {
@@ -69,7 +67,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[],
         otherwise: ALONE,
         sweeps: &[],
-        run: |request| cpu::run(reference(request)?),
+        run: |request| cpu::run(&request.references),
     },
     Study {
         name: "dispatch",
@@ -81,7 +79,7 @@ pub const STUDIES: &[Study] = &[
         run: |request| {
             let traces = request.traces("v100");
             let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
-            dispatch::run(reference(request)?, configuration, &traces)
+            dispatch::run(&request.references, configuration, &traces)
         },
     },
     Study {
@@ -91,7 +89,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Machine, Set],
         otherwise: "it runs the standard set of traces",
         sweeps: &[],
-        run: |request| relaxed::run(&request.reference, &request.traces("v100")),
+        run: |request| relaxed::run(&request.references, &request.traces("v100")),
     },
     Study {
         name: "hetero",
@@ -118,7 +116,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[],
         otherwise: ALONE,
         sweeps: &[],
-        run: |request| noc::run(reference(request)?),
+        run: |request| noc::run(&request.references),
     },
     Study {
         name: "onac",
@@ -163,7 +161,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[],
         otherwise: "it evaluates measured counters and simulates no machine",
         sweeps: &[],
-        run: |request| power::run(reference(request)?),
+        run: |request| power::run(&request.references),
     },
     Study {
         name: "dram",
@@ -172,18 +170,9 @@ pub const STUDIES: &[Study] = &[
         takes: &[],
         otherwise: ALONE,
         sweeps: &[],
-        run: |request| dram::run(reference(request)?),
+        run: |request| dram::run(&request.references),
     },
 ];
-
-/// The folder of references, which has to exist.
-fn reference(request: &Request) -> Result<&Path, StudyError> {
-    let folder = &request.reference;
-    let missing = || {
-        format!("the folder of references `{}` does not exist, and this study compares with it; name it with --reference", folder.display())
-    };
-    if folder.is_dir() { Ok(folder) } else { Err(StudyError::Reference(missing())) }
-}
 
 /// The study of a name.
 pub fn find_study(name: &str) -> Option<&'static Study> {

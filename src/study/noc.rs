@@ -5,7 +5,6 @@
 //! distance" takes the difference in routers passed, times the cycles of a router, off the reference's latency.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use rayon::prelude::*;
 
@@ -13,6 +12,7 @@ use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
 use crate::report::plot::{Form, Plot, Series};
 use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
 
+use super::reference::{Measured as Figures, References};
 use super::{StudyError, StudyOutput};
 
 /// A point of the reference.
@@ -66,8 +66,8 @@ fn cycles_per_router(spec: &NetworkSpec) -> f64 {
 ///
 /// # Errors
 /// When the reference cannot be read or names something unknown.
-pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
-    let points = read(&reference.join("noc").join("latency_vs_load.csv"))?;
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
+    let points = read(references).map_err(StudyError::Reference)?;
     let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::Reference)?;
     let mut output = StudyOutput::new("noc", "networks of virtual-channel routers beside BookSim 2".into());
     output.columns(&[
@@ -181,12 +181,8 @@ fn simulate(point: &Point) -> Result<Measured, String> {
     measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
 }
 
-fn read(path: &Path) -> Result<Vec<Point>, StudyError> {
-    let broken = |why: String| StudyError::Reference(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| broken(error.to_string()))?;
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let names = [
+fn read(references: &References) -> Result<Vec<Point>, String> {
+    let columns = [
         "config",
         "pattern",
         "packet_flits",
@@ -196,22 +192,19 @@ fn read(path: &Path) -> Result<Vec<Point>, StudyError> {
         "avg_packet_latency",
         "avg_hops_routers",
     ];
-    let find = |name: &&str| header.iter().position(|column| column == name).ok_or_else(|| broken(format!("there is no column `{name}`")));
-    let columns: Vec<usize> = names.iter().map(find).collect::<Result<_, _>>()?;
-    let point = |(number, line): (usize, &str)| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let cell = |i: usize| cells.get(columns[i]).copied().unwrap_or_default();
-        let value = |i: usize| cell(i).parse::<f64>().map_err(|_| broken(format!("line {}: `{}` is no number", number + 2, cell(i))));
+    let table = references.table(Figures::BookSim2, &columns)?;
+    let points = table.rows().map(|row| {
+        let latency = "avg_packet_latency";
         Ok(Point {
-            configuration: cell(0).to_owned(),
-            pattern: cell(1).to_owned(),
-            flits: value(2)? as u16,
-            load: value(3)?,
-            stable: cell(4) == "1",
-            accepted: value(5)?,
-            latency: if cell(6).is_empty() { None } else { Some(value(6)?) },
-            routers: value(7)?,
+            configuration: row.text("config").to_owned(),
+            pattern: row.text("pattern").to_owned(),
+            flits: row.number("packet_flits")?,
+            load: row.number("offered_flits_per_source_per_cycle")?,
+            stable: row.text("stable") == "1",
+            accepted: row.number("accepted_flits_per_source_per_cycle")?,
+            latency: if row.text(latency).is_empty() { None } else { Some(row.number(latency)?) },
+            routers: row.number("avg_hops_routers")?,
         })
-    };
-    lines.enumerate().map(point).collect()
+    });
+    points.collect()
 }

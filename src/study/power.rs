@@ -1,11 +1,9 @@
 //! `study power`: the power of the Volta set beside board power measured on a Quadro GV100, kernel by kernel.
 //!
-//! In: the reference's `power/hw_perf.csv` (a profiler's counters, per launch) and `power/hw_power_validation_volta.csv` (watts).
+//! In: a profiler's counters per launch, and watts.
 //! The counters take the place of a simulated run's, so that nothing but the energies is compared. They do not tell
 //! everything; `Assumed` says what is assumed instead, and the mix of instructions, which is not told at all, is bounded:
 //! by integer arithmetic alone and by fused multiply-adds alone. Nothing is fitted to the measured watts.
-
-use std::path::Path;
 
 use crate::base::Frequency;
 use crate::config::Machine;
@@ -13,6 +11,7 @@ use crate::energy::{Breakdown, Component, Counts, EnergySet, Event, Model, SmTim
 use crate::report::plot::{Form, Plot, Series};
 
 use super::compare::{correlation, mean_magnitude};
+use super::reference::{Measured, References, Table};
 use super::{StudyError, StudyOutput};
 
 /// The set and the machine that are compared.
@@ -117,14 +116,10 @@ const KERNELS: [(&str, &str, &str); 25] = [
 ///
 /// # Errors
 /// When the reference cannot be read, or no kernel is in both of its files.
-pub fn run(reference: &Path) -> Result<StudyOutput, StudyError> {
-    let file = |name: &str| {
-        let path = reference.join("power").join(name);
-        std::fs::read_to_string(&path).map_err(|error| StudyError::Reference(format!("cannot read {}: {error}", path.display())))
-    };
-    let kernels = counters(&file("hw_perf.csv")?).map_err(|why| StudyError::Reference(format!("hw_perf.csv: {why}")))?;
-    let measured = file("hw_power_validation_volta.csv")?;
-    let measured = watts(&measured).map_err(|why| StudyError::Reference(format!("hw_power_validation_volta.csv: {why}")))?;
+pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
+    let table = |measured, columns: &[&str]| references.table(measured, columns);
+    let kernels = table(Measured::BoardCounters, &COLUMNS).and_then(|table| counters(&table)).map_err(StudyError::Reference)?;
+    let measured = table(Measured::BoardPower, &POWER_COLUMNS).and_then(|table| watts(&table)).map_err(StudyError::Reference)?;
     compare(&kernels, &measured)
 }
 
@@ -265,25 +260,38 @@ fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// The kernels of `hw_perf.csv` that have a name in the measurements.
-fn counters(text: &str) -> Result<Vec<(&'static str, Counters)>, String> {
-    let mut lines = text.lines();
-    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+/// Columns of the table of counters.
+const COLUMNS: [&str; 19] = [
+    "Benchmark",
+    "Kernel",
+    "L1_RH",
+    "L1_RM",
+    "L1_WH",
+    "L1_WM",
+    "CC_ACC",
+    "SHRD_ACC",
+    "DRAM_Rd",
+    "DRAM_Wr",
+    "L2_RH",
+    "L2_RM",
+    "L2_WH",
+    "L2_WM",
+    "NOC",
+    "Pipeline_Duty",
+    "Num_Idle_SMs",
+    "Elapsed_Cycles",
+    "Chip Voltage",
+];
+
+/// The kernels of the table of counters that have a name in the measurements of power.
+fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, String> {
     let mut kernels = Vec::new();
-    for (number, line) in lines.enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let cells: Vec<&str> = line.split(',').collect();
-        let cell = |name: &str| {
-            let column = header.iter().position(|head| *head == name).ok_or_else(|| format!("line 1: there is no column `{name}`"))?;
-            cells.get(column).copied().ok_or_else(|| format!("line {}: the column `{name}` is missing", number + 2))
+    for row in table.rows() {
+        let count = |column: &str| {
+            let value = row.number::<f64>(column).ok().filter(|value| value.is_finite() && *value >= 0.0);
+            value.ok_or_else(|| row.wrong(column, "a number that is not negative"))
         };
-        let count = |name: &str| {
-            let text = cell(name)?;
-            text.parse::<f64>()
-                .ok()
-                .filter(|value| value.is_finite() && *value >= 0.0)
-                .ok_or_else(|| format!("line {}: `{name}` is `{text}`, expected a number that is not negative", number + 2))
-        };
-        let (process, kernel) = (cell("Benchmark")?, cell("Kernel")?);
+        let (process, kernel) = (row.text("Benchmark"), row.text("Kernel"));
         let known = KERNELS.iter().find(|(prefix, part, _)| process.starts_with(prefix) && kernel.contains(part));
         let Some((_, _, name)) = known else { continue };
         let counters = Counters {
@@ -308,29 +316,31 @@ fn counters(text: &str) -> Result<Vec<(&'static str, Counters)>, String> {
     Ok(kernels)
 }
 
+/// Columns of the table of power: the kernel, whose column has no name, and watts.
+const POWER_COLUMNS: [&str; 2] = ["", "mean HW_power"];
+
 /// The kernels of the measurements with their mean power.
-fn watts(text: &str) -> Result<Vec<(String, f64)>, String> {
-    let rows = text.lines().enumerate().skip(1).filter(|(_, line)| !line.trim().is_empty());
-    rows.map(|(number, line)| {
-        let mut cells = line.split(',');
-        let (name, watts) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
-        let watts = watts.trim().parse::<f64>().ok().filter(|watts| *watts > 0.0);
-        let watts = watts.ok_or_else(|| format!("line {}: the power of `{name}` is no number above 0", number + 1))?;
-        Ok((name.to_owned(), watts))
-    })
-    .collect()
+fn watts(table: &Table) -> Result<Vec<(String, f64)>, String> {
+    let [kernel, power] = POWER_COLUMNS;
+    let rows = table.rows().map(|row| {
+        let watts = row.number::<f64>(power).ok().filter(|watts| *watts > 0.0 && watts.is_finite());
+        watts.map(|watts| (row.text(kernel).to_owned(), watts)).ok_or_else(|| row.wrong(power, "a number above 0"))
+    });
+    rows.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HEAD: &str = "Benchmark,Kernel,L1_RH,L1_RM,L1_WH,L1_WM,CC_ACC,SHRD_ACC,DRAM_Rd,DRAM_Wr,L2_RH,L2_RM,L2_WH,L2_WM,NOC,Pipeline_Duty,Num_Idle_SMs,Elapsed_Cycles,Chip Voltage";
+    /// The table of counters with one row.
+    fn table(row: &str) -> Table {
+        Table::parse("counters.csv", &format!("{}\n{row}\n", COLUMNS.join(",")), &COLUMNS).unwrap()
+    }
 
     #[test]
     fn an_idle_board_draws_what_the_set_says_and_nothing_else() {
-        let text = format!("{HEAD}\nhistogram,x,0,0,0,0,0,0,0,0,0,0,0,0,0,0,80,1417000,1.0\n");
-        let kernels = counters(&text).unwrap();
+        let kernels = counters(&table("histogram,x,0,0,0,0,0,0,0,0,0,0,0,0,0,0,80,1417000,1.0")).unwrap();
         let output = compare(&kernels, &[("histogram_k1".into(), 100.0)]).unwrap();
         let set = EnergySet::named(SET).unwrap();
         let expected = set.board.constant_watts + 80.0 * set.sm.static_watts;
@@ -340,8 +350,8 @@ mod tests {
 
     #[test]
     fn the_counters_become_the_events_that_the_assumptions_say() {
-        let text = format!("{HEAD}\nmergeSort,mergeSortShared,8,4,2,2,10,20,64,16,5,6,7,0,9,0.4,16,1000,1.0\n");
-        let (name, counters) = counters(&text).unwrap().remove(0);
+        let row = "mergeSort,mergeSortShared,8,4,2,2,10,20,64,16,5,6,7,0,9,0.4,16,1000,1.0";
+        let (name, counters) = counters(&table(row)).unwrap().remove(0);
         assert_eq!(name, "mergeSort_k1");
         let integer = counts(&counters, Mix::Integer);
         let float = counts(&counters, Mix::Float);
@@ -357,10 +367,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        assert!(counters("Benchmark,Kernel\nhistogram,x\n").unwrap_err().contains("no column `L1_RH`"));
-        let text = format!("{HEAD}\nhistogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0\n");
-        assert!(counters(&text).unwrap_err().contains("line 2: `L1_RH` is `many`"));
-        assert!(watts(",mean\nk,none\n").unwrap_err().contains("line 2"));
+        let error = counters(&table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err();
+        assert!(error.contains("line 2: `L1_RH` is `many`"), "{error}");
+        let power = Table::parse("power.csv", ",mean HW_power\nk,none\n", &POWER_COLUMNS).unwrap();
+        assert!(watts(&power).unwrap_err().contains("line 2"));
         assert!(compare(&[], &[("histogram_k1".into(), 100.0)]).is_err());
     }
 }

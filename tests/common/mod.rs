@@ -1,12 +1,16 @@
 //! Workloads and machines that tests of the whole simulator share.
 
-use std::path::{Path, PathBuf};
+mod shared;
+
+use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
 use warpshard::frontend::{Workload, model, sass};
 use warpshard::policy;
+
+pub(crate) use shared::shared;
 
 /// A workload on a machine, perhaps with a controller.
 pub(crate) struct Case {
@@ -34,17 +38,6 @@ pub(crate) fn machine(name: &str, overrides: &[(&str, &str)]) -> Machine {
 pub(crate) fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Arc::new(model::builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
-}
-
-/// The folder of shared references, or a word on why it is not used.
-#[expect(clippy::print_stderr, reason = "the gate counts what is skipped")]
-pub(crate) fn reference() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
-    if !folder.is_dir() {
-        eprintln!("SKIPPED: ../shared/reference is not there");
-        return None;
-    }
-    Some(folder)
 }
 
 pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
@@ -116,8 +109,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case("textures", &machine("tiny", TEXTURE), &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]), None),
     ];
-    if let Some(reference) = reference() {
-        let sass = reference.join("sass");
+    if let Some(sass) = shared("sass") {
         all.push(case("vecadd", &v100, &trace(&sass.join("vectoradd-100-pascal")), None));
         all.push(case("pow", &tiny, &trace(&sass.join("pytorch-pow-f32-hdrfix")), alternate));
         all.push(case("bfs", &fermi, &bfs_head(&sass), None));

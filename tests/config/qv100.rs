@@ -1,7 +1,6 @@
 //! The v100 against the configuration that it was written from, option by option.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use warpshard::base::Frequency;
 use warpshard::config::Machine;
@@ -11,24 +10,14 @@ use warpshard::config::machine::{
 use warpshard::frontend::OpClass;
 use warpshard::protocol::PartitionHash;
 
-const FOLDER: &str = "../shared/reference/accel-sim/configs/SM7_QV100";
+use crate::options;
 
 /// The options of the reference, as text by name.
 struct Options(BTreeMap<String, String>);
 
 impl Options {
-    fn read() -> Option<Self> {
-        let mut options = BTreeMap::new();
-        for file in ["gpgpusim.config", "trace.config"] {
-            let text = fs::read_to_string(format!("{FOLDER}/{file}")).ok()?;
-            let text: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).collect();
-            // An option's value may go on in the next line, inside quotes.
-            for option in text.join(" ").split(" -").filter(|option| !option.trim().is_empty()) {
-                let (name, value) = option.trim().split_once(' ').unwrap_or((option, ""));
-                options.insert(name.trim_start_matches('-').to_owned(), value.trim().trim_matches('"').to_owned());
-            }
-        }
-        Some(Self(options))
+    fn read() -> Self {
+        Self(["gpgpusim.config", "trace.config"].into_iter().flat_map(|file| options::of("SM7_QV100", file)).collect())
     }
 
     fn text(&self, name: &str) -> &str {
@@ -105,19 +94,14 @@ impl Options {
     }
 }
 
-/// The options and the machine, or nothing where the reference is not at hand.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn both() -> Option<(Options, Machine)> {
-    let Some(options) = Options::read() else {
-        println!("SKIPPED: {FOLDER} is not there");
-        return None;
-    };
-    Some((options, Machine::load("v100", &[]).unwrap().machine))
+/// The options and the machine.
+fn both() -> (Options, Machine) {
+    (Options::read(), Machine::load("v100", &[]).unwrap().machine)
 }
 
 #[test]
 fn the_chip_is_that_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     let mhz: Vec<Frequency> = o
         .text("gpgpu_clock_domains")
         .split(':')
@@ -131,7 +115,7 @@ fn the_chip_is_that_of_the_reference() {
 
 #[test]
 fn the_sm_is_that_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     let sm = &m.gpu.sm;
     assert_eq!(sm.max_threads, o.small("gpgpu_shader_core_pipeline"));
     assert_eq!(sm.warps, o.small("gpgpu_shader_core_pipeline") / 32);
@@ -164,7 +148,7 @@ fn the_sm_is_that_of_the_reference() {
 
 #[test]
 fn units_and_timings_are_those_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     let units = &m.gpu.sm.units;
     assert_eq!(units.sp, o.small("gpgpu_num_sp_units"));
     assert_eq!(units.int, o.small("gpgpu_num_int_units"));
@@ -191,7 +175,7 @@ fn units_and_timings_are_those_of_the_reference() {
 
 #[test]
 fn the_caches_are_those_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     let l1 = &m.gpu.sm.l1;
     assert_eq!(l1.cache, Some(o.cache("gpgpu_cache:dl1")));
     assert_eq!(l1.banks, o.small("gpgpu_l1_banks"));
@@ -207,7 +191,7 @@ fn the_caches_are_those_of_the_reference() {
 
 #[test]
 fn network_and_memory_are_those_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     assert_eq!(m.noc.input_queue, o.small("icnt_in_buffer_limit"));
     assert_eq!(m.noc.output_queue, o.small("icnt_out_buffer_limit"));
     assert_eq!(m.noc.arbiter == Arbiter::Islip, o.flag("icnt_arbiter_algo"));
@@ -229,7 +213,7 @@ fn network_and_memory_are_those_of_the_reference() {
 
 #[test]
 fn the_dram_channel_is_that_of_the_reference() {
-    let Some((o, m)) = both() else { return };
+    let (o, m) = both();
     let dram = &m.mem.dram;
     assert_eq!(dram.banks, o.dram("nbk"));
     assert_eq!(dram.bank_groups, o.dram("nbkgrp"));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{Case, built_in, machine, reference, trace};
+use crate::common::{Case, built_in, machine, shared, trace};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
 use warpshard::report::{RunFacts, csv, json};
 use warpshard::stats::{EndedBy, Outcome, Relaxed};
@@ -13,8 +13,8 @@ fn cases() -> Vec<Case> {
     let gather = built_in("gather", &[("cta_count", "40"), ("table", "65536"), ("rounds", "2")]);
     let gemm = built_in("gemm_tiled", &[("n", "128"), ("k", "32")]);
     let mut workloads = vec![("gather", gather), ("gemm_tiled", gemm)];
-    if let Some(reference) = reference() {
-        workloads.push(("pow", trace(&reference.join("sass").join("pytorch-pow-f32-hdrfix"))));
+    if let Some(pow) = shared("sass/pytorch-pow-f32-hdrfix") {
+        workloads.push(("pow", trace(&pow)));
     }
     let mut cases = Vec::new();
     for name in ["tiny", "v100"] {

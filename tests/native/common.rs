@@ -1,21 +1,11 @@
 //! Conversions and comparisons that the tests of the native format share.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use warpshard::base::CtaIndex;
 use warpshard::frontend::sass::{Converted, TraceOptions, to_native, to_text};
 use warpshard::frontend::{Cursor, KernelInfo, StaticInst, Workload};
-
-/// A folder of the shared references; says so and returns nothing where they are absent.
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference").join(path);
-    if folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: {} is not there", folder.display());
-    None
-}
 
 /// The text trace at `from` as a native file.
 pub(crate) fn packed(from: &Path, to: &Path, compress: bool) -> Converted {

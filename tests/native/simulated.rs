@@ -7,7 +7,8 @@ use warpshard::config::Machine;
 use warpshard::frontend::sass::{TraceOptions, load};
 use warpshard::report::{RunFacts, json};
 
-use super::common::{packed, shared};
+use super::common::packed;
+use super::shared::shared;
 
 #[test]
 fn results_of_a_native_trace_are_those_of_its_text_to_the_byte() {

@@ -4,10 +4,10 @@
 //! it, and every file that holds simulated results is compared with that of the first run. The first that differs ends the
 //! check. Host times play no part, so it may run on a busy host.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::super::reference::trace_folder;
+use super::super::reference::{LeftOut, References};
 use super::super::{StudyError, StudyOutput, Traces};
 use super::set::STANDARD_SET;
 use crate::chip::{RunOptions, simulate};
@@ -42,17 +42,20 @@ struct Files {
 ///
 /// # Errors
 /// When results differ ([`StudyError::Differs`]), or no trace could be run.
-pub(super) fn run(reference: &Path, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
     let overrides: Vec<Override> = traces.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
     let machine = Machine::load(traces.machine, &overrides).map_err(|errors| StudyError::Input(errors.to_string()))?.machine;
     let mut output = StudyOutput::new("bench-check", format!("the same bytes for every way of running on {}", machine.name));
     output.columns(&["trace", "class", "cycles", "ways of running", "differences"]);
-    let mut checked = 0;
+    let (mut checked, mut left_out) = (0, LeftOut::default());
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| options.only.as_ref().is_none_or(|only| trace.contains(only))) {
-        let workload = trace_folder(reference, &traces.cache, trace)
-            .and_then(|folder| sass::load(&folder, &sass::TraceOptions::default()).map_err(|error| error.to_string()));
-        let workload = match workload {
-            Ok(workload) => Arc::new(workload),
+        let load = |folder: PathBuf| sass::load(&folder, &sass::TraceOptions::default()).map_err(|error| error.to_string());
+        let workload = match references.trace(&traces.cache, trace).and_then(|folder| folder.map(load).transpose()) {
+            Ok(Some(workload)) => Arc::new(workload),
+            Ok(None) => {
+                left_out.add(trace);
+                continue;
+            }
             Err(why) => {
                 output.note(format!("{trace}: {why}"));
                 continue;
@@ -62,6 +65,8 @@ pub(super) fn run(reference: &Path, traces: &Traces<'_>, options: &CheckOptions)
         checked += 1;
         output.row(vec![trace.to_owned(), class.to_string(), cycles.to_string(), ways.to_string(), "none".to_owned()]);
     }
+    left_out.note(references, &mut output);
+    output.figure("traces checked", f64::from(checked));
     if checked == 0 { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
 }
 

@@ -6,10 +6,10 @@ mod process;
 mod set;
 mod sizes;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::compare::{geometric_mean, median};
-use super::reference::{native_trace, trace_folder};
+use super::reference::{LeftOut, References, native_trace};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 pub use check::CheckOptions;
 use cost::{CostLine, KINDS, Sample};
@@ -39,7 +39,7 @@ const ENOUGH_INSTRUCTIONS: u64 = 40_000;
 ///
 /// # Errors
 /// When no trace could be run.
-pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
+pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
     let first = *options.threads.first().ok_or_else(|| StudyError::Input("name at least one number of threads".into()))?;
     let mut output = StudyOutput::new(
         "bench",
@@ -68,15 +68,21 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
     let mut of_classes: Vec<(Class, f64)> = Vec::new();
     let mut samples: Vec<(&str, Sample)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
+    let mut left_out = LeftOut::default();
     for &(trace, class) in STANDARD_SET {
         if options.only.as_ref().is_some_and(|only| !trace.contains(only.as_str())) {
             continue;
         }
-        let measured = trace_folder(reference, &traces.cache, trace)
-            .and_then(|folder| if options.native { native_trace(&folder, &traces.cache, trace) } else { Ok(folder) })
-            .and_then(|path| measure(&path, traces, options));
-        let measured = match measured {
-            Ok(measured) => measured,
+        let measured = |folder: PathBuf| {
+            let path = if options.native { native_trace(&folder, &traces.cache, trace)? } else { folder };
+            measure(&path, traces, options)
+        };
+        let measured = match references.trace(&traces.cache, trace).and_then(|folder| folder.map(measured).transpose()) {
+            Ok(Some(measured)) => measured,
+            Ok(None) => {
+                left_out.add(trace);
+                continue;
+            }
             Err(why) => {
                 output.note(format!("{trace}: {why}"));
                 continue;
@@ -113,6 +119,7 @@ pub fn run(reference: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Res
             samples.push((trace, Sample { work, seconds: *seconds }));
         }
     }
+    left_out.note(references, &mut output);
     let all: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
     let all = geometric_mean(&all).ok_or_else(|| StudyError::Nothing("no trace of enough instructions ran".into()))?;
     output.figure(
@@ -152,19 +159,24 @@ pub fn run_sizes(traces: &Traces<'_>, sizes: &[u32], runs: usize) -> Result<Stud
 ///
 /// # Errors
 /// When results differ, or no trace could be run.
-pub fn run_check(reference: &Path, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
-    check::run(reference, traces, options)
+pub fn run_check(references: &References, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
+    check::run(references, traces, options)
 }
 
 /// Measures whole processes against the reference's seconds on `configuration`.
 ///
 /// # Errors
 /// When the reference's results cannot be read or no trace ran.
-pub fn run_process(reference: &Path, traces: &Traces<'_>, configuration: &str, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
+pub fn run_process(
+    references: &References,
+    traces: &Traces<'_>,
+    configuration: &str,
+    options: &BenchOptions,
+) -> Result<StudyOutput, StudyError> {
     process::run(&process::Process {
         machine: traces.machine,
         configuration,
-        reference,
+        references,
         cache: traces.cache.clone(),
         threads: &options.threads,
         runs: options.runs,

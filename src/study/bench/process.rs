@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::super::compare::{geometric_mean, median};
-use super::super::reference::{read, trace_folder};
+use super::super::reference::{LeftOut, References};
 use super::super::{StudyError, StudyOutput};
 use super::set::{Class, STANDARD_SET};
 
@@ -19,8 +19,8 @@ pub(super) struct Process<'a> {
     pub(super) machine: &'a str,
     /// The reference's configuration.
     pub(super) configuration: &'a str,
-    /// The folder of reference data.
-    pub(super) reference: &'a Path,
+    /// Where figures and traces of the reference are.
+    pub(super) references: &'a References,
     /// Where generated traces are kept.
     pub(super) cache: PathBuf,
     /// Numbers of worker threads.
@@ -36,20 +36,24 @@ pub(super) struct Process<'a> {
 /// # Errors
 /// When the reference's results cannot be read or no trace ran.
 pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
-    let results = process.reference.join("accel-sim/results.csv");
-    let (rows, _) = read(&results, process.configuration).map_err(StudyError::Reference)?;
+    let rows = process.references.accel_sim(process.configuration).map_err(StudyError::Reference)?.rows;
     let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
     let title = format!("whole process on {}, from text, against {}", process.machine, process.configuration);
     let mut output = StudyOutput::new("bench-process", title);
     output.columns(&["trace", "class", "threads", "ms", "reference s", "times faster"]);
     let mut ratios: Vec<(Class, usize, f64)> = Vec::new();
+    let mut left_out = LeftOut::default();
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| process.only.is_none_or(|only| trace.contains(only))) {
         let Some(theirs) = rows.iter().find(|row| row.trace == trace).map(|row| row.user_seconds) else {
             output.note(format!("{trace}: the reference has no result"));
             continue;
         };
-        let folder = match trace_folder(process.reference, &process.cache, trace) {
-            Ok(folder) => folder,
+        let folder = match process.references.trace(&process.cache, trace) {
+            Ok(Some(folder)) => folder,
+            Ok(None) => {
+                left_out.add(trace);
+                continue;
+            }
             Err(why) => {
                 output.note(format!("{trace}: {why}"));
                 continue;
@@ -74,6 +78,7 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
             ]);
         }
     }
+    left_out.note(process.references, &mut output);
     for &threads in process.threads {
         let of = |classes: &[Class]| {
             let measured = ratios.iter().filter(|(class, on, _)| classes.contains(class) && *on == threads);

@@ -10,6 +10,7 @@ use crate::config::{Machine, Override};
 use crate::frontend::Workload;
 use crate::policy::registry;
 
+use super::super::reference::References;
 use super::super::{StudyError, StudyOutput, Traces};
 use super::job::Job;
 use super::{Lab, ProgressFn};
@@ -145,8 +146,8 @@ pub struct Request {
     pub load: Option<LoadFn>,
     /// `--cycles`
     pub cycles: Option<u64>,
-    /// The folder of reference data.
-    pub reference: PathBuf,
+    /// Measured figures and recorded traces of the references.
+    pub references: References,
     /// Where runs and generated traces are stored; runs are not stored when not given.
     pub cache: Option<PathBuf>,
     /// Receives a line per finished run.

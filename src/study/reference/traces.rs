@@ -1,0 +1,78 @@
+//! Where a trace of the reference comes from: a folder of recorded traces, or the generator.
+
+use std::path::{Path, PathBuf};
+
+use crate::frontend::sass::{self, SyntheticKernel};
+
+use super::super::StudyOutput;
+use super::References;
+
+impl References {
+    /// The folder of a trace: of a recorded one (`real-NAME`) where it is there, of a generated one (`gen-NAME`) in `cache`,
+    /// generated first unless it is there.
+    ///
+    /// # Errors
+    /// When it cannot be generated; a message for the user.
+    pub fn trace(&self, cache: &Path, trace: &str) -> Result<Option<PathBuf>, String> {
+        let (generated, name) = match trace.strip_prefix("gen-") {
+            Some(name) => (SyntheticKernel::named(name), name),
+            None => (None, trace.strip_prefix("real-").unwrap_or(trace)),
+        };
+        let Some(kernel) = generated else {
+            return Ok(self.recorded("sass").map(|sass| sass.join(name)).filter(|folder| folder.join("kernelslist.g").is_file()));
+        };
+        let folder = cache.join(name);
+        if !folder.join("kernelslist.g").is_file() {
+            kernel.write_to(&folder).map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
+        }
+        Ok(Some(folder))
+    }
+}
+
+/// The trace in `folder` as a native file of the cache, converted unless the file is younger than the folder's list.
+///
+/// # Errors
+/// When it cannot be converted; a message for the user.
+pub(in crate::study) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, String> {
+    let path = cache.join("native").join(format!("{trace}.wst"));
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    if changed(&path).is_some_and(|converted| changed(&folder.join("kernelslist.g")).is_some_and(|list| list <= converted)) {
+        return Ok(path);
+    }
+    let unwritable = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let parent = cache.join("native");
+    std::fs::create_dir_all(&parent).map_err(unwritable)?;
+    let mut partial = tempfile::NamedTempFile::new_in(&parent).map_err(unwritable)?;
+    sass::to_native(folder, &mut partial, true, &sass::TraceOptions::default(), &mut |_| true).map_err(|error| error.to_string())?;
+    partial.persist(&path).map_err(|error| unwritable(error.error))?;
+    Ok(path)
+}
+
+/// Recorded traces that a study leaves out because they are not there.
+#[derive(Debug, Default)]
+pub(in crate::study) struct LeftOut(Vec<String>);
+
+impl LeftOut {
+    pub(in crate::study) fn add(&mut self, trace: &str) {
+        self.0.push(trace.to_owned());
+    }
+
+    /// ` of N`, where not all of N traces are there.
+    pub(in crate::study) fn of(&self, compared: usize) -> String {
+        if self.0.is_empty() { String::new() } else { format!(" of {}", compared + self.0.len()) }
+    }
+
+    /// One remark that names all of them.
+    pub(in crate::study) fn note(&self, references: &References, output: &mut StudyOutput) {
+        if self.0.is_empty() {
+            return;
+        }
+        let folder = references.folder().join("sass");
+        output.note(format!(
+            "{} recorded trace(s) are not in {} and are left out: {}; --reference names a folder that has them",
+            self.0.len(),
+            folder.display(),
+            self.0.join(", ")
+        ));
+    }
+}
