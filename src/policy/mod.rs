@@ -1,6 +1,6 @@
-//! Policies: what decides limits from observations. One folder per source of policies, and the registry of all.
+//! Policies: controllers that set limits from observations. One folder per publication, and the registry of all.
 //!
-//! A policy knows `base`, `control` and `stats` and nothing of the models: it turns knobs and reads numbers.
+//! A policy knows `base`, `control` and `stats` but not the models: it reads counters and sets knobs.
 
 pub mod common;
 pub mod hetero;

@@ -1,7 +1,7 @@
 //! The policies that a run can name, and how each is made from its own table of parameters.
 //!
-//! In: a name and an unparsed table. Out: a controller, or what is wrong in words for the user. A policy adds itself
-//! with one row here; nobody else knows its parameters.
+//! In: a name and an unparsed table. Out: a controller, or an error for the user. A policy is one row here; no other
+//! code knows its parameters.
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -47,7 +47,7 @@ pub const POLICIES: &[Policy] = &[
     },
     Policy {
         name: DynCta::NAME,
-        help: "a CTA limit per SM from its idle cycles and its waiting for memory (Kayiran et al., PACT 2013)",
+        help: "a CTA limit per SM from its idle and memory-waiting cycles (Kayiran et al., PACT 2013)",
         parameters: DynCta::PARAMETERS,
         build: |table| Ok(Box::new(DynCta::new(parsed(DynCta::NAME, table)?)?)),
     },
@@ -59,31 +59,31 @@ pub const POLICIES: &[Policy] = &[
     },
     Policy {
         name: Lcs::NAME,
-        help: "estimates, on each SM, how many CTAs are enough from what it issued until its first one ended (Lee et al., HPCA 2014)",
+        help: "estimates on each SM how many CTAs suffice, from the instructions issued until its first CTA ended (Lee et al., HPCA 2014)",
         parameters: Lcs::PARAMETERS,
         build: |table| Ok(Box::new(Lcs::new(parsed(Lcs::NAME, table)?)?)),
     },
     Policy {
         name: CoreGating::ONAC,
-        help: "estimates how many SMs a kernel needs and turns the others off (thesis, Section 4.4)",
+        help: "estimates how many SMs a kernel needs and power-gates the others (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
         build: |table| Ok(Box::new(CoreGating::new(Search::Onac, parsed(CoreGating::ONAC, table)?)?)),
     },
     Policy {
         name: PerfSat::NAME,
-        help: "searches, on each SM by itself, the CTA count beyond which more do not help (thesis, Section 4.3)",
+        help: "searches on each SM for the CTA count at which performance saturates (thesis, Section 4.3)",
         parameters: PerfSat::PARAMETERS,
         build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
     },
     Policy {
         name: Probe::NAME,
-        help: "records counters of SMs in the timeline and turns nothing",
+        help: "records counters of SMs in the timeline and decides nothing",
         parameters: Probe::PARAMETERS,
         build: |table| Ok(Box::new(Probe::new(parsed(Probe::NAME, table)?)?)),
     },
     Policy {
         name: CoreGating::SEQ_DET,
-        help: "takes one SM away after the other while a kernel keeps its IPC, and turns them off (thesis, Section 4.4)",
+        help: "removes one SM at a time while a kernel keeps its IPC, and power-gates them (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
         build: |table| Ok(Box::new(CoreGating::new(Search::SeqDet, parsed(CoreGating::SEQ_DET, table)?)?)),
     },

@@ -1,5 +1,5 @@
-//! Switches every SM between two CTA limits after a number of ended CTAs: many decisions at cycles that only the
-//! simulated machine determines, which makes it the policy to test engines with.
+//! Switches every SM between two CTA limits after a number of ended CTAs. Its decisions are frequent and their cycles depend
+//! only on the simulated machine, so tests of determinism use it.
 //!
 //! In: ends of CTAs. Out: `high` from the start, then `low`, `high`, `low` at every `ctas`-th end.
 

@@ -1,8 +1,8 @@
-//! DYNCTA ("Neither More Nor Less: Optimizing Thread-level Parallelism for GPGPUs", Kayiran et al., PACT 2013): a limit of CTAs
-//! per SM from how long the SM had nothing to issue and how long it waited for memory.
+//! DYNCTA ("Neither More Nor Less: Optimizing Thread-level Parallelism for GPGPUs", Kayiran et al., PACT 2013): a CTA limit
+//! per SM, set from the SM's idle cycles and its cycles of waiting for memory.
 //!
-//! In: per SM, idle cycles and cycles of waiting for memory, every sampling period. Out: a limit of CTAs per SM. Where fewer
-//! CTAs are allowed than are there, the youngest are paused: their warps are not considered until CTAs have ended.
+//! In: per SM, idle cycles and cycles of waiting for memory, every sampling period. Out: a CTA limit per SM. If the limit is below
+//! the number of resident CTAs, the youngest are paused: their warps are not scheduled until other CTAs have ended.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::base::{KernelIndex, SmId};
 use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
 use crate::policy::registry::PolicyError;
 
-/// The pipeline is free, but there is no warp to issue from.
+/// The pipeline is free, but no warp can issue.
 const IDLE: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "stall_barrier"];
 /// All warps wait for memory, or for a way to it.
 const WAITING: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
@@ -32,7 +32,7 @@ impl Default for Parameters {
     }
 }
 
-/// DYNCTA: a limit of CTAs per SM between starving it and flooding the memory.
+/// DYNCTA: a CTA limit per SM that balances idle issue slots against memory contention.
 #[derive(Clone, Debug)]
 pub struct DynCta {
     parameters: Parameters,

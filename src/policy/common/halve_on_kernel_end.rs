@@ -1,6 +1,6 @@
-//! Halves every SM's CTA limit whenever a kernel ends: the least policy that acts on events.
+//! Halves every SM's CTA limit whenever a kernel ends: a minimal policy that reacts to events.
 //!
-//! In: ends of kernels. Out: `start`, `start / 2`, `start / 4` and so on, down to `least`.
+//! In: ends of kernels. Out: `start`, `start / 2`, `start / 4` and so on, but not below `least`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Policies that belong to no paper: fixed limits, and reactions to events that are simple enough to predict by hand.
+//! Policies that are not of one publication's study: fixed limits, and reactions to events whose results can be worked out by hand.
 
 mod alternate;
 mod dyncta;

@@ -1,4 +1,4 @@
-//! A controller that only looks: records counters of SMs over time, where the interval series has their sums alone.
+//! A controller that only records: counters of single SMs over time (the interval series has only sums over all SMs).
 //!
 //! In: counters of SMs, every period. Out: a number per SM, counter and period in the timeline; no decision.
 
@@ -30,7 +30,7 @@ fn first() -> Vec<u16> {
     vec![0]
 }
 
-/// Records counters of SMs and turns nothing.
+/// Records counters of SMs and decides nothing.
 #[derive(Clone, Debug)]
 pub struct Probe {
     parameters: Parameters,
@@ -48,7 +48,7 @@ impl Probe {
         ("sms", "numbers of the SMs that are recorded; only 0 when not given"),
     ];
 
-    /// The policy with its parameters; there is something to record.
+    /// The policy with its parameters, which must name something to record.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: &str| Err(PolicyError::parameters(Self::NAME, problem));
         if parameters.counters.is_empty() || parameters.sms.is_empty() {

@@ -1,6 +1,6 @@
-//! Fixed limits: CTAs and warps per SM, and SMs at work, from the start of the run or of a kernel.
+//! Fixed limits: CTAs and warps per SM, and the number of active SMs, from the start of the run or of a kernel.
 //!
-//! In: nothing but the start. Out: one set of limits, once.
+//! In: the start. Out: one set of limits, once.
 
 use serde::Deserialize;
 
@@ -16,11 +16,11 @@ pub struct Parameters {
     ctas: Option<u32>,
     /// Warps per SM.
     warps: Option<u32>,
-    /// SMs at work, the first ones; the others are off.
+    /// Active SMs, the first ones; the others are power-gated.
     cores: Option<u16>,
     /// The SMs that are limited; all when not given.
     sms: Option<Vec<u16>>,
-    /// The kernel from whose start on the limits hold; the start of the run when not given.
+    /// The kernel at whose start the limits are set; the start of the run when not given.
     from_kernel: Option<u16>,
 }
 

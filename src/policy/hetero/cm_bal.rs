@@ -1,10 +1,10 @@
-//! CM-BAL (Section 4.2): CM-CPU by levels, overridden on each core that would lose its tolerance of latency.
+//! CM-BAL (Section 4.2): CM-CPU by levels, overridden on each core that would lose its latency tolerance.
 //!
-//! In: `stall_mc`, `stall_net` and each SM's `stall_gpu` of every interval; begins and ends of kernels. Out: a limit of warps
-//! per SM. What a core decides stands in `level.rs`.
+//! In: `stall_mc`, `stall_net` and each SM's `stall_gpu` of every interval; starts and ends of kernels. Out: a warp limit
+//! per SM. `level.rs` has the decision of one core.
 //!
-//! `stall_gpu` counts scheduler cycles without an issue while warps are there: none passed the scoreboard, the next stage was
-//! full, or none was allowed. Idle schedulers (no warps, or only ones that have issued their last instruction) do not count.
+//! `stall_gpu` counts scheduler cycles in which resident warps issued nothing: all failed the scoreboard, the next stage was
+//! full, or limits excluded them. Idle schedulers (no warps, or only warps that have issued their last instruction) do not count.
 
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ fn first() -> Vec<u16> {
     vec![0]
 }
 
-/// CM-BAL1 to CM-BAL4: a limit of warps per SM, from congestion and from the core's own stalls.
+/// CM-BAL1 to CM-BAL4: a warp limit per SM, from congestion and from the core's own stalls.
 #[derive(Clone, Debug)]
 pub struct CmBal {
     interval: u64,
@@ -104,7 +104,7 @@ impl CmBal {
         }
     }
 
-    /// Ends the interval: every core takes a step while a kernel runs.
+    /// Ends the interval: every core updates its limit while a kernel runs.
     fn end_interval(&mut self, out: &mut DecisionSet) {
         let metrics = self.congestion.end(self.interval);
         let call = metrics.call(self.thresholds);

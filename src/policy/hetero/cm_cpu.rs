@@ -1,7 +1,7 @@
 //! CM-CPU (Section 4.1): fewer active warps on all SMs while the memory side is congested.
 //!
-//! In: `stall_mc` and `stall_net` of every interval. Out: one limit of warps for all SMs. Steps of 2 between 8 warps and all,
-//! of 1 below.
+//! In: `stall_mc` and `stall_net` of every interval. Out: one warp limit for all SMs. It changes in steps of 2 at 8 warps and above,
+//! and of 1 below.
 
 use serde::Deserialize;
 
@@ -40,7 +40,7 @@ pub(super) fn low() -> f64 {
     0.25
 }
 
-/// CM-CPU: one limit of warps for all SMs, from the congestion of the memory side alone.
+/// CM-CPU: one warp limit for all SMs, set only by the congestion of the memory side.
 #[derive(Clone, Debug)]
 pub struct CmCpu {
     interval: u64,
@@ -70,7 +70,7 @@ impl CmCpu {
     }
 }
 
-/// The limit one step on, among `most` warps.
+/// The next limit, of at most `most` warps.
 fn stepped(limit: u32, call: Call, most: u32) -> u32 {
     match call {
         Call::Fewer if limit > 8 => (limit - 2).max(8),

@@ -1,4 +1,5 @@
-//! How congested the memory side is: `stall_mc` and `stall_net` of an interval, and what CM-CPU concludes (Section 4.1).
+//! Congestion of the memory side: `stall_mc` and `stall_net` of an interval, and the change of concurrency that they call for
+//! (Section 4.1).
 //!
 //! In: the partitions' counters, at every cut. Out: both metrics at the end of an interval, each between 0 and the number of
 //! partitions, and whether they call for fewer warps, for more, or for neither.
@@ -7,7 +8,7 @@ use serde::Deserialize;
 
 use crate::control::{Observation, Table};
 
-/// The thresholds that tell low from high.
+/// The thresholds of low and high.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(super) struct Thresholds {
     /// Above it a metric is high (tH).
@@ -29,7 +30,7 @@ impl Thresholds {
 pub(super) struct Metrics {
     /// Partitions whose queue was full, on average over the interval's core cycles.
     pub(super) mc: f64,
-    /// Partitions whose answers could not enter the reply network, likewise.
+    /// Partitions whose replies could not enter the reply network, likewise.
     pub(super) net: f64,
 }
 
@@ -57,7 +58,7 @@ impl Metrics {
     }
 }
 
-/// Adds the partitions' stalled cycles up over an interval, which several cuts may divide.
+/// Sums the partitions' stalled cycles over an interval, which may contain several cuts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Congestion {
     columns: Option<(usize, usize)>,
@@ -66,7 +67,7 @@ pub(super) struct Congestion {
 }
 
 impl Congestion {
-    /// Counts what was stalled since the last cut.
+    /// Adds the stalled cycles since the last cut.
     pub(super) fn count(&mut self, seen: &Observation<'_>) {
         let table: &Table<'_> = &seen.partitions;
         let find = |name| table.column(name).expect("a partition counts its stalls");
@@ -75,7 +76,7 @@ impl Congestion {
         self.net += table.sum(net);
     }
 
-    /// The metrics of the interval of `cycles` that ends; the next one begins.
+    /// The metrics of the interval of `cycles` that ends; starts the next one.
     pub(super) fn end(&mut self, cycles: u64) -> Metrics {
         let metrics = Metrics { mc: self.mc as f64 / cycles as f64, net: self.net as f64 / cycles as f64 };
         (self.mc, self.net) = (0, 0);

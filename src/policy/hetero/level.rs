@@ -1,19 +1,19 @@
-//! One core's side of CM-BAL (Section 4.2): its level of concurrency, the moving averages of `stall_gpu` per level, and the
+//! CM-BAL on one core (Section 4.2): its level of concurrency, the moving averages of `stall_gpu` per level, and the
 //! three rules of part 2.
 //!
-//! In: `stall_gpu` of an interval and what part 1 calls for. Out: the next level, and which rule chose it.
+//! In: `stall_gpu` of an interval and what part 1 calls for. Out: the next level, and the rule that chose it.
 //!
-//! Precedence, after the walk of Figure 14: the fourth interval at one level, then rising when that is predicted to help, then
-//! not falling when that is predicted to hurt, then part 1. That rising comes before not falling is our reading; the paper
-//! is silent.
+//! Precedence, from the example of Figure 14: first the fourth interval at one level, then rising when that is predicted to help,
+//! then not falling when that is predicted to hurt, then part 1. The paper does not order the second and third rule; this is our
+//! reading.
 
 use super::congestion::Call;
 
 /// Active warps by level (Section 4.2).
 const LEVELS: [u32; 9] = [1, 2, 3, 4, 6, 8, 16, 24, 48];
-/// Intervals at one level after which the level changes whatever the metrics say.
+/// Intervals at one level after which the level changes regardless of the metrics.
 const PATIENCE: u32 = 4;
-/// Below so many warps the change after [`PATIENCE`] intervals is upwards, from there on downwards.
+/// Below this number of warps, the change after [`PATIENCE`] intervals is upwards; otherwise downwards.
 const TURN: u32 = 6;
 /// Weight of the newest interval in the moving average.
 const NEWEST: f64 = 0.75;
@@ -32,7 +32,7 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// In words, for the timeline.
+    /// The reason's text for the timeline.
     pub(super) fn why(self) -> &'static str {
         match self {
             Self::Congestion => "part 1: congestion of the memory side",
@@ -52,13 +52,13 @@ pub(super) struct Step {
     pub(super) changed: bool,
     /// Why.
     pub(super) rule: Rule,
-    /// Predicted rise of `stall_gpu` one level down, where that is known.
+    /// Predicted increase of `stall_gpu` one level down, if known.
     pub(super) diff_low: Option<f64>,
-    /// Predicted fall of `stall_gpu` one level up, where that is known.
+    /// Predicted decrease of `stall_gpu` one level up, if known.
     pub(super) diff_up: Option<f64>,
 }
 
-/// A core's level and what is known of its neighbours.
+/// A core's level and the averages of the neighbouring levels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Concurrency {
     level: usize,
@@ -80,7 +80,7 @@ impl Concurrency {
         LEVELS[self.level]
     }
 
-    /// Forgets the averages, as at the begin and the end of a kernel.
+    /// Clears the averages, as at the start and the end of a kernel.
     pub(super) fn forget(&mut self) {
         self.averages = [None; LEVELS.len()];
         self.intervals = 0;

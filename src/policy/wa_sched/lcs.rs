@@ -1,12 +1,12 @@
 //! LCS, the estimate of "Improving GPGPU resource utilization through alternative thread block scheduling" (Lee et al.,
-//! HPCA 2014), as the thesis sums it up (end of 4.3.4.2): how many CTAs an SM needs, from its first one alone.
+//! HPCA 2014), as the thesis summarises it (end of 4.3.4.2): how many CTAs an SM needs, estimated from its first one.
 //!
 //! In: per SM the instructions issued, and those of CTAs that ended. Out: a CTA limit per SM, once per kernel.
 //!
-//! An SM begins with all CTAs that fit, under a greedy scheduler. By the time its first CTA ends, the others have done the work
-//! that hides its latency: as many CTAs as that work amounts to are enough. The limit is the instructions issued until then,
-//! divided by those of the CTA, rounded down. (The thesis prints the quotient the other way round, times the CTAs that fit,
-//! which would give most to the SM that needs least and contradicts its own explanation.)
+//! An SM begins with all CTAs that fit, under a greedy scheduler. When its first CTA ends, the others have executed the work
+//! that hides its latency, so the limit is the instructions issued by then divided by those of the first CTA, rounded down.
+//! (The thesis prints the inverse quotient, times the CTAs that fit. That would give the highest limit to the SM that needs the
+//! fewest CTAs and contradicts the thesis's explanation.)
 
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ struct Core {
 }
 
 impl Core {
-    /// The CTAs that are enough, of `most`; `None` before one ended.
+    /// The number of CTAs that suffices, of `most`; `None` before one has ended.
     fn estimate(&self, most: u32) -> Option<u32> {
         let [issued, ctas, instructions] = self.counted;
         // CTAs that ended within the latency of the first one's event are counted with it: a CTA is their mean.
@@ -55,7 +55,7 @@ impl Lcs {
     /// The policy.
     ///
     /// # Errors
-    /// None; every policy is made alike.
+    /// None; the signature is that of every policy.
     pub fn new(Parameters {}: Parameters) -> Result<Self, PolicyError> {
         Ok(Self { kernel: KernelIndex(0), cores: Vec::new(), columns: Vec::new() })
     }

@@ -1,25 +1,25 @@
 //! Which number of cores is sampled next (Section 4.4.2.2).
 //!
-//! In: the IPC of a sample with a number of cores. Out: the next number, or the number found. The first sample is with all
-//! cores; its IPC times the threshold is what fewer must reach.
+//! In: the IPC of a sample with a number of cores. Out: the next number, or the number found. The first sample uses all
+//! cores; fewer cores must reach its IPC times the threshold.
 //!
-//! ONAC then samples one core, and takes for its first estimate the number at which that core's IPC, multiplied, reaches the
-//! threshold; each further one is where the line through the last two samples does. Estimates are rounded up and grow by at
-//! least one (the paper leaves rounding open): so by one, too, where noise makes the line fall. An estimate of all cores needs no sample. Seq-Det takes one core away per
-//! sample until the threshold is missed.
+//! ONAC then samples one core. Its first estimate is the number of cores at which that core's IPC, scaled linearly, reaches the
+//! threshold; each further estimate is where the line through the last two samples reaches it. Estimates are rounded up and grow
+//! by at least one, also where noise makes the line fall (the thesis leaves rounding open). An estimate of all cores needs no sample.
+//! Seq-Det removes one core per sample until the threshold is missed.
 
 use super::Search;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A sample with so many cores.
+    /// A sample with this number of cores.
     Sample(u32),
-    /// So many cores are enough.
+    /// The number of cores that suffices.
     Found(u32),
 }
 
-/// A search's memory.
+/// The state of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimator {
     search: Search,
@@ -27,7 +27,7 @@ pub(super) struct Estimator {
     share: f64,
     /// The IPC to reach, once it is known.
     threshold: Option<f64>,
-    /// Cores and IPC of the sample before.
+    /// Cores and IPC of the previous sample.
     previous: Option<(u32, f64)>,
 }
 

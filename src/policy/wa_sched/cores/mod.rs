@@ -1,21 +1,19 @@
 //! ONAC and Seq-Det (Section 4.4): how many cores a kernel needs; the others are turned off.
 //!
-//! In: starts and ends of CTAs, word that paused SMs are quiet, instructions issued. Out: the power state of every SM.
+//! In: starts and ends of CTAs, events of paused SMs that have drained, instructions issued. Out: the power state of every SM.
 //!
-//! Both take samples of the IPC with different numbers of cores at work. A sample lasts four CTA waves: the CTAs that the cores
-//! at work hold at once, four times. They are counted, not computed, so that whoever limits the CTAs of a core beside makes
-//! waves smaller. Between samples the cores that are not wanted any more are paused, which keeps their CTAs, or some that
-//! were paused go on (4.4.2.5); the others work on all the time, since only a request to pause stops issuing. When the number is
-//! found, the cores that are paused finish their CTAs and are turned off.
-//! The two differ in which number is tried next (`estimate.rs`).
+//! Both sample the IPC with different numbers of active cores. A sample lasts four CTA waves: four times the CTAs that the active
+//! cores hold at once. Waves are counted, not computed, so another limit on the CTAs of a core makes them smaller. Between
+//! samples, cores that are no longer needed are paused, which keeps their CTAs, or paused cores are resumed (4.4.2.5); the others
+//! keep running, since only a request to pause stops issue. When the number is found, the paused cores finish their CTAs and
+//! are power-gated. The two policies differ in the number that they try next (`estimate.rs`).
 //!
-//! "The requested cores wait for the instructions in-flight to complete" (4.4.2.4) is read of the instructions that are in flight
-//! when the sample is asked for, so that none of them was issued beside other cores than those of the sample. Where cores are
-//! paused, the sample begins when these are quiet: by then, what the others had in flight has ended, too. Where cores go
-//! on, it begins as much later as cores took to become quiet that were last paused. The first sample begins at once: all
-//! cores are at work already.
+//! "The requested cores wait for the instructions in-flight to complete" (4.4.2.4) is taken to mean the instructions in flight
+//! when the sample is requested, so that all of the sample's instructions were issued with its number of cores. Where cores are
+//! paused, the sample begins when they have drained; the others' instructions have completed by then, too. Where cores are
+//! resumed, it begins after the time that the last pause took to drain. The first sample begins immediately: all cores are active.
 //!
-//! A kernel whose last CTA was handed out before the number is found is left alone with all cores.
+//! A kernel whose last CTA is dispatched before the number is found keeps all cores.
 
 mod estimate;
 
@@ -56,7 +54,7 @@ pub enum Search {
     SeqDet,
 }
 
-/// ONAC or Seq-Det at work.
+/// ONAC or Seq-Det, running.
 #[derive(Clone, Debug)]
 pub struct CoreGating {
     search: Search,
@@ -71,11 +69,11 @@ pub struct CoreGating {
     per_core: u64,
     /// When the search began.
     begun: Cycle,
-    /// Cycles that the cores took to become quiet that were last paused.
+    /// Cycles that the cores paused last took to drain.
     flight: u64,
 }
 
-/// Where the counters stand that are looked at.
+/// The columns of the counters that are read.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     issued: usize,
@@ -94,19 +92,19 @@ impl Columns {
 enum Stage {
     /// No kernel runs.
     Idle,
-    /// All cores work until so many CTAs have ended.
+    /// All cores run until this number of CTAs has ended.
     Warming { left: u64 },
-    /// All but `cores` cores are paused; a sample begins when they have nothing in flight.
+    /// All but `cores` cores are paused; a sample begins when they have drained.
     Pausing { estimator: Estimator, cores: u32, since: Cycle, loud: Vec<bool> },
-    /// Some of `cores` cores were paused before and go on; a sample begins when what the others had in flight has ended.
+    /// Some of `cores` cores were paused and are resumed; a sample begins when the others' instructions in flight have completed.
     Resuming { estimator: Estimator, cores: u32, until: Cycle },
-    /// `cores` work until their CTAs have ended some times over: `held` is the most that each had at once.
+    /// `cores` are sampled until a number of waves of their CTAs has ended: `held` is the most that each held at once.
     Sampling { estimator: Estimator, cores: u32, since: Cycle, ended: u64, held: Vec<u64>, instructions: u64 },
-    /// The number is found, or the search was given up.
+    /// The number is found, or the search was abandoned.
     Settled,
-    /// The number is found; the run ends with so many more CTAs of the first `cores`.
+    /// The number is found; the run ends after this number of further CTAs of the first `cores`.
     Ending { cores: u32, left: u64 },
-    /// All that was to be seen is seen.
+    /// The run may end.
     Over,
 }
 
@@ -160,13 +158,13 @@ impl CoreGating {
         matches!(self.stage, Stage::Warming { .. } | Stage::Pausing { .. } | Stage::Resuming { .. } | Stage::Sampling { .. })
     }
 
-    /// All cores work again.
+    /// All cores are active again.
     fn all_active(out: &mut DecisionSet, why: impl Into<String>) {
         out.decide_because(Decision::Power { sm: None, state: PowerState::Active }, why);
     }
 
-    /// Goes over from `working` cores to `cores`, of which a sample is to be taken. Only a core whose part changes is told
-    /// anything; the others work on, while what they have in flight ends.
+    /// Changes from `working` cores to `cores` for the next sample. Only cores whose state changes receive a decision; the
+    /// others keep running while their instructions in flight complete.
     fn change(&mut self, estimator: Estimator, cores: u32, working: u32, why: &str, seen: &Observation<'_>, out: &mut DecisionSet) {
         for sm in cores.min(working)..cores.max(working) {
             let state = if sm < cores { PowerState::Active } else { PowerState::Paused };
@@ -194,7 +192,7 @@ impl CoreGating {
         }
     }
 
-    /// CTAs of the kernel that fit a core.
+    /// CTAs of the kernel that fit on a core.
     fn fit(&self, seen: &Observation<'_>) -> u32 {
         seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm)
     }
@@ -205,14 +203,14 @@ impl CoreGating {
         self.sample(estimator, self.sms, seen, out);
     }
 
-    /// A sample of `cores` cores, which are at work and the only ones, begins.
+    /// Begins a sample of `cores` cores, the only active ones.
     fn sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
         out.signal(None, "sample_begins", f64::from(cores));
         let held = vec![0; cores as usize];
         self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
     }
 
-    /// The sample is over: the next number, or the end of the search.
+    /// Ends the sample: chooses the next number or ends the search.
     fn sampled(&mut self, mut estimator: Estimator, cores: u32, ipc: f64, seen: &Observation<'_>, out: &mut DecisionSet) {
         out.signal(None, "sample_cores", f64::from(cores));
         out.signal(None, "sample_ipc", ipc);
@@ -241,7 +239,7 @@ impl CoreGating {
         }
     }
 
-    /// Keeps count of the CTAs on each core.
+    /// Tracks the CTAs on each core.
     fn count(&mut self, sms: &Table<'_>) -> Columns {
         let columns = *self.columns.get_or_insert_with(|| Columns::of(sms));
         self.sms = sms.rows().len() as u32;
@@ -278,7 +276,7 @@ impl CoreGating {
                 let instructions = instructions + seen.sms.sum(columns.issued);
                 let ended = ended + seen.sms.sum(columns.ended);
                 for ((held, resident), row) in held.iter_mut().zip(&self.resident).zip(seen.sms.rows()) {
-                    // The only CTA of a core may have ended without another in its place yet.
+                    // The only CTA of a core may have ended before its successor started.
                     *held = (*held).max(*resident).max(row[columns.ended].min(1));
                 }
                 let wave = held.iter().sum::<u64>().max(1);

@@ -1,11 +1,11 @@
-//! Perf-Sat (Section 4.3): finds, on each core by itself, the number of CTAs beyond which more do not help.
+//! Perf-Sat (Section 4.3): finds, independently on each core, the number of CTAs at which performance saturates.
 //!
 //! In: per SM the scheduler cycles lost to the scoreboard and to full pipelines, starts and ends of kernels, ends of CTAs.
 //! Out: a CTA limit per SM, at the end of each sample.
 //!
-//! A core starts with half of the CTAs that fit. The cycles until its first CTA ends, times the CTAs that fit, are its
-//! sampling period; at the end of each the search takes one step (`search.rs`). A core that has settled keeps its limit
-//! until another kernel begins.
+//! A core starts with half of the CTAs that fit. Its sampling period is the cycles until its first CTA ends, times the CTAs that
+//! fit; at the end of each period the search takes one step (`search.rs`). A core whose search has ended keeps its limit
+//! until the next kernel starts.
 
 mod search;
 
@@ -17,9 +17,9 @@ use crate::policy::registry::PolicyError;
 
 use search::{Search, State};
 
-/// What the "stalled cycle count" adds up. A scoreboard stall is one "due to dependency from a previous instruction" (4.3.1.3), be it a
-/// register, a barrier, a fence or the memory accesses of warps that are otherwise done; a pipeline stall is one for want of a
-/// unit. What remains is a scheduler without warps, which is idle, and one whose warps are not fetched or held back by others.
+/// The counters summed by the "stalled cycle count". A scoreboard stall is one "due to dependency from a previous instruction"
+/// (4.3.1.3): a register, a barrier, a fence, or the last memory accesses of warps that have otherwise finished. A pipeline stall
+/// is one for lack of a unit. Not included are idle schedulers without warps, and warps that are not fetched or held back by others.
 const STALLED: [&str; 7] = [
     "stall_scoreboard_alu",
     "stall_scoreboard_memory",
@@ -37,7 +37,7 @@ pub struct Parameters {
     /// Factor on the sampling period, 1 as in the thesis.
     #[serde(default = "one")]
     period: f64,
-    /// Waves of CTAs after which a run ends whose cores have all settled; 0 for a run that goes on.
+    /// Waves of CTAs after which a run ends once all searches have ended; 0 for a run that goes on.
     #[serde(default)]
     stop_after: u32,
 }
@@ -55,14 +55,14 @@ pub struct PerfSat {
     columns: Vec<usize>,
 }
 
-/// How far the run is from its end, where `stop_after` ends it.
+/// The progress towards the end of a run that `stop_after` ends.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
     /// It ends by itself.
     Never,
     /// Not every core has settled; the longest first CTA took so many cycles.
     Searching { waves: u32, longest: u64 },
-    /// So many CTAs are to end; looked at again at `next`, every `longest` cycles.
+    /// This number of CTAs has to end; checked again at `next`, every `longest` cycles.
     Settled { left: u64, longest: u64, next: Cycle },
     /// Now.
     Over,
@@ -107,7 +107,7 @@ impl PerfSat {
         Ok(Self { period, ending, cores: Vec::new(), columns: Vec::new() })
     }
 
-    /// Every core begins anew, for `kernel`.
+    /// Restarts the search on every core for `kernel`.
     fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
         let core = Core { kernel, search: Search::new(facts.ctas_per_sm), stage: Stage::Waiting };
@@ -152,7 +152,7 @@ impl PerfSat {
 }
 
 impl Core {
-    /// A CTA of the kernel ended: the first one tells how long samples are.
+    /// A CTA of the kernel ended: the first one determines the length of samples.
     fn cta_ended(&mut self, kernel: KernelIndex, at: Cycle, now: Cycle, factor: f64, most: u32) {
         if let Stage::First { begun } = self.stage
             && kernel == self.kernel
@@ -163,7 +163,7 @@ impl Core {
         }
     }
 
-    /// Ends the sample that is due; the count it was taken at, and what it counted.
+    /// Ends the sample that is due; returns its CTA count and its stalled cycles.
     fn sampled(&mut self, now: Cycle) -> Option<(u32, u64)> {
         let Stage::Sample { period, end, stalled } = self.stage else { return None };
         if end > now {

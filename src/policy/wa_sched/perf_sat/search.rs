@@ -1,23 +1,25 @@
-//! The state machine of Perf-Sat (Section 4.3.2.2 and Figure 4.4): from stalled cycles at one CTA count after the other to the
+//! The state machine of Perf-Sat (Section 4.3.2.2 and Figure 4.4): it samples stalled cycles at successive CTA counts to find the
 //! count at which performance saturates.
 //!
 //! In: one number per sample. Out: the count for the next sample, or that the search is over.
 //!
-//! Readings where the text is silent. A toggle between the weak states is itself a decision for the new direction, so one
-//! agreeing sample more makes it strong ("two consecutive decisions favor the same direction"). What a sample is compared with is
-//! that of the count before ("the stalled cycle count for the previous block count is stored"), for as many samples as are taken
-//! at one count. A lower sample behind a worse one at the same count brings the strong state back and moves no count: in the
-//! example of the text the search wavers between both states and ends at 12, "the previous value", though it has wavered more than
-//! three times. Every change between two states that it wavers between is a toggle; those of the second and of the third step are
-//! counted apart. A sample that equals the stored one counts as not lower. At the greatest and the least count there is nothing to
-//! go on to, so a lower sample there ends the search.
+//! Our reading where the text is silent:
+//! - A toggle between the weak states is itself a decision for the new direction, so one further agreeing sample makes it strong
+//!   ("two consecutive decisions favor the same direction").
+//! - All samples at one count are compared with the sample of the previous count ("the stalled cycle count for the previous block
+//!   count is stored").
+//! - A lower sample after a worse one at the same count restores the strong state and does not change the count: in the example of
+//!   the text the search oscillates between both states and ends at 12, "the previous value", after more than three changes.
+//! - Every change between the two states of an oscillation is a toggle; those of the second and third step are counted separately.
+//! - A sample equal to the stored one is not lower.
+//! - At the highest and lowest count no further count exists, so a lower sample there ends the search.
 
 use std::fmt;
 
 /// Toggles after which a search ends.
 const TOGGLES: u32 = 3;
 
-/// Where the search stands.
+/// The state of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// No sample was taken yet.
@@ -79,7 +81,7 @@ impl Search {
         self.count
     }
 
-    /// Where the search stands.
+    /// The state of the search.
     pub(super) fn state(&self) -> State {
         self.state
     }
@@ -116,7 +118,7 @@ impl Search {
         if self.is_increasing() { self.count - 1 } else { self.count + 1 }
     }
 
-    /// The direction is right: the sample is stored and the next count tried.
+    /// The direction is confirmed: stores the sample and tries the next count.
     fn advance(&mut self, stalled: u64) {
         self.stored = stalled;
         if !self.direction {
@@ -149,7 +151,7 @@ impl Search {
             if self.is_increasing() { (self.count - 1, State::WeakDecrease) } else { (self.count + 1, State::WeakIncrease) };
     }
 
-    /// The weak or the strong state of the same direction at the same count; the end of the search where it did so too often.
+    /// Changes between the weak and the strong state of a direction at the same count; ends the search after too many changes.
     fn waver(&mut self, to: State) {
         self.toggles += 1;
         self.history = matches!(to, State::StrongIncrease | State::StrongDecrease);
