@@ -1,9 +1,8 @@
-//! Branches that the host cannot foretell, by place: what hardware counters would say, on hosts that have none.
+//! Branch mispredictions by source line, for hosts whose hardware counters are not accessible.
 //!
-//! valgrind's lackey writes the address of every block of instructions that is run; this finds each block's last instruction in a
-//! disassembly, and gives what it did to a predictor of the kind that today's processors have (TAGE: a table of bits per branch, and
-//! tables for 4 to 1000 branches of history). The program has to be built with line numbers; the tools needed are valgrind, objdump
-//! and addr2line.
+//! valgrind's lackey writes the address of every executed basic block. This program finds each block's last instruction in a
+//! disassembly and feeds its outcome to a simulated TAGE predictor (a table of counters per branch, and tables for histories of 4
+//! to 1000 branches). The measured program has to be built with line numbers; valgrind, objdump and addr2line must be installed.
 //!
 //! ```text
 //! CARGO_PROFILE_RELEASE_DEBUG=1 cargo build --release --example mispredictions --bin warpshard
@@ -18,22 +17,22 @@ use std::error::Error;
 use std::io::{BufRead, ErrorKind, Write, stdin, stdout};
 use std::process::Command;
 
-/// Where valgrind puts programs that may lie anywhere.
+/// The load address that valgrind gives position-independent programs.
 const BASE: u64 = 0x10_8000;
 
-/// How an instruction goes on.
+/// The control flow of an instruction.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     Straight,
-    /// To one of two places.
+    /// Conditional branch.
     Branch,
-    /// To a place that is computed.
+    /// Indirect jump.
     Computed,
-    /// To a fixed place, or back.
+    /// Direct jump, or return.
     Jump,
 }
 
-/// An instruction of the program: how it goes on, the one behind it, and the first one from it on that does not go straight on.
+/// An instruction of the program: its control flow, the next instruction, and the first one from it on that is not sequential.
 #[derive(Clone, Copy)]
 struct Instruction {
     flow: Flow,
@@ -41,7 +40,7 @@ struct Instruction {
     end: u64,
 }
 
-/// What a tool prints.
+/// The output of a tool.
 fn said_by(tool: &mut Command) -> Result<String, Box<dyn Error>> {
     let name = tool.get_program().to_string_lossy().into_owned();
     let output = tool.output().map_err(|error| format!("cannot run {name}, which is part of binutils: {error}"))?;
@@ -60,11 +59,11 @@ fn instructions(program: &str) -> Result<HashMap<u64, Instruction>, Box<dyn Erro
         let Some((address, rest)) = line.split_once(':') else { continue };
         let (Ok(address), mut words) = (u64::from_str_radix(address.trim(), 16), rest.split_whitespace()) else { continue };
         let Some(name) = words.find(|word| !["bnd", "notrack"].contains(word)) else { continue };
-        let computed = words.next().is_some_and(|target| target.starts_with('*'));
+        let indirect = words.next().is_some_and(|target| target.starts_with('*'));
         let flow = match name {
             _ if name.starts_with("ret") => Flow::Jump,
             _ if name.starts_with("jmp") || name.starts_with("call") => {
-                if computed {
+                if indirect {
                     Flow::Computed
                 } else {
                     Flow::Jump
@@ -82,18 +81,18 @@ fn instructions(program: &str) -> Result<HashMap<u64, Instruction>, Box<dyn Erro
     Ok(all)
 }
 
-/// The lengths of history of the tables.
+/// The history lengths of the tables.
 const LENGTHS: [u32; 14] = [4, 7, 11, 17, 26, 40, 60, 90, 134, 200, 300, 450, 670, 1000];
 const TABLE: usize = 4096;
 
-/// What a table says of a branch with a history.
+/// An entry of a table: the prediction for a branch with a history.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     tag: u16,
-    /// Where a computed jump went.
+    /// The target of an indirect jump.
     target: u64,
-    /// Taken where not negative, and how surely.
-    sure: i8,
+    /// A saturating counter; taken when not negative.
+    counter: i8,
     useful: u8,
 }
 
@@ -113,14 +112,14 @@ impl Folded {
     }
 }
 
-/// A predictor of the kind of TAGE (Seznec and Michaud, JILP 2006), for branches and computed jumps alike.
+/// A TAGE predictor (Seznec and Michaud, JILP 2006) for branches and indirect jumps.
 struct Predictor {
     history: [bool; 4096],
     at: u32,
     places: Vec<Folded>,
     tags: Vec<Folded>,
     tables: Vec<Vec<Entry>>,
-    /// What is known of a place without history.
+    /// The base predictor, without history.
     plain: HashMap<u64, Entry>,
     random: u32,
 }
@@ -152,36 +151,36 @@ impl Predictor {
         self.random.is_multiple_of(of)
     }
 
-    /// Whether what happened at `site` is foretold; learns it. Branches have target 1 where they are taken, else 0.
-    fn foretells(&mut self, site: u64, target: u64, computed: bool) -> bool {
+    /// Whether the outcome at `site` was predicted; updates the tables. Branches have target 1 when taken, else 0.
+    fn predicts(&mut self, site: u64, target: u64, indirect: bool) -> bool {
         let spot = |table: usize| {
             let place = (site ^ (site >> 7) ^ self.places[table].value ^ (table as u64 * 977)) as usize % TABLE;
             (place, ((site ^ (site >> 3) ^ self.tags[table].value) % 2048) as u16 | 1 << 11)
         };
         let spots: [(usize, u16); LENGTHS.len()] = std::array::from_fn(spot);
-        let said = |entry: &Entry| if computed { entry.target } else { u64::from(entry.sure >= 0) };
+        let predicted = |entry: &Entry| if indirect { entry.target } else { u64::from(entry.counter >= 0) };
         let fitting = (0..LENGTHS.len()).rev().find(|table| self.tables[*table][spots[*table].0].tag == spots[*table].1);
         let plain = self.plain.entry(site).or_default();
-        let fallback = said(plain);
+        let fallback = predicted(plain);
         let entry = match fitting {
             Some(table) => &mut self.tables[table][spots[table].0],
             None => plain,
         };
-        // One that has just been made says less than what was known before.
-        let unsure = fitting.is_some() && entry.useful == 0 && (entry.sure == 0 || entry.sure == -1) && !computed;
-        let right = if unsure { fallback == target } else { said(entry) == target };
-        if said(entry) == target && fallback != target {
+        // A new entry is less reliable than the alternate prediction.
+        let weak = fitting.is_some() && entry.useful == 0 && (entry.counter == 0 || entry.counter == -1) && !indirect;
+        let right = if weak { fallback == target } else { predicted(entry) == target };
+        if predicted(entry) == target && fallback != target {
             entry.useful = (entry.useful + 1).min(3);
         }
-        if !computed {
-            entry.sure = if target == 1 { (entry.sure + 1).min(3) } else { (entry.sure - 1).max(-4) };
+        if !indirect {
+            entry.counter = if target == 1 { (entry.counter + 1).min(3) } else { (entry.counter - 1).max(-4) };
         } else if !right {
             entry.target = target;
         }
         if !right {
             let more = 1 + usize::from(self.chance(2)) + usize::from(self.chance(4));
             let first = fitting.map_or(more - 1, |table| table + more).min(LENGTHS.len() - 1);
-            let made = Entry { tag: 0, target, sure: if target == 1 { 0 } else { -1 }, useful: 0 };
+            let made = Entry { tag: 0, target, counter: if target == 1 { 0 } else { -1 }, useful: 0 };
             let mut left = 2;
             for (table, (place, tag)) in spots.into_iter().enumerate().skip(first.max(fitting.map_or(0, |table| table + 1))) {
                 let forget = self.chance(8);
@@ -201,7 +200,7 @@ impl Predictor {
     }
 }
 
-/// How often an instruction was run, went elsewhere than straight on, and was not foretold.
+/// How often an instruction was executed, was taken, and was mispredicted.
 #[derive(Clone, Copy, Default)]
 struct Count {
     runs: u64,
@@ -209,7 +208,7 @@ struct Count {
     missed: u64,
 }
 
-/// What the branches in a trace of blocks did, the least foretold first.
+/// The statistics of the branches in a trace of blocks, the most mispredicted first.
 fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Result<Vec<(u64, Count)>, Box<dyn Error>> {
     let (mut predictor, mut counts) = (Predictor::new(), HashMap::<u64, Count>::new());
     let mut before = None::<(u64, Instruction)>;
@@ -218,17 +217,17 @@ fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Resu
         let Some(address) = line.strip_prefix("SB ").and_then(|address| u64::from_str_radix(address, 16).ok()) else { continue };
         let now = address.wrapping_sub(BASE);
         let instruction = instructions.get(&now).copied();
-        // A block that ends before its branch goes straight on.
+        // A block that ends before its branch continues sequentially.
         if let Some((start, Instruction { end: site, .. })) = before
             && !(start < now && now <= site)
             && let Some(Instruction { flow, behind, .. }) = instructions.get(&site)
         {
             let taken = now != *behind;
-            let mut count = |target, computed| {
+            let mut count = |target, indirect| {
                 let count = counts.entry(site).or_default();
                 count.runs += 1;
                 count.taken += u64::from(taken);
-                count.missed += u64::from(!predictor.foretells(site, target, computed));
+                count.missed += u64::from(!predictor.predicts(site, target, indirect));
             };
             match flow {
                 Flow::Branch => {
@@ -251,7 +250,7 @@ fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Resu
     Ok(sites)
 }
 
-/// The lines of the program's own source that an instruction stands for, the innermost first.
+/// The source lines of the program that an instruction was compiled from, the innermost first.
 fn lines(program: &str, sites: impl Iterator<Item = u64>) -> Result<Vec<String>, Box<dyn Error>> {
     let addresses = sites.map(|site| format!("{site:#x}"));
     let text = said_by(Command::new("addr2line").args(["-a", "-i", "-e", program]).args(addresses))?;
@@ -268,7 +267,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("there is no branch of this program in what was read: see the head of the source for how to make it".into());
     }
     let (runs, missed) = sites.iter().fold((0, 0), |(runs, missed), (_, count)| (runs + count.runs, missed + count.missed));
-    let mut text = format!("{runs} branches and computed jumps, {missed} not foretold\n    missed        run taken %  place\n");
+    let mut text = format!("{runs} branches and indirect jumps, {missed} mispredicted\n    missed        run taken %  place\n");
     let sites = &sites[..sites.len().min(shown)];
     for ((_, count), lines) in sites.iter().zip(lines(&program, sites.iter().map(|(site, _)| *site))?) {
         let percent = 100.0 * count.taken as f64 / count.runs as f64;

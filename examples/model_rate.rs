@@ -1,4 +1,4 @@
-//! How fast the built-in kernel models generate instructions, on one thread.
+//! The rate at which the built-in kernel models generate instructions, on one thread.
 #![expect(clippy::print_stdout, reason = "the numbers are what the example is for")]
 
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use warpshard::base::CtaIndex;
 use warpshard::frontend::model::{ModelError, builtin, builtin_names};
 
-/// Passes over each model; the fastest counts, since a shared host only ever makes it slower.
+/// Passes over each model; the fastest counts, since other load on the host can only slow a pass down.
 const PASSES: u32 = 10;
 
 fn main() -> Result<(), ModelError> {

@@ -10,17 +10,17 @@ use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, S
 use super::counters::CpuCounters;
 use super::window::Window;
 
-/// The name of stores, for which nobody waits.
+/// The token of stores, which complete without a notification.
 pub(super) const STORE: u32 = u32::MAX;
 
-/// What became of an access.
+/// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Accessed {
-    /// The data is there at this cycle.
+    /// The data is available at this cycle.
     At(Cycle),
-    /// The data comes when the line is filled.
+    /// The data arrives when the line is filled.
     AtFill,
-    /// The access is to be made again when something has come back.
+    /// The access failed and has to be retried after a reply.
     Refused,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Caches {
     /// When the requests in the queues of the two levels may leave, in the same order.
     l1_leave: Ring<Cycle>,
     l2_leave: Ring<Cycle>,
-    /// Lines that the second level had, on their way to the first.
+    /// Lines on their way from the second level to the first.
     hits: Ring<(Cycle, Addr)>,
     l1_refused: bool,
     l2_refused: bool,
@@ -53,13 +53,13 @@ impl Caches {
         }
     }
 
-    /// Whether an access that was refused would be refused again.
+    /// Whether an access that failed would fail again.
     #[inline]
     pub(super) fn is_refusing(&self) -> bool {
         self.l1_refused
     }
 
-    /// A load named `token`, or a store.
+    /// A load with this `token`, or a store.
     #[inline]
     pub(super) fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, counters: &mut CpuCounters) -> Accessed {
         let (kind, bytes) = if write { (AccessKind::Write, 1) } else { (AccessKind::Read, u32::MAX) };
@@ -120,7 +120,7 @@ impl Caches {
         self.l2_leave.front().filter(|at| **at <= now).and_then(|_| self.l2.down().copied())
     }
 
-    /// Takes the request of [`Caches::leaving`].
+    /// Removes the request of [`Caches::leaving`].
     #[inline]
     pub(super) fn left(&mut self) {
         self.l2.pop_down();
@@ -128,7 +128,7 @@ impl Caches {
         self.l2_refused = false;
     }
 
-    /// A line came from memory: it fills both levels, and whoever waits for it has it at once.
+    /// A line arrived from memory: it fills both levels and completes the accesses that wait for it.
     pub(super) fn fill(&mut self, addr: Addr, now: Cycle, window: &mut Window) {
         self.l2.fill(addr, addr.0, SectorMask::ALL, now);
         self.l2_refused = false;
@@ -158,6 +158,6 @@ impl Caches {
 
     /// Outstanding misses, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        format!("{} misses of the L1 and {} of the L2 under way", self.l1.mshr().used(), self.l2.mshr().used())
+        format!("{} misses of the L1 and {} of the L2 outstanding", self.l1.mshr().used(), self.l2.mshr().used())
     }
 }

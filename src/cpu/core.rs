@@ -1,7 +1,7 @@
-//! The core as a unit: one cycle after the other, or in closed form where nothing comes from outside.
+//! The core as a unit: cycle by cycle, or in closed form over cycles without external input.
 //!
-//! Order within a cycle: credits and one reply come in, the caches move, a request of the second level leaves, instructions
-//! retire, and a group is fetched into the room so made.
+//! Order within a cycle: credits and one reply arrive, the caches advance, a request of the second level leaves, instructions
+//! retire, and a group is fetched into the freed window entries.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,19 +20,19 @@ use super::fetch::Deferred;
 use super::net::{CpuPorts, Net};
 use super::window::Window;
 
-/// Instruction counts whose reaching the core tells, each counted from the start of the run.
+/// Instruction counts that the core reports by an event when it reaches them, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuGoals {
-    /// End of the warm-up, told as [`EventKind::CoreWarm`].
+    /// End of the warm-up, reported as [`EventKind::CoreWarm`].
     pub warm: Option<u64>,
-    /// End of the measurement, told as [`EventKind::CoreMeasured`]; the core keeps running.
+    /// End of the measurement, reported as [`EventKind::CoreMeasured`]; the core keeps running.
     pub measured: Option<u64>,
 }
 
-/// Where a core stood when it reached a goal.
+/// The state of a core when it reached a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Cycles from the start up to and with the one in which it was reached.
+    /// Cycles from the start, including the one in which it was reached.
     pub cycles: u64,
     /// Instructions at the end of that cycle; several may retire in one.
     pub instructions: u64,
@@ -40,7 +40,7 @@ pub struct Mark {
     pub reads: u64,
 }
 
-/// What a report sees of a core.
+/// The figures of a core that reports use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSample {
     /// All counters.
@@ -62,7 +62,7 @@ pub struct CpuCore {
     pub(super) window: Window,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) last_dependent: Option<u64>,
-    /// When the data of the load just executed is there, if known.
+    /// When the data of the load just executed is available, if known.
     pub(super) load_done: Cycle,
     pub(super) caches: Option<Caches>,
     pub(super) net: Net,
@@ -105,7 +105,7 @@ impl CpuCore {
         self.id
     }
 
-    /// The cycle that is simulated next.
+    /// The next cycle to simulate.
     pub fn now(&self) -> Cycle {
         self.now
     }
@@ -115,7 +115,7 @@ impl CpuCore {
         &self.counters
     }
 
-    /// Why the instruction stream broke off, if it did.
+    /// Why the instruction stream ended early, if it did.
     pub fn failure(&self) -> Option<&str> {
         self.stream.failure()
     }
@@ -132,12 +132,12 @@ impl CpuCore {
         false
     }
 
-    /// What the core did so far, and where it stood when it reached its goals.
+    /// The counters so far, and the state at each goal.
     pub fn sample(&self) -> CpuSample {
         CpuSample { counters: self.counters.clone(), warm: self.warm, measured: self.measured }
     }
 
-    /// Where the core stood when it reached its goals.
+    /// The state of the core at its goals.
     pub fn marks(&self) -> CpuMarks {
         let warm = self.warm.unwrap_or(Mark { cycles: 0, instructions: 0, reads: 0 });
         let measured = self.measured.unwrap_or(warm);
@@ -150,7 +150,7 @@ impl CpuCore {
         }
     }
 
-    /// One cycle, or with `skip` as many as can be passed in closed form.
+    /// One cycle, or with `skip` as many as can be simulated in closed form.
     #[inline]
     fn advance(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         if skip {
@@ -179,7 +179,7 @@ impl CpuCore {
         self.step(out);
     }
 
-    /// The first cycle in which something happens apart from fetching and retiring.
+    /// The first cycle with an event other than fetching and retiring.
     #[inline]
     fn outside_event(&self) -> Cycle {
         let can_send = |down: &Down| self.net.can_send(op_of(down));
@@ -221,7 +221,7 @@ impl CpuCore {
         self.reach_goals(now, out);
     }
 
-    /// Passes cycles in which nothing is fetched and nothing retires.
+    /// Simulates cycles in which nothing is fetched and nothing retires.
     fn idle(&mut self, cycles: u64) {
         self.count_stall(cycles);
         self.pass(cycles);
@@ -261,7 +261,7 @@ impl CpuCore {
     }
 }
 
-/// What a request of the caches wants from memory.
+/// The memory operation of a request of the caches.
 fn op_of(down: &Down) -> MemOp {
     if down.kind == DownKind::Fetch { MemOp::Read } else { MemOp::Write }
 }

@@ -17,7 +17,7 @@ pub(super) struct Deferred {
 }
 
 impl CpuCore {
-    /// When the oldest load without an address can go to memory; an access that would be refused is no event.
+    /// When the oldest load without an address can go to memory; a failed access is no event.
     #[inline]
     pub(super) fn deferred_event(&self) -> Cycle {
         match self.deferred.front() {
@@ -26,13 +26,13 @@ impl CpuCore {
         }
     }
 
-    /// Whether caches or network take an access.
+    /// Whether caches or network accept an access.
     #[inline]
     fn takes(&self, op: MemOp) -> bool {
         self.caches.as_ref().map_or_else(|| self.net.can_send(op), |caches| !caches.is_refusing())
     }
 
-    /// Whether a dependent load would have to wait for its address.
+    /// Whether a dependent load has to wait for its address.
     #[inline]
     fn must_wait(&self, now: Cycle) -> bool {
         !self.deferred.is_empty() || self.last_dependent.is_some_and(|load| self.window.done(load) > now)
@@ -136,7 +136,7 @@ impl CpuCore {
         true
     }
 
-    /// Makes an access; `load_done` says afterwards when a load's data is there, if that is known. `false` when it is refused.
+    /// Performs an access; then `load_done` is the cycle of a load's data, if known. `false` when the access is not accepted.
     #[inline]
     fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, out: &mut Outbox) -> bool {
         match &mut self.caches {

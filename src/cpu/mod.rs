@@ -1,7 +1,7 @@
 //! CPU cores: a trace-driven out-of-order core with private caches, as a unit of the machine.
 //!
 //! Inputs: a [`crate::frontend::cpu::CpuStream`], replies and credits of the networks. Outputs: requests, credits, and the
-//! events of warm-up and measurement. A core sees its own clock and address space and knows nothing of who else there is.
+//! events of warm-up and measurement. A core has its own clock and address space and knows no other unit.
 
 mod caches;
 mod core;

@@ -1,7 +1,7 @@
 //! The instruction window: in-order retirement over instructions numbered as they were fetched.
 //!
-//! Only loads can be unready, so that the window is two numbers and a queue of loads; runs of other instructions take no
-//! memory and pass in closed form.
+//! Only loads can be incomplete, so the window is two numbers and a queue of loads; runs of other instructions take no
+//! memory and are simulated in closed form.
 
 use crate::base::Cycle;
 
@@ -10,7 +10,7 @@ use crate::base::Cycle;
 struct Load {
     /// Its number among all instructions.
     index: u64,
-    /// When its data is there; [`Cycle::NEVER`] while unknown.
+    /// When its data is available; [`Cycle::NEVER`] while unknown.
     done: Cycle,
 }
 
@@ -69,13 +69,13 @@ impl Window {
         self.tail += count;
     }
 
-    /// The name that the next load will have.
+    /// The token of the next load.
     #[inline]
     pub(super) fn next_token(&self) -> u32 {
         self.token(self.next)
     }
 
-    /// Fetches a load whose data is there at `done`, and returns its number among the loads; there is room.
+    /// Fetches a load whose data is available at `done`, and returns its number among the loads; there is room.
     #[inline]
     pub(super) fn push_load(&mut self, done: Cycle) -> u64 {
         debug_assert!(self.room() > 0);
@@ -87,25 +87,25 @@ impl Window {
         load
     }
 
-    /// The name of a load in requests: unique among those in the window.
+    /// The token of a load in requests: unique among those in the window.
     #[inline]
     pub(super) fn token(&self, load: u64) -> u32 {
         self.slot(load) as u32
     }
 
-    /// The data of the load of this name is there at `at`.
+    /// The data of the load with this token is available at `at`.
     #[inline]
     pub(super) fn complete(&mut self, token: u32, at: Cycle) {
         self.loads[token as usize].done = at;
     }
 
-    /// When the data of a load is there.
+    /// When the data of a load is available.
     #[inline]
     pub(super) fn done(&self, load: u64) -> Cycle {
         if load < self.first { Cycle(0) } else { self.loads[self.slot(load)].done }
     }
 
-    /// Retires what a cycle can.
+    /// Retires as many instructions as a cycle can.
     #[inline]
     pub(super) fn retire(&mut self, now: Cycle) {
         let mut left = self.width.min(self.len());
@@ -134,8 +134,8 @@ impl Window {
         }
     }
 
-    /// For how many cycles from `now` on each cycle fetches a full group of instructions without memory accesses and retires
-    /// a full group or nothing, provided that no load is completed from outside: the cycles, and how many retire in each.
+    /// The number of cycles from `now` in each of which a full group without memory accesses is fetched and a full group or nothing
+    /// retires, provided that no load is completed from outside; and how many instructions retire in each.
     #[inline]
     pub(super) fn steady(&self, now: Cycle) -> (u64, u64) {
         let Some(load) = self.oldest() else {
@@ -152,7 +152,7 @@ impl Window {
         (until_done.min(self.room() / self.width), 0)
     }
 
-    /// Passes `cycles` of [`Window::steady`].
+    /// Simulates `cycles` of [`Window::steady`].
     #[inline]
     pub(super) fn pass(&mut self, cycles: u64, retired: u64) {
         self.head += cycles * retired;

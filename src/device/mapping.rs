@@ -1,7 +1,7 @@
 //! Addresses as bit fields: which bits of an address are channel, bank, row and column.
 //!
 //! A mapping is written from the highest field to the lowest, two letters each, in any case: `RoBaRaCoCh`, `rochrababgco`.
-//! A number behind a field takes so many of its bits, and the rest of them stand elsewhere: in `RoBaCoBgCo1` the lowest bit
+//! A number after a field takes this many of its bits; the others are placed by another occurrence: in `RoBaCoBgCo1` the lowest bit
 //! of the column lies below the bank groups.
 
 use crate::base::Addr;
@@ -31,7 +31,7 @@ const FIELDS: [(&str, Field); 7] = [
     ("co", Field::Column),
 ];
 
-/// Why an order of fields is none.
+/// Why an order of fields is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
     /// Two letters that name no field.
@@ -43,7 +43,7 @@ pub enum MappingError {
     /// A field that every order needs is missing.
     #[error("the address field `{0}` is missing")]
     Missing(&'static str),
-    /// A field is cut into more or fewer bits than it has.
+    /// The parts of a field do not add up to its bits.
     #[error("the address field `{field}` has {width} bits, and its parts {parts}")]
     Parts {
         /// The field.
@@ -76,12 +76,12 @@ pub struct Place {
 pub struct Mapping {
     organisation: Organisation,
     pieces: Vec<Piece>,
-    /// Bits of an address that have a meaning, and of the row.
+    /// Address bits that the fields cover, and bits of the row.
     bits: u32,
     row_bits: u32,
 }
 
-/// Some bits of a field that lie side by side in an address.
+/// Adjacent address bits of one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     field: Field,
@@ -92,11 +92,11 @@ struct Piece {
 }
 
 impl Mapping {
-    /// Reads an order of fields. Bank groups that are not named lie just below the banks, pseudo channels that are not named
-    /// where ranks are named, else just below the bank groups; so `RoBaRaCoCh` means what it means in Ramulator.
+    /// Parses an order of fields. Bank groups that are not named lie just below the banks; pseudo channels that are not named lie
+    /// where ranks are named, else just below the bank groups. So `RoBaRaCoCh` has the same meaning as in Ramulator.
     ///
     /// # Errors
-    /// For unknown, repeated and missing fields, and for parts that do not make their field.
+    /// For unknown, repeated and missing fields, and for parts that do not add up to their field.
     pub fn parse(text: &str, organisation: &Organisation, channels: u32) -> Result<Self, MappingError> {
         if !channels.is_power_of_two() {
             return Err(MappingError::Channels(channels));
@@ -146,7 +146,7 @@ impl Mapping {
         for (name, field) in FIELDS {
             let parts: u32 = order.iter().filter(|(f, _)| *f == field).filter_map(|(_, part)| *part).sum();
             let (width, open) = (width_of(field), order.contains(&(field, None)));
-            // A device without a field has nothing to cut: one order then fits devices with and without bank groups.
+            // A field that the device lacks has no bits to divide, so one order fits devices with and without bank groups.
             if width > 0 && at(&order, field).is_some() && (parts > width || parts < width && !open) {
                 return Err(MappingError::Parts { field: name, width, parts });
             }
@@ -168,7 +168,7 @@ impl Mapping {
         Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row) })
     }
 
-    /// Where an address lies; bits above the highest field are left out.
+    /// Where an address lies; bits above the highest field are ignored.
     #[inline]
     pub fn locate(&self, addr: Addr) -> Place {
         let mut fields = [0u32; FIELDS.len()];
@@ -185,8 +185,8 @@ impl Mapping {
         }
     }
 
-    /// The same with the bits above the highest field on top of the row. Programs use addresses beyond the capacity of a
-    /// device, and no two of them may be taken for one place.
+    /// The same, with the bits above the highest field added on top of the row: programs use addresses beyond the capacity of a
+    /// device, and no two addresses may share a location.
     #[inline]
     pub fn locate_beyond(&self, addr: Addr) -> Place {
         let place = self.locate(addr);

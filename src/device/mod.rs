@@ -1,6 +1,6 @@
-//! DRAM devices as data: standards with their timing, and the notation that lays addresses out over a device.
+//! DRAM devices as data: standards with their timing, and the notation that maps addresses to a device.
 //!
-//! Machines name them, controllers drive them, the test stand runs them alone; nothing here knows any of those.
+//! Machines name them, controllers drive them and the test stand runs them alone; this module knows none of these.
 
 pub mod mapping;
 pub mod standard;

@@ -1,4 +1,4 @@
-//! Which ports have something to see in which cycle, so that cycles in which nobody has cost nothing.
+//! The ports at which messages become visible in each cycle, so that cycles without any cost nothing.
 
 use crate::base::{Cycle, Slots};
 
@@ -6,10 +6,10 @@ use crate::base::{Cycle, Slots};
 const SPAN: u64 = 256;
 const SPAN_WORDS: usize = (SPAN / 64) as usize;
 
-/// How far the ports of a cycle were taken.
+/// The position in an iteration over the ports of a cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sight {
-    /// The words that were, and what is left of the last.
+    /// The number of words that were read, and the remaining ports of the last one.
     word: usize,
     ports: u64,
 }
@@ -36,7 +36,7 @@ impl Calendar {
         Self { words, buckets, shift: places.trailing_zeros(), filled: [0; SPAN_WORDS], far: Vec::new() }
     }
 
-    /// Notes that `port` has something to see at `at`, at or after the present.
+    /// Enters `port` at cycle `at`, at or after the present.
     #[inline]
     pub(super) fn note(&mut self, now: Cycle, at: Cycle, port: usize) {
         if at.0 - now.0 >= SPAN {
@@ -50,7 +50,7 @@ impl Calendar {
         self.filled[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// The first cycle at or after `now` with something to see.
+    /// The first cycle at or after `now` that has a port.
     #[inline]
     pub(super) fn next(&self, now: Cycle) -> Cycle {
         let near = self.next_bucket(now);
@@ -61,7 +61,7 @@ impl Calendar {
     fn next_bucket(&self, now: Cycle) -> Cycle {
         let first = (now.0 % SPAN) as usize;
         let (word, bit) = (first / 64, first % 64);
-        // The word of the present is looked at twice: above the present first, below it last.
+        // The word of the present is examined twice: its bits from the present on first, those below last.
         for step in 0..=SPAN_WORDS {
             let at = (word + step) % SPAN_WORDS;
             let mask = match step {
@@ -78,7 +78,7 @@ impl Calendar {
         Cycle::NEVER
     }
 
-    /// Takes the next port that has something to see in cycle `now`, ascending. Call [`Calendar::arrive`] first.
+    /// Removes the next port of cycle `now`, ascending. Call [`Calendar::arrive`] first.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, sight: &mut Sight) -> Option<usize> {
         while sight.ports == 0 {
@@ -98,7 +98,7 @@ impl Calendar {
         self.buckets.get_mut(((bucket << self.shift) + word) as u32)
     }
 
-    /// The present becomes `now`: says whether there is something to see in it.
+    /// Sets the present to `now`; returns whether that cycle has a port.
     #[inline]
     pub(super) fn arrive(&mut self, now: Cycle) -> bool {
         if !self.far.is_empty() {

@@ -1,8 +1,8 @@
 //! The network between SMs and memory partitions: one unit per subnet.
 //!
-//! `crossbar` is the `fifo` crossbar; `output_queued` another with a queue per
-//! output; `mesh` holds networks of virtual-channel routers. `queues` holds their input queues in one slab, `outputs` the credits of a
-//! crossbar; `calendar` tells when something becomes visible.
+//! `crossbar` is the `fifo` crossbar, `output_queued` one with a queue per output, and `mesh` has networks of virtual-channel
+//! routers. `queues` has the input queues, `outputs` the credits and requests of a crossbar's outputs, and `calendar` the cycles in
+//! which messages become visible.
 
 mod calendar;
 mod crossbar;

@@ -1,15 +1,15 @@
-//! An independent check of issued commands: replays them and finds what the data sheet forbids.
+//! An independent check of issued commands: replays them and reports the first violation of the data sheet.
 //!
-//! It shares neither the scheduler's code nor its table of rules, only the timing values: every pair of commands within the
-//! longest span is judged by what it does to banks, to the data bus and to the command bus. Cost: the commands times those
-//! within the longest span.
+//! It shares only the timing values with the scheduler, neither its code nor its rules: every pair of commands within the
+//! longest span is checked for its effect on banks, the data bus and the command bus. Its cost is the number of commands times
+//! the number within the longest span.
 
 use std::collections::VecDeque;
 
 use crate::mem::dram::control::Issued;
 use crate::mem::dram::standard::{Command, CommandBus, Standard};
 
-/// A command that should not have been issued.
+/// A command that violates a timing constraint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{standard}: {command:?} to bank {bank} in {at}: {why}", command = .issued.command, bank = .issued.bank, at = .issued.at)]
 pub struct Violation {
@@ -17,7 +17,7 @@ pub struct Violation {
     pub standard: &'static str,
     /// The command.
     pub issued: Issued,
-    /// What it breaks.
+    /// The violated constraint.
     pub why: String,
 }
 
@@ -30,7 +30,7 @@ pub fn audit(standard: &Standard, commands: &[Issued]) -> Result<(), Violation> 
     commands.iter().try_for_each(|issued| replay.step(issued).map_err(|why| Violation { standard: standard.name, issued: *issued, why }))
 }
 
-/// How two banks lie to each other.
+/// What two banks have in common.
 #[derive(Clone, Copy)]
 struct Near {
     channel: bool,
@@ -121,12 +121,12 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// What the data sheet says about two commands.
+    /// The data sheet's constraint between two commands.
     fn pair(&self, old: &Issued, new: &Issued) -> Result<(), String> {
         use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, Write, WritePrecharge};
         let t = &self.standard.timing;
         let mut near = self.near(old.bank, new.bank);
-        // A command to all banks concerns each of them.
+        // A command to all banks applies to each of them.
         if near.channel && (old.command.is_wide() || new.command.is_wide()) {
             near = Near { channel: true, group: true, bank: true };
         }

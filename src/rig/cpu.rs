@@ -1,4 +1,4 @@
-//! One CPU core on one memory: the core runs until it sends, the memory catches up, and answers go back.
+//! One CPU core on one memory: the core runs until it sends a request, the memory catches up, and replies return.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ const REPLY_CREDITS: LinkId = LinkId(1);
 pub(super) const REPLIES: LinkId = LinkId(2);
 pub(super) const REQUEST_CREDITS: LinkId = LinkId(3);
 
-/// What the core runs on.
+/// The memory of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuMemory {
-    /// Data is there in the cycle after the request.
+    /// Data is available in the cycle after the request.
     Ideal,
-    /// Data is there this many cycles after the request, whatever else is under way; at least 1.
+    /// Data is available this many cycles after the request, regardless of other requests; at least 1.
     Fixed(u64),
-    /// One channel of DRAM behind Ramulator 1's controller, and the ratio of the clocks.
+    /// One DRAM channel with Ramulator 1's controller, and the ratio of the clocks.
     Dram(&'static Standard, ClockRatio),
 }
 
@@ -46,7 +46,7 @@ impl ClockRatio {
 }
 
 impl CpuMemory {
-    /// Reads "ideal", "fixed:N", or the name of a DRAM standard with an optional ratio of the clocks: "ddr4-2400r@8:3".
+    /// Parses "ideal", "fixed:N", or the name of a DRAM standard with an optional ratio of the clocks: "ddr4-2400r@8:3".
     ///
     /// # Errors
     /// When the text is none of these; the message lists them.
@@ -100,11 +100,11 @@ pub struct CpuRun {
     pub warm: u64,
     /// Instructions in all, `warm` included.
     pub instructions: u64,
-    /// Whether cycles are passed in closed form where nothing happens; results are the same.
+    /// Whether cycles without events are simulated in closed form; results are the same.
     pub skip: bool,
 }
 
-/// What a run shows.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuResult {
     /// Measured instructions and the cycles that they took.
@@ -131,19 +131,19 @@ impl CpuResult {
     }
 }
 
-/// What takes requests and gives answers.
+/// A memory: accepts requests and returns replies.
 pub(super) trait Memory {
-    /// Credits of a core that starts: for reads or all requests, and for writes where they are apart.
+    /// Initial credits of a core: for reads or all requests, and for writes where these have their own.
     fn credits(&self) -> (u32, Option<u32>);
-    /// Takes a request sent at the core's cycle `at`.
+    /// Accepts a request sent at the core's cycle `at`.
     fn accept(&mut self, at: Cycle, packet: MemPacket);
-    /// The first cycle of the core at or after which an answer may come if nothing more is sent.
+    /// The first cycle of the core in which a reply may arrive if nothing more is sent.
     fn horizon(&self) -> Cycle;
-    /// Brings the memory to the core's present and hands over what came back, with the cycles at which it is seen.
+    /// Simulates the memory up to the core's present and delivers the replies, with the cycles at which they become visible.
     fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload));
 }
 
-/// Answers every read after the same time and takes everything.
+/// A memory of fixed latency that accepts every request.
 struct Fixed {
     latency: u64,
     answers: Vec<(Cycle, MemPacket)>,

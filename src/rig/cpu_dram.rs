@@ -1,7 +1,7 @@
-//! A DRAM channel behind one CPU core, as Ramulator 1 joins them: what the core sends is in the controller's queue at once,
-//! or waits in the core until there is room; what the channel answers is seen in the core's next cycle.
+//! A DRAM channel for one CPU core, connected as in Ramulator 1: a request enters the controller's queue immediately,
+//! or waits in the core until there is room; a reply is visible in the core's next cycle.
 //!
-//! Edges of both clocks that fall together are simulated core first. Addresses are cut from low to high into burst, column,
+//! When edges of both clocks coincide, the core is simulated first. Addresses are divided from low to high into burst, column,
 //! bank group, bank and row (`RoBaRaCoCh`); higher bits are ignored.
 
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(super) struct Dram {
     ratio: (u64, u64),
     /// The last command clock that was simulated.
     clock: u64,
-    /// Requests under way by their names in the controller, and the names that are free.
+    /// Outstanding requests by their ids in the controller, and the free ids.
     requests: Vec<Option<Request>>,
     free: Vec<u32>,
     /// Bursts that found their queue full.
@@ -73,7 +73,7 @@ impl Dram {
         Access { bank, row, column, write, token }
     }
 
-    /// Gives waiting bursts to the controller, as far as it takes them.
+    /// Moves waiting bursts into the controller while it accepts them.
     fn push_waiting(&mut self) {
         while let Some(&access) = self.waiting.front() {
             if !self.controller.push(Cycle(self.clock), access) {

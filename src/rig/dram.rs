@@ -1,8 +1,8 @@
 //! A DRAM channel alone under open-loop load.
 //!
-//! Request k is generated in the first cycle at or after k times the interval and enters an unbounded queue; in every cycle,
-//! before the controller's tick, its head moves into the controller as often as it is taken. The first requests warm the
-//! channel up; figures are of the time from the completion of the last of them to the last completion.
+//! Request k is generated in the first cycle at or after k times the interval and enters an unbounded queue. In every cycle,
+//! before the controller's tick, requests move from its head into the controller until one is not accepted. The first requests
+//! warm up the channel; figures cover the time from the completion of the last of these to the last completion.
 
 use hdrhistogram::Histogram;
 
@@ -13,7 +13,7 @@ use crate::stats::Counters as _;
 
 use super::pattern::{Pattern, Stream};
 
-/// What is run.
+/// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// The device.
@@ -24,44 +24,44 @@ pub struct Options {
     pub pattern: Pattern,
     /// Fraction of the requests that write.
     pub writes: f64,
-    /// Generated requests as a fraction of what the data buses can move.
+    /// Generated requests as a fraction of the data buses' capacity.
     pub load: f64,
     /// Requests, with those that warm up: one in eleven.
     pub requests: u64,
 }
 
-/// What a run showed, after its warm-up.
+/// The results of a run, after its warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Requests that finished.
     pub measured: u64,
     /// Cycles that they took.
     pub cycles: u64,
-    /// Requests per cycle as a fraction of what the data buses can move.
+    /// Requests per cycle as a fraction of the data buses' capacity.
     pub achieved: f64,
     /// Reads that finished.
     pub reads: u64,
-    /// Sum of their latencies from being taken by the controller to the last data, in cycles.
+    /// Sum of their latencies from entering the controller to the last data, in cycles.
     pub controller_latency: u64,
-    /// Sum of their latencies from being generated to the last data, in cycles.
+    /// Sum of their latencies from generation to the last data, in cycles.
     pub total_latency: u64,
-    /// Their latencies from being taken by the controller.
+    /// Their latencies from entering the controller.
     pub latencies: Histogram<u64>,
     /// What the controller counted.
     pub counters: ControlCounters,
     /// What the controller counted for each bank, with the warm-up.
     pub banks: Vec<BankCounters>,
-    /// Longest queue of generated requests that the controller had not taken.
+    /// Longest queue of generated requests in front of the controller.
     pub backlog: u64,
 }
 
 impl Outcome {
-    /// Mean read latency from being taken by the controller, in cycles; 0 without reads.
+    /// Mean read latency from entering the controller, in cycles; 0 without reads.
     pub fn mean_controller_latency(&self) -> f64 {
         self.controller_latency as f64 / self.reads.max(1) as f64
     }
 
-    /// Mean read latency from being generated, in cycles; 0 without reads.
+    /// Mean read latency from generation, in cycles; 0 without reads.
     pub fn mean_total_latency(&self) -> f64 {
         self.total_latency as f64 / self.reads.max(1) as f64
     }
@@ -79,7 +79,7 @@ pub fn run(options: &Options) -> Outcome {
     drive(options, &mut controller)
 }
 
-/// Runs one point and keeps every command.
+/// Runs one point and records every command.
 pub fn run_traced(options: &Options) -> (Outcome, Vec<Issued>) {
     let mut controller = Controller::new(options.standard, options.policy);
     controller.record();

@@ -1,6 +1,6 @@
-//! Test stands: single models driven by synthetic load, as users and studies compare them with other simulators.
+//! Test stands: single models under synthetic load, to compare them with other simulators.
 //!
-//! Thin over the models that machines are built from, and deterministic: the same options give the same figures.
+//! They use the models that machines are built from, and are deterministic: the same options give the same figures.
 
 pub mod audit;
 pub mod cpu;

@@ -7,11 +7,11 @@ use crate::mem::dram::standard::Organisation;
 /// A stream of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// A stream over pseudo channels and bank groups, then columns: the order that uses the bus best.
+    /// A stream over pseudo channels and bank groups, then columns: the order with the highest bus utilisation.
     SeqBg,
     /// A stream through a whole row of one bank, then the next bank.
     SeqRow,
-    /// Random places.
+    /// Random locations.
     Random,
     /// One bank, always another row.
     Conf1,
@@ -56,7 +56,7 @@ pub(super) struct Stream {
     next: u64,
 }
 
-/// Takes digits off a number, the fastest first.
+/// Splits a number into digits, the fastest-changing first.
 struct Digits(u64);
 
 impl Digits {
@@ -122,7 +122,7 @@ impl Stream {
                 column = digits.take(o.columns);
             }
         }
-        // The draw exists only where writes are asked for, so that read-only streams do not depend on it.
+        // Without writes no random number is drawn, so read-only streams do not depend on this choice.
         let write = self.writes > 0.0 && (self.random.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0) < self.writes;
         Access { bank: o.bank(pc, group, bank) as u8, row, column, write, token: k as u32 }
     }

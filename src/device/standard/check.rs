@@ -8,7 +8,7 @@ use super::Standard;
 pub struct StandardError {
     /// The standard.
     pub standard: &'static str,
-    /// What cannot be, with the values.
+    /// What is impossible, with the values.
     pub problem: String,
 }
 

@@ -1,7 +1,7 @@
-//! A device at another clock than its speed grade's.
+//! A device at a lower clock than that of its speed grade.
 //!
-//! A data sheet gives most spans in time; at a slower clock they take fewer cycles, rounded up. Bursts, distances on one bus
-//! and the clocks of a command are counted in clocks whatever their length. A device never runs faster than its grade.
+//! A data sheet gives most spans in time; at a lower clock they take fewer cycles, rounded up. Bursts, distances on one bus
+//! and the clocks of a command are given in clocks and do not change. A device never runs faster than its grade.
 
 use crate::base::Frequency;
 
@@ -18,7 +18,7 @@ pub fn period_ps(clock: Frequency) -> u32 {
 impl Standard {
     /// The fastest command clock of the device.
     pub fn fastest(&self) -> Frequency {
-        // A period rounded to a picosecond stands for every clock that rounds to it.
+        // A period rounded to a picosecond represents every clock that rounds to it.
         Frequency(CYCLE / (u64::from(self.clock_ps) - 1).max(1))
     }
 
@@ -55,7 +55,7 @@ impl Standard {
             tWR: up(t.tWR),
             tWTRS: up(t.tWTRS),
             tWTRL: up(t.tWTRL),
-            // The bus is turned around in clocks of its own between the end of one burst and the start of the next.
+            // The bus turnaround is a number of clocks between the end of one burst and the start of the next.
             tRTW: (cl + t.tBL).saturating_sub(cwl) + turn,
             tRFC: up(t.tRFC),
             // Rounded down: rows lose their data when a refresh is late.

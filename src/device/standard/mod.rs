@@ -1,7 +1,7 @@
 //! DRAM standards as tables: organisation, command bus and timing values with their sources.
 //!
-//! A standard is data. [`rules`](Standard::rules) turns its timing values into constraints between commands, the same way
-//! for every standard, and [`check`](Standard::check) refuses values that no device can have. No other code looks at names.
+//! A standard is data. [`rules`](Standard::rules) derives the constraints between commands from its timing values, in the same way
+//! for every standard, and [`check`](Standard::check) rejects values that no device can have. No code depends on names.
 
 mod check;
 mod clock;

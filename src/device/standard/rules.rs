@@ -1,4 +1,4 @@
-//! Constraints between commands: after a command of one kind, from when on one of another kind may follow within a scope.
+//! Constraints between commands: the earliest time at which a command may follow another within a scope.
 //!
 //! This is the only place that knows what a timing value means.
 
@@ -41,7 +41,7 @@ impl Command {
     }
 }
 
-/// Where two commands must meet for a rule to hold between them.
+/// The part of the channel that two commands must share for a rule to apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Scope {
@@ -58,7 +58,7 @@ pub enum Scope {
 /// A constraint: a `following` command comes at least `cycles` after the `window`-th last `preceding` one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Where the two commands meet.
+    /// The part of the channel that both commands address.
     pub scope: Scope,
     /// The earlier commands.
     pub preceding: &'static [Command],
@@ -79,7 +79,7 @@ const CLOSES: &[Command] = &[Precharge, PrechargeAll];
 const ROW: &[Command] = &[Activate, Precharge, PrechargeAll, Refresh];
 const AFTER_REFRESH: &[Command] = &[Precharge, PrechargeAll, Read, Write, ReadPrecharge, WritePrecharge, Refresh];
 
-/// The constraints that follow from timing values; those of no length are left out.
+/// The constraints that follow from timing values; those of length 0 are left out.
 pub(super) fn rules(t: &Timing) -> Vec<Rule> {
     // An activate of two clocks is issued in its first one and acts in its last one (HBM).
     let late = t.activate_clocks - 1;

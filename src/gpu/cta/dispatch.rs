@@ -1,13 +1,13 @@
-//! Which SM gets the next CTA, and when.
+//! Assignment of CTAs to SMs.
 //!
-//! In: kernels with unassigned CTAs ([`Streams`]), word of CTAs that ended, limits. Out: bindings, one per SM and cycle,
+//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
 //! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
 //!
-//! Invariants: an SM holds no more CTAs than fit it plus [`Dispatch::ahead`](crate::config::machine::Dispatch); with fewer
-//! unassigned CTAs than the chip has places at the start of a cycle nothing is bound beyond what fits, so that the last wave of a
-//! grid goes to the SMs that are free first, and a round that gives every SM one CTA ahead is not broken off. After each
+//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](crate::config::machine::Dispatch). If the chip has
+//! room for all unassigned CTAs at the start of a cycle, no CTA is bound ahead, so that the last wave of a
+//! grid goes to the SMs that are free first; a round that gives every SM one CTA ahead is always completed. After each
 //! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
-//! before a CTA ends, a kernel becomes ready or a limit is lifted.
+//! before a CTA ends, a kernel becomes ready or a limit is raised.
 
 use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
 use crate::config::machine::Sm;
@@ -16,17 +16,17 @@ use crate::gpu::occupancy::CtaNeeds;
 
 use super::streams::Streams;
 
-/// Amounts of the resources that CTAs use up: threads, warps, bytes of shared memory, registers, CTA slots.
+/// Amounts of the resources that CTAs occupy: threads, warps, bytes of shared memory, registers, CTA slots.
 pub(super) type Resources = [u32; 5];
 
-/// What an SM has and what CTAs take of it.
+/// The resources of an SM and the needs of CTAs.
 #[derive(Clone, Debug)]
 pub(super) struct Capacity {
     /// Resources of an SM.
     pub(super) whole: Resources,
-    /// What a CTA of each kernel takes.
+    /// The needs of a CTA of each kernel.
     pub(super) needs: Box<[Resources]>,
-    /// CTAs of each kernel that fit an SM.
+    /// CTAs of each kernel that fit on an SM.
     pub(super) resident: Box<[u32]>,
 }
 
@@ -41,7 +41,7 @@ impl Capacity {
         Self { whole, needs: needs.collect(), resident: resident.into() }
     }
 
-    /// Whether another CTA of `kernel` fits beside what is `used`, or would with `ahead` CTAs of it more room.
+    /// Whether another CTA of `kernel` fits in addition to what is `used`, given extra room for `ahead` CTAs of it.
     #[inline]
     fn fits(&self, used: &Resources, kernel: KernelIndex, ahead: u32) -> bool {
         let needs = &self.needs[kernel.index()];
@@ -49,29 +49,29 @@ impl Capacity {
     }
 }
 
-/// A limit that limits nothing.
+/// No limit.
 const NO_LIMIT: u32 = u32::MAX;
 
-/// What the grid scheduler believes about one SM.
+/// The grid scheduler's view of one SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Resources that its bound CTAs take.
+    /// Resources that its bound CTAs occupy.
     used: Resources,
     /// CTAs bound to it and not known to have ended.
     pub(super) bound: u32,
     /// Of these, CTAs known to have started.
     pub(super) started: u32,
-    /// Most CTAs that it may start, and so that are bound to it but for those ahead.
+    /// Limit of CTAs that it may start; CTAs bound ahead are not included.
     pub(super) limit: u32,
-    /// Whether it gets CTAs.
+    /// Whether CTAs may be bound to it.
     served: bool,
     /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
-    /// When it was last heard of.
+    /// The cycle of its last message.
     pub(super) last_word: Cycle,
 }
 
-/// A CTA that was given to an SM.
+/// A CTA bound to an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) sm: SmId,
@@ -102,7 +102,7 @@ impl Dispatch {
         Self { rooms: vec![room; sms].into(), candidates, last_sm: sms - 1, ahead, share_sm, capacity }
     }
 
-    /// CTAs of each kernel that fit an SM.
+    /// CTAs of each kernel that fit on an SM.
     pub(super) fn resident(&self) -> &[u32] {
         &self.capacity.resident
     }
@@ -112,7 +112,7 @@ impl Dispatch {
         &self.rooms
     }
 
-    /// Whether an SM would get a CTA in the next cycle.
+    /// Whether a CTA would be bound to some SM in the next cycle.
     #[inline]
     pub(super) fn has_candidates(&self) -> bool {
         !self.candidates.is_empty()
@@ -125,7 +125,7 @@ impl Dispatch {
         room.last_word = now;
     }
 
-    /// A CTA ended on an SM, which may get another.
+    /// A CTA ended on an SM, to which another may be bound.
     pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, now: Cycle) {
         let room = &mut self.rooms[sm.index()];
         assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now} but was given none");
@@ -138,26 +138,26 @@ impl Dispatch {
         self.candidates.insert(sm.index());
     }
 
-    /// Every SM may get a CTA again: a kernel became ready.
+    /// A kernel became ready: every SM is a candidate again.
     pub(super) fn reconsider_all(&mut self) {
         self.candidates.fill();
     }
 
-    /// At most `limit` CTAs, and those ahead, are bound to `sm` from now on; CTAs already bound stay.
+    /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].limit = limit;
         self.candidates.insert(sm.index());
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Whether `sm` gets CTAs from now on; CTAs already bound stay.
+    /// Sets whether CTAs may be bound to `sm`; CTAs already bound stay.
     pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
         self.rooms[sm.index()].served = served;
         self.candidates.insert(sm.index());
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Gives each candidate at most one CTA, in rotating order.
+    /// Binds at most one CTA to each candidate, in rotating order.
     pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, mut give: impl FnMut(Binding)) {
         let first = (self.last_sm + 1) % self.rooms.len();
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
@@ -178,7 +178,7 @@ impl Dispatch {
         let chosen = *streams.place(place).expect("the chosen place is taken");
         let last = chosen.unassigned() == 0;
         if last {
-            // SMs that had no room for this kernel's CTAs may have some for the next one's.
+            // SMs without room for this kernel's CTAs may have room for the next one's.
             self.candidates.fill();
         }
         let room = &mut self.rooms[sm];
@@ -192,7 +192,7 @@ impl Dispatch {
         Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead, last }
     }
 
-    /// The place of the kernel whose CTA the SM would get at `now`.
+    /// The slot of the kernel whose CTA would be bound to the SM at `now`.
     #[inline]
     fn choice(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
         let room = &self.rooms[sm];
@@ -202,16 +202,16 @@ impl Dispatch {
         let own = |kernel| streams.place_of(kernel).filter(|&place| streams.place(place).is_some_and(|own| own.unassigned() > 0));
         let place = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(place) => place,
-            // An SM turns to another kernel only when it has finished with the one before, as in the reference (D-003).
+            // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
             None if self.share_sm || room.bound == 0 => streams.select(now)?,
             None => return None,
         };
         let chosen = streams.place(place)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        // Whoever waits at an SM might find a place elsewhere before, unless the others fill all of them even if all end at once.
+        // A CTA bound ahead could start earlier on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
         let places = resident as usize * self.rooms.len();
         let ahead = if (chosen.round as usize) < places { 0 } else { self.ahead };
-        // The SM itself starts no more than the limit, so that here, too, a CTA may wait there ahead of time.
+        // The SM itself enforces the limit, so a CTA may also be bound ahead here.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
         (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)
     }

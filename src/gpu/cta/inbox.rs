@@ -1,14 +1,14 @@
-//! Words from SMs in the order in which they take effect.
+//! Messages from SMs in the order in which they take effect.
 //!
-//! In: messages in whatever order the links are emptied. Out: the same messages ordered by (arrival, SM, sequence of the
-//! link), so that what the grid scheduler does cannot depend on the order of delivery.
+//! In: messages in any order of links. Out: the same messages ordered by (arrival, SM, sequence of the
+//! link), so that the grid scheduler cannot depend on the order of delivery.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
 
-/// What an SM says about a CTA.
+/// What an SM reports of a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Word {
     /// It started.

@@ -1,12 +1,12 @@
-//! What is known of each kernel: when it was launched, started and ended, and how many of its CTAs are done.
+//! A record of each kernel: when it was launched, started and ended, and how many of its CTAs are done.
 //!
-//! In: facts with their exact cycles. Out: the plain data of [`KernelStats`]. Nothing here decides anything.
+//! In: events with their exact cycles. Out: the plain data of [`KernelStats`]. It decides nothing.
 
 use crate::base::{Cycle, KernelIndex};
 use crate::frontend::Workload;
 use crate::stats::KernelStats;
 
-/// The life of one kernel, in core cycles.
+/// The record of one kernel, in core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) launched: Option<Cycle>,
@@ -15,7 +15,7 @@ pub(super) struct Record {
     pub(super) done: u32,
 }
 
-/// The lives of all kernels.
+/// The records of all kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ledger {
     records: Box<[Record]>,
@@ -39,7 +39,7 @@ impl Ledger {
         self.records.iter().filter_map(|record| record.ended).max().unwrap_or_default()
     }
 
-    /// One row per kernel, as far as it is known at `now`, without the counters that SMs keep.
+    /// One row per kernel as of `now`, without the counters of SMs.
     pub(super) fn rows(&self, workload: &Workload, resident: &[u32], now: Cycle) -> Vec<KernelStats> {
         let latencies = bare_launch_latencies(&self.records, now);
         let mut rows = Vec::with_capacity(self.records.len());
@@ -65,8 +65,8 @@ impl Ledger {
 
 /// For each kernel the cycles of its launch latency in which no kernel ran.
 ///
-/// When several kernels are being launched while none runs, the cycle belongs to the one launched first (of equals, the
-/// first in program order), so that the sum over the kernels counts no cycle twice. What is still open ends at `now`.
+/// When several kernels are being launched while none runs, the cycle is attributed to the one launched first (ties go to the
+/// first in program order), so that the sum over the kernels counts no cycle twice. Open intervals end at `now`.
 fn bare_launch_latencies(records: &[Record], now: Cycle) -> Vec<u64> {
     let mut order: Vec<usize> = (0..records.len()).filter(|&i| records[i].launched.is_some()).collect();
     order.sort_by_key(|&i| (records[i].launched, i));

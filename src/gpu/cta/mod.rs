@@ -1,4 +1,4 @@
-//! The grid scheduler: launches kernels in the order of their streams and hands their CTAs to SMs.
+//! The grid scheduler: launches kernels in the order of their streams and assigns their CTAs to SMs.
 //!
 //! It is a unit like any other: an SM learns of a CTA one link latency after it was bound, and the scheduler learns of its
 //! end one link latency after that. So that this costs no bubble between two CTAs, some are bound to an SM ahead

@@ -1,8 +1,8 @@
-//! Which kernels may run: program order, streams, and the places that the chip has for kernels.
+//! Which kernels may run: program order, streams, and the chip's slots for concurrent kernels.
 //!
-//! In: the workload's commands, and word of kernels that ended. Out: kernels that get a place, and from when on their
-//! CTAs may be bound. A kernel gets a place when its predecessor in the stream has ended and a place is free; of several
-//! that wait, the first in program order. Copies take no time and hold nobody up; the grid scheduler passes them on.
+//! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
+//! CTAs may be bound. A kernel gets a slot when its predecessor in the stream has ended and a slot is free; among several
+//! that wait, the first in program order. Copies take no time and delay no kernel; the grid scheduler forwards them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::base::{CtaIndex, Cycle, KernelIndex, StreamId};
 use crate::frontend::{Command, Workload};
 
-/// A kernel that has a place on the chip.
+/// A kernel that has a slot on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) kernel: KernelIndex,
@@ -21,18 +21,18 @@ pub(super) struct Place {
     pub(super) next: u32,
     /// CTAs of the grid.
     pub(super) ctas: u32,
-    /// CTAs that no SM had when the present round, in which each SM gets at most one, began.
+    /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
     pub(super) round: u32,
 }
 
 impl Place {
-    /// CTAs that no SM has yet.
+    /// Unassigned CTAs.
     #[inline]
     pub(super) fn unassigned(&self) -> u32 {
         self.ctas - self.next
     }
 
-    /// Whether a CTA of it may be bound at `now`.
+    /// Whether one of its CTAs may be bound at `now`.
     #[inline]
     pub(super) fn has_work(&self, now: Cycle) -> bool {
         self.ready_at <= now && self.next < self.ctas
@@ -42,15 +42,15 @@ impl Place {
 /// The order of kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
-    /// No longer than it must be: the last place is taken.
+    /// Kernels by slot; it grows only when needed, so the last slot is occupied.
     places: Vec<Option<Place>>,
     max_kernels: usize,
     successor: Box<[Option<KernelIndex>]>,
-    /// Kernels whose predecessors have ended and that wait for a place.
+    /// Kernels whose predecessors have ended and that wait for a slot.
     eligible: BTreeSet<KernelIndex>,
     /// Kernels launched by the commands and not yet ended.
     left: usize,
-    /// The place whose kernel was served last; it moves when a CTA is bound.
+    /// The slot whose kernel was served last; it moves when a CTA is bound.
     last_served: usize,
     /// The least `ready_at` not yet reached.
     next_ready: Cycle,
@@ -88,13 +88,13 @@ impl Streams {
         }
     }
 
-    /// Whether a kernel waits for nothing but to be given a place.
+    /// Whether a kernel waits only for a slot.
     #[inline]
     pub(super) fn can_admit(&self) -> bool {
         !self.eligible.is_empty() && (self.places.len() < self.max_kernels || self.places.iter().any(Option::is_none))
     }
 
-    /// Gives the next kernel in program order a place, from `ready_at` on; `None` when none waits or no place is free.
+    /// Gives the next kernel in program order a slot, from `ready_at` on; `None` when none waits or no slot is free.
     pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<KernelIndex> {
         if !self.can_admit() {
             return None;
@@ -127,31 +127,31 @@ impl Streams {
         true
     }
 
-    /// The place of `kernel`, if it has one.
+    /// The slot of `kernel`, if it has one.
     #[inline]
     pub(super) fn place_of(&self, kernel: KernelIndex) -> Option<usize> {
         self.places.iter().position(|place| place.is_some_and(|place| place.kernel == kernel))
     }
 
-    /// The place whose kernel is served next at `now`: the one served last as long as it has CTAs, then the following ones in turn.
+    /// The slot whose kernel is served next at `now`: the one served last while it has CTAs, then the following ones round robin.
     #[inline]
     pub(super) fn select(&self, now: Cycle) -> Option<usize> {
         let places = self.places.len();
         (0..places).map(|i| (self.last_served + i) % places).find(|&i| self.places[i].is_some_and(|place| place.has_work(now)))
     }
 
-    /// The kernel at a place.
+    /// The kernel in a slot.
     #[inline]
     pub(super) fn place(&self, index: usize) -> Option<&Place> {
         self.places[index].as_ref()
     }
 
-    /// All kernels that have a place.
+    /// All kernels that have a slot.
     pub(super) fn placed(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().flatten()
     }
 
-    /// Takes the next CTA of the kernel at a place. The kernel has one left.
+    /// Takes the next CTA of the kernel in a slot. The kernel has one left.
     #[inline]
     pub(super) fn take_cta(&mut self, index: usize) -> CtaIndex {
         let place = self.places[index].as_mut().expect("only a placed kernel is served");
@@ -161,7 +161,7 @@ impl Streams {
         CtaIndex(place.next - 1)
     }
 
-    /// A round of bindings is over.
+    /// Ends a round of bindings.
     #[inline]
     pub(super) fn end_round(&mut self) {
         for place in self.places.iter_mut().flatten() {
@@ -169,7 +169,7 @@ impl Streams {
         }
     }
 
-    /// `kernel` ended: its place is free and its successor in the stream may follow.
+    /// `kernel` ended: its slot is free and its successor in the stream may follow.
     pub(super) fn end(&mut self, kernel: KernelIndex) {
         let place = self.place_of(kernel);
         let place = place.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
@@ -185,7 +185,7 @@ impl Streams {
         self.left
     }
 
-    /// Kernels that wait for a place only.
+    /// Kernels that wait only for a slot.
     pub(super) fn eligible(&self) -> impl Iterator<Item = KernelIndex> {
         self.eligible.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! What the grid scheduler waits for, in words: read when nothing on the chip can go on.
+//! A description of what the grid scheduler waits for, shown when the chip is deadlocked.
 
 use crate::base::KernelIndex;
 use crate::frontend::Workload;
@@ -7,7 +7,7 @@ use super::dispatch::Dispatch;
 use super::ledger::Ledger;
 use super::streams::Streams;
 
-/// One sentence per kernel that has a place or waits for one, and one per SM that holds CTAs.
+/// One sentence per kernel that has a slot or waits for one, and one per SM that holds CTAs.
 pub(super) fn describe(workload: &Workload, streams: &Streams, dispatch: &Dispatch, ledger: &Ledger) -> Vec<String> {
     let mut lines = Vec::new();
     for place in streams.placed() {

@@ -138,7 +138,7 @@ impl BankHeads {
             let bank = left.trailing_zeros();
             left &= left - 1;
             let at = self.banks[bank as usize].at;
-            // Which of them arrives cannot be foretold, and is not asked by a branch.
+            // Selected without a branch: which of them arrives is unpredictable.
             let here = u64::from(at <= now) << bank;
             self.coming &= !here;
             self.due |= here;

@@ -185,7 +185,7 @@ impl Sm {
         } else if self.warps.run_dry(warp) {
             self.warp_finished(warp);
         }
-        // Asked at once: which of many classes it is cannot be foretold.
+        // Without branches: the class of an instruction is unpredictable.
         let atomic = is_atomic(mem) & (inst.mask.0 != 0);
         if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) {
             self.begin_wait(class, kernel, warp, lanes as u16);

@@ -85,7 +85,7 @@ impl Sources {
     /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
     #[inline]
     fn new(banks: u32, distinct: u8) -> Self {
-        // Nobody can foretell how many sources are read, and what is done for one that is not costs less than a branch.
+        // Without branches: the number of sources is unpredictable, and the work for an absent one costs less than a misprediction.
         let (mut once, mut twice, mut count) = (0, 0, 0);
         for i in 0..4 {
             let read = distinct >> i & 1;

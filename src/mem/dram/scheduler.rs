@@ -221,7 +221,7 @@ impl Scheduler {
     }
 
     /// Takes a request out of its queue; it stays where it is until it is released. Returns its link.
-    // Without branches: no host could foretell whether it is the first or the last of its queue.
+    // Without branches: whether it is the first or the last of its queue is unpredictable.
     #[inline]
     fn remove(&mut self, number: u32, Spot { before, at }: Spot) -> Link {
         let link = *self.links.get(u32::from(at));

@@ -1,7 +1,7 @@
-//! What there is to do in all routers of a network: sets of outputs, so that routers and ports without work cost nothing.
+//! Pending work of all routers of a network as sets of outputs, so that routers and ports without work cost nothing.
 //!
-//! Stages go through these sets one after the other for the whole network. Within a cycle routers do not see each other, so
-//! the result is that of going router by router; but loops are long, and the host guesses their ends less often.
+//! Each stage walks its set for the whole network. Within a cycle routers do not see each other, so the result equals that of
+//! walking router by router, but the loops are longer and the host mispredicts fewer loop exits.
 
 /// A set of ports, counted over all routers.
 #[derive(Clone, Debug)]
@@ -27,12 +27,12 @@ impl Outputs {
     }
 }
 
-/// What there is to do.
+/// The pending work.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
-    /// Outputs that a packet wants a virtual channel of.
+    /// Outputs of which a packet requests a virtual channel.
     pub(super) wanted: Outputs,
-    /// Outputs that a flit can go to.
+    /// Outputs for which a flit requests the switch.
     pub(super) asked: Outputs,
     /// Channels, counted over all routers, whose packets' routes are computed in this round.
     pub(super) routing: Vec<u32>,
@@ -49,19 +49,19 @@ impl Agenda {
         self.wanted.0.len()
     }
 
-    /// A word of the outputs that are wanted.
+    /// A word of the outputs of which a virtual channel is requested.
     #[inline]
     pub(super) fn wanted(&self, word: usize) -> u64 {
         self.wanted.0[word]
     }
 
-    /// A word of the outputs that are asked for.
+    /// A word of the outputs for which the switch is requested.
     #[inline]
     pub(super) fn asked(&self, word: usize) -> u64 {
         self.asked.0[word]
     }
 
-    /// Whether nothing asks for anything.
+    /// Whether nothing is requested.
     pub(super) fn is_empty(&self) -> bool {
         self.routing.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
     }

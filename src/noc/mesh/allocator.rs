@@ -1,30 +1,30 @@
-//! Who gets which output virtual channel, and who the switch: iSLIP with one iteration (McKeown, 1999).
+//! Allocation of output virtual channels and of the switch: iSLIP with one iteration (McKeown, 1999).
 //!
-//! Each output grants one request, in turn; each input accepts one grant, in turn; both pointers move behind what was
-//! accepted. The switch is allocated first and changes nothing but pointers, so that both allocators see the state at the
-//! beginning of a round; what the VC allocator grants is handed over at once, as nobody else in the round looks at it.
-//! At the switch, an input has one request per output: of its channels the one whose turn it is, a speculative one last.
-//! An output therefore looks for the next input, and only an input that accepts asks which of its channels goes.
+//! Each output grants one request round robin; each input accepts one grant round robin; both pointers move past the accepted
+//! request. The switch is allocated first and changes only pointers, so both allocators see the state at the
+//! beginning of a round; grants of the VC allocator take effect immediately, since nothing else in the round reads them.
+//! At the switch, an input has one request per output: that of the channel next in round-robin order, a speculative one last.
+//! An output therefore arbitrates among inputs, and only an accepting input selects one of its channels.
 
 use super::agenda::Agenda;
 use super::bits::{Bits, cyclic};
 use super::router::{Router, Shape, State};
 
-/// What the allocators granted in a round, in all routers.
+/// The grants of a round in all routers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     /// Whether an output virtual channel was granted.
     pub(super) took_vcs: bool,
     /// Input channels, counted over all routers, that may send a flit through the switch.
     pub(super) granted: Vec<u32>,
-    /// Requests that a switch refused.
+    /// Requests that lost at a switch.
     pub(super) refused: u32,
     /// Virtual channels of one output that were granted to a channel.
     offers: [(u16, u16); 16],
 }
 
 impl Round {
-    /// Allocates output virtual channels to the packets that wait for one, and hands them over.
+    /// Allocates output virtual channels to the packets that wait for one.
     #[inline]
     pub(super) fn allocate_vcs<const W: usize, const P: usize, const C: usize>(
         &mut self,
@@ -45,7 +45,7 @@ impl Round {
                     continue;
                 }
                 if let Some(channel) = want.single() {
-                    // Whoever is alone is granted every virtual channel that it may use.
+                    // A single requester is granted every virtual channel that it may use.
                     let offer = free & shape.allowed[router.vc_of(channel)];
                     if offer != 0 {
                         self.accept_vc(router, agenda, channel, out, offer);
@@ -57,7 +57,7 @@ impl Round {
         }
     }
 
-    /// Allocates the free virtual channels of an output that several packets want.
+    /// Allocates the free virtual channels of an output that several packets request.
     fn share_vcs<const W: usize, const P: usize, const C: usize>(
         &mut self,
         router: &mut Router<W, P, C>,
@@ -98,7 +98,7 @@ impl Round {
         let first = router.first(out);
         let input = &mut router.channel_mut(channel).input;
         debug_assert!(input.state == State::Waiting && input.len > 0);
-        // A pointer that lies in another port is before or behind all of this one's: the lowest is the next.
+        // A pointer in another port lies before or after all channels of this one: the lowest is next.
         let from = usize::from(input.accept).wrapping_sub(first).min(16);
         let vc = cyclic(offer, from);
         let to = first | vc;
@@ -121,7 +121,7 @@ impl Round {
         self.took_vcs = true;
     }
 
-    /// Allocates the switch. With speculation, packets that wait for a virtual channel ask too, behind those of their input.
+    /// Allocates the switch. With speculation, packets that wait for a virtual channel request it too, after the others of their input.
     /// Pointers move when a granted channel passes the switch; see [`Router::served`].
     #[inline]
     pub(super) fn allocate_switch<const W: usize, const P: usize, const C: usize>(
@@ -181,7 +181,7 @@ impl Round {
         let distance = |out: usize| out.wrapping_sub(from) & (P - 1);
         if distance(out) < distance(router.port_of(usize::from(router.channel(rival).input.to))) {
             router.port_mut(input).won = vc as u8 + 1;
-            // The rival is of this router, so it is among the last.
+            // The competing grant is of this router, so it is among the last.
             if let Some(grant) = self.granted.iter_mut().rev().find(|grant| **grant == (all + rival) as u32) {
                 *grant = (all + channel) as u32;
             }

@@ -8,7 +8,7 @@ impl<const W: usize> Bits<W> {
     /// The empty set.
     pub(super) const EMPTY: Self = Self([0; W]);
 
-    /// The word of an element; the compiler knows that there is but one where W is 1.
+    /// The word of an element; a constant where W is 1.
     #[inline]
     fn word(i: usize) -> usize {
         if W == 1 { 0 } else { i / 64 }
@@ -31,7 +31,7 @@ impl<const W: usize> Bits<W> {
 
     #[inline]
     pub(super) fn count(&self) -> u32 {
-        // Where the host counts bits in a dozen instructions, one is worth asking for.
+        // Hosts without a population count need a dozen instructions, so a set of one element is tested first.
         if W == 1 && self.0[0].is_power_of_two() {
             return 1;
         }

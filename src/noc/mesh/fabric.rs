@@ -1,8 +1,8 @@
-//! What passes through routers: rounds of allocation, the switches, and the channels behind them.
+//! The data path: rounds of allocation, the switches, and the channels between routers.
 //!
 //! With one round per cycle, everything that leaves a router arrives after the same number of cycles, so it is collected and
-//! put on the channels once per cycle. With more rounds, channels carry one flit and one credit per cycle, and what a router
-//! sends waits for them.
+//! put on the channels once per cycle. With several rounds, channels carry one flit and one credit per cycle, and flits and credits
+//! wait for a free cycle.
 
 use crate::base::Cycle;
 
@@ -13,14 +13,14 @@ use super::router::{Router, Shape, State};
 use super::spec::{NetworkSpec, Pipeline};
 use super::wheel::{Flit, Place, Wheel};
 
-/// What routers did.
+/// Counters of routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Flits through a router's switch.
     pub hops: u64,
     /// Requests for a switch that lost, summed over the cycles.
     pub refused: u64,
-    /// Times that a packet used up the credits of its virtual channel with flits behind.
+    /// Times that a packet used the last credit of its virtual channel and had flits left.
     pub starved: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Activity {
 pub(super) struct Channels<T> {
     pub(super) to_routers: Wheel<T>,
     pub(super) to_terminals: Wheel<T>,
-    /// What has left routers in this cycle: to routers, and to terminals.
+    /// Flits or credits that left routers in this cycle: to routers, and to terminals.
     sent: [Vec<T>; 2],
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
     routers: Box<[Router<W, P, C>]>,
     agenda: Agenda,
     round: Round,
-    /// Whether the last round left things as they were, and so will the next if nothing arrives.
+    /// Whether the last round changed nothing, so the next changes nothing either if nothing arrives.
     stuck: bool,
     pub(super) packets: Packets,
     pub(super) flits: Channels<(Place, Flit)>,
@@ -95,7 +95,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
     pub(super) fn new(spec: &NetworkSpec) -> Self {
         let (nodes, terminals) = (spec.topology.routers(), spec.topology.terminals());
         let route = |index: usize| spec.topology.route(index / terminals, index % terminals) as u8;
-        // A flit may wait for its channel behind all flits that the receiver has room for.
+        // A flit may wait for its channel after as many flits as the receiver has room for.
         let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
         let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
         let shape = Shape::new(spec, C / P);
@@ -117,7 +117,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         }
     }
 
-    /// The first cycle at or after `now` in which routers do anything or something arrives.
+    /// The first cycle at or after `now` in which a router has work or something arrives.
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
         if !self.stuck && !self.agenda.is_empty() { now } else { self.flits.next(now).min(self.credits.next(now)) }
     }

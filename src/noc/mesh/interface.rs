@@ -1,8 +1,8 @@
-//! Where packets enter and leave: source queues that send one flit per terminal and cycle, and ejection buffers that take one.
+//! Network interfaces: source queues that inject one flit per terminal and cycle, and ejection buffers that accept one.
 //!
-//! A *lane* is a source with a queue and a traffic class; several may share a terminal, which serves them in turn, flit by
-//! flit. A head takes the next virtual channel of its class, in turn, that is free and has a credit.
-//! A terminal whose flits cannot go on sleeps until a credit or a packet wakes it.
+//! A *lane* is a source with a queue and a traffic class. Several may share a terminal, which serves them round robin, flit by
+//! flit. A head takes the next virtual channel of its class, round robin, that is free and has a credit.
+//! A terminal whose flits are blocked sleeps until a credit or a packet wakes it.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use super::wheel::{Flit, Place, Wheel};
 /// A source of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// Where it sits.
+    /// Its terminal.
     pub terminal: u16,
     /// Its traffic class, an index into the classes of the network.
     pub class: u8,
@@ -39,7 +39,7 @@ struct Injector {
     /// Its lanes in the order of terminals.
     first: u32,
     lanes: u32,
-    /// The lane whose turn it is.
+    /// The lane served next.
     turn: u32,
     /// Packets in its queues.
     waiting: u32,
@@ -53,7 +53,7 @@ struct Injector {
 #[derive(Clone, Debug)]
 pub(super) struct Injectors {
     sources: Box<[Source]>,
-    /// Where a lane stands among `sources`, and the other way round.
+    /// The index of a lane among `sources`, and the inverse.
     order: Box<[u32]>,
     lane_of: Box<[u32]>,
     all: Box<[Injector]>,
@@ -135,7 +135,7 @@ impl Injectors {
         }
     }
 
-    /// Sends a flit from a terminal. Says whether there may be another one in the next cycle.
+    /// Sends a flit from a terminal. Returns whether there may be another one in the next cycle.
     #[inline]
     fn send<S: Sink>(
         &mut self,
@@ -195,7 +195,7 @@ pub(super) struct Ejectors {
     /// Flits that wait because the receiver took no packet, by terminal and virtual channel.
     buffers: Box<[VecDeque<Flit>]>,
     filled: Box<[u16]>,
-    /// The virtual channel whose turn it is.
+    /// The virtual channel served next.
     turn: Box<[u8]>,
     places: Box<[Place]>,
     vcs: usize,
@@ -203,7 +203,7 @@ pub(super) struct Ejectors {
     delay: u64,
     /// The packet of which flits were taken last, and how many, by terminal and virtual channel; to check the order.
     open: Box<[(u32, u16)]>,
-    /// Flits taken so far.
+    /// Flits ejected so far.
     pub(super) flits: u64,
 }
 
@@ -240,7 +240,7 @@ impl Ejectors {
         sink: &mut S,
     ) {
         let (terminal, vc) = (place.node(), place.channel());
-        // Without a queue the flit is taken at once; a terminal receives no more than one flit per cycle.
+        // Without a queue the flit is ejected immediately; a terminal receives at most one flit per cycle.
         if self.filled[terminal] == 0 && self.take(place, flit, now, packets, credits, sink) {
             return;
         }

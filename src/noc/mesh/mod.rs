@@ -1,10 +1,10 @@
 //! Networks of input-queued virtual-channel routers with credits: 2-D meshes, and one router as a crossbar.
 //!
-//! `spec` says what a network is made of; `topology` wires it and knows the ways. `network` is the core that a unit and the
-//! stand-alone rig share; it works on flits that name packets by handle. `interface` holds the source queues and ejection
-//! buffers; `fabric` passes flits through the routers, whose state is in `router`; `agenda` says which of them have work,
-//! `allocator` who gets which virtual channel and the switch, `wheel` what is on the channels, `unit` is a subnet of the
-//! machine, `bits` the sets that the allocators work on.
+//! `spec` describes a network; `topology` has its wiring and routing. `network` is the core that a unit and the
+//! stand-alone rig share; its flits refer to packets by handle. `interface` has the source queues and ejection
+//! buffers; `fabric` moves flits through the routers, whose state is in `router`; `agenda` has the pending work of routers,
+//! `allocator` the allocation of virtual channels and the switch, `wheel` the content of the channels; `unit` is a subnet of the
+//! machine, and `bits` the sets that the allocators work on.
 
 mod agenda;
 mod allocator;

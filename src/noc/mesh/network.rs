@@ -14,16 +14,16 @@ use super::spec::NetworkSpec;
 use super::topology::Topology;
 use super::wheel::{Flit, Place};
 
-/// Who receives packets.
+/// The receivers of packets.
 pub trait Sink {
-    /// Whether the receiver takes a packet whose tail has come, now. If not, it is asked again after [`Network::wake`].
+    /// Whether the receiver accepts a packet whose tail has arrived. If not, it is offered again after [`Network::wake`].
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool;
     /// The tail of the oldest packet of a lane left its source queue.
     fn departed(&mut self, now: Cycle, lane: usize);
 }
 
 /// A network whose routers have room for P ports and C channels, in sets of W words: the sizes that [`NetworkSpec::size`]
-/// names. The inner loops are fast because the compiler knows them.
+/// names. These constants make the inner loops fast.
 #[derive(Clone, Debug)]
 pub struct Network<const W: usize, const P: usize, const C: usize> {
     topology: Topology,
@@ -31,7 +31,7 @@ pub struct Network<const W: usize, const P: usize, const C: usize> {
     lanes: Box<[Lane]>,
     injectors: Injectors,
     ejectors: Ejectors,
-    /// Room for what arrives.
+    /// A buffer for arrivals.
     flits: Vec<(Place, Flit)>,
     credits: Vec<Place>,
 }
@@ -77,17 +77,17 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         self.fabric.packets.len()
     }
 
-    /// Flits that receivers took so far.
+    /// Flits ejected so far.
     pub fn flits_ejected(&self) -> u64 {
         self.ejectors.flits
     }
 
-    /// What routers did so far.
+    /// The routers' counters so far.
     pub fn activity(&self) -> Activity {
         self.fabric.activity
     }
 
-    /// The receivers at a terminal, one of which refused a packet, have room again.
+    /// A receiver at a terminal that refused a packet has room again.
     pub fn wake(&mut self, terminal: usize) {
         self.ejectors.wake(terminal);
     }
@@ -98,7 +98,7 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         if busy { now } else { self.fabric.next_event(now) }
     }
 
-    /// Simulates cycle `now`. Cycles before [`Network::next_event`] may be left out.
+    /// Simulates cycle `now`. Cycles before [`Network::next_event`] may be skipped.
     pub fn step<S: Sink>(&mut self, now: Cycle, sink: &mut S) {
         let Self { fabric, injectors, ejectors, .. } = self;
         if fabric.flits.to_routers.take(now, &mut self.flits) {

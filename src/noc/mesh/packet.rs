@@ -1,21 +1,21 @@
-//! Packets under way: what the network needs to know of them, and a tag for whoever sent them.
+//! Packets in flight: the data that the network needs, and a tag for the sender.
 
-/// A packet under way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The sender's own name for it.
+    /// The sender's tag.
     pub tag: u32,
     /// Low half of the cycle in which its head left the source queue.
     pub entered: u32,
-    /// The lane that it came from.
+    /// Its source lane.
     pub lane: u16,
-    /// The terminal that it goes to.
+    /// Its destination terminal.
     pub dest: u16,
     /// Its length.
     pub flits: u16,
 }
 
-/// Packets by handle; a place is reused when its packet has left.
+/// Packets by handle; a handle is reused when its packet has left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packets {
     all: Vec<Packet>,
@@ -50,7 +50,7 @@ impl Packets {
         self.free.push(handle);
     }
 
-    /// Packets under way, source queues included.
+    /// Packets in flight, source queues included.
     pub(super) fn len(&self) -> usize {
         self.all.len() - self.free.len()
     }

@@ -1,9 +1,9 @@
-//! The state of a router: buffers and allocation of its virtual channels, and what the allocators know.
+//! The state of a router: buffers and allocation of its virtual channels, and the state of the allocators.
 //!
 //! An input virtual channel goes through `Idle`, `Routing` (four stages only), `Waiting` for an output virtual channel, and
-//! `Active`. A channel of a router is counted over its ports, each of which has room for a power of two of them: its number
-//! is that of the port times that power, plus that of the virtual channel. Channels and ports that a network does not have
-//! ask for nothing; an arbiter that points at one goes on to the next, so pointers need not know how many there are.
+//! `Active`. The channels of a router are numbered over its ports, each of which has room for a power of two of them: a channel's
+//! number is its port times that power, plus its virtual channel. Channels and ports that a network does not have
+//! request nothing, and an arbiter that points at one continues with the next, so pointers do not depend on their number.
 //! Invariants: an output's `want` holds the channels that wait for one of its virtual channels; `ready` the active channels
 //! towards it that have a flit and a credit; `free` the virtual channels that no packet holds, `credited` those with credits.
 //! The agenda's `wanted` holds the outputs whose `want` is not empty, and `asked` those whose `ready` is not empty.
@@ -22,29 +22,29 @@ pub(super) enum State {
     Active,
 }
 
-/// What arrives by a virtual channel of a port.
+/// The input side of a virtual channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputVc {
     pub(super) state: State,
     /// The output channel that its packet holds; before it has one, the first channel of the output.
     pub(super) to: u16,
-    /// Where the VC allocator's accept arbiter begins, as a channel of the outputs.
+    /// The pointer of the VC allocator's accept arbiter, a channel of the outputs.
     pub(super) accept: u16,
     head: u16,
     pub(super) len: u16,
 }
 
-/// What leaves by a virtual channel of a port.
+/// The output side of a virtual channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutputVc {
     pub(super) credits: u16,
     /// The input channel whose packet holds it.
     pub(super) owner: u16,
-    /// Where the VC allocator's grant arbiter begins, as a channel of the inputs.
+    /// The pointer of the VC allocator's grant arbiter, a channel of the inputs.
     pub(super) grant: u16,
 }
 
-/// A virtual channel of a port, both ways.
+/// A virtual channel of a port, input and output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel {
     pub(super) input: InputVc,
@@ -53,13 +53,13 @@ pub(super) struct Channel {
 
 const _: () = assert!(size_of::<Channel>() == 16);
 
-/// A port, both ways.
+/// A port, input and output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Port<const W: usize> {
     /// Input channels that wait for a virtual channel of this output, and those that may send a flit to it.
     pub(super) want: Bits<W>,
     pub(super) ready: Bits<W>,
-    /// Its neighbour's first channel: where its flits go, and where the credits of its input go.
+    /// Its neighbour's first channel, the destination of its flits and of the credits of its input.
     pub(super) peer: Place,
     /// Virtual channels of the output, as bits.
     pub(super) free: u16,
@@ -68,7 +68,7 @@ pub(super) struct Port<const W: usize> {
     pub(super) grant: u16,
     /// The output at which the switch allocator's accept arbiter begins.
     pub(super) accept: u16,
-    /// The virtual channel of the input whose turn it is at the switch.
+    /// The virtual channel of the input that is next at the switch.
     pub(super) turn: u8,
     /// The virtual channel of the input that has won the switch in this round, plus one.
     pub(super) won: u8,
@@ -76,14 +76,14 @@ pub(super) struct Port<const W: usize> {
 
 const _: () = assert!(size_of::<Port<1>>() == 32);
 
-/// The first cycles in which a port's channels are free; only a switch that is faster than they are looks at them.
+/// The first cycles in which a port's channels are free; used only with a speedup above 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
     pub(super) flits: u64,
     pub(super) credits: u64,
 }
 
-/// What all routers of a network have in common.
+/// The parameters shared by all routers of a network.
 #[derive(Clone, Debug)]
 pub(super) struct Shape<const W: usize> {
     pipeline: Pipeline,
@@ -100,7 +100,7 @@ impl<const W: usize> Shape<W> {
     /// The shape of routers with room for `room` virtual channels per port.
     pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
         let vcs = usize::from(spec.vcs);
-        // A virtual channel of no class is never used; it counts as a class of its own.
+        // A virtual channel that no class uses counts as a class of its own.
         let mut allowed: [u16; 16] = std::array::from_fn(|vc| 1 << vc);
         for range in &spec.classes {
             for vc in range.first..range.first + range.count {
@@ -219,7 +219,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         flit
     }
 
-    /// Puts a flit into its buffer. Says whether it is the head of a packet that begins its way through the router now.
+    /// Puts a flit into its buffer. Returns whether it is a head at the front of its buffer, which the router can process now.
     #[inline]
     pub(super) fn push(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
         let input = &mut self.channel_mut(channel).input;
@@ -249,7 +249,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         }
     }
 
-    /// The packet at the front of a channel leaves by port `out`.
+    /// Sets the output port of the packet at the front of a channel to `out`.
     #[inline]
     pub(super) fn begin(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, out: usize) {
         self.channel_mut(channel).input.to = self.first(out) as u16;
@@ -261,7 +261,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         }
     }
 
-    /// The packet at the front of a channel asks for an output virtual channel from the next allocation on.
+    /// The packet at the front of a channel requests an output virtual channel from the next allocation on.
     #[inline]
     pub(super) fn wait(&mut self, agenda: &mut Agenda, channel: usize) {
         let input = &mut self.channel_mut(channel).input;
@@ -272,7 +272,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         agenda.wanted.set(self.base as usize + out);
     }
 
-    /// Moves the switch allocator's pointers behind a channel that was granted output `out`.
+    /// Moves the switch allocator's pointers past a channel that was granted output `out`.
     #[inline]
     pub(super) fn served(&mut self, channel: usize, out: usize) {
         let (input, vc) = (self.port_of(channel), self.vc_of(channel));
@@ -283,7 +283,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         self.port_mut(out).grant = (self.first(input + 1) & (C - 1)) as u16;
     }
 
-    /// A credit for an output channel. Says whether that lets anybody do something.
+    /// A credit for an output channel. Returns whether a flit or packet can now proceed.
     #[inline]
     pub(super) fn credit(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize) -> bool {
         let output = &mut self.channel_mut(channel).output;
@@ -302,7 +302,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
             self.set_ready(agenda, out, owner);
             return true;
         }
-        // A credit that nobody waits for changes nothing, except for those that speculate on it.
+        // A credit that no packet waits for changes nothing, except for speculative requests.
         !held && wanted
     }
 }

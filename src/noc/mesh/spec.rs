@@ -1,4 +1,4 @@
-//! What a network is made of: topology, routers, virtual channels and how traffic classes share them.
+//! The description of a network: topology, routers, virtual channels and how traffic classes share them.
 
 use super::topology::Topology;
 
@@ -22,7 +22,7 @@ pub struct VcRange {
     pub count: u8,
 }
 
-/// Sizes of routers for which there is code of its own: ports, and virtual channels of a port.
+/// Router sizes with specialised code: ports, and virtual channels of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 8 and 4.
@@ -96,10 +96,10 @@ impl NetworkSpec {
         }
     }
 
-    /// Says whether such a network can be built.
+    /// Checks whether such a network can be built.
     ///
     /// # Errors
-    /// What is wrong with which value, for a user.
+    /// The first invalid value, as a message for the user.
     pub fn check(&self) -> Result<(), String> {
         let whole = |range: &VcRange| range.count >= 1 && u32::from(range.first) + u32::from(range.count) <= u32::from(self.vcs);
         let overlaps = |a: &VcRange, b: &VcRange| a != b && a.first < b.first + b.count && b.first < a.first + a.count;

@@ -1,4 +1,4 @@
-//! Where routers stand, how they are wired, and the way of a packet: dimension-order routing on a mesh, or one router.
+//! Placement and wiring of routers, and the routes of packets: dimension-order routing on a mesh, or one router.
 
 use std::fmt;
 
@@ -83,7 +83,7 @@ impl Topology {
         }
     }
 
-    /// The port by which a packet for `terminal` leaves `router`.
+    /// The output port of `router` for a packet to `terminal`.
     pub(super) fn route(self, router: usize, terminal: usize) -> usize {
         let Self::Mesh { columns, .. } = self else { return terminal };
         let columns = usize::from(columns);
@@ -97,7 +97,7 @@ impl Topology {
         }
     }
 
-    /// What lies beyond a port. A flit that leaves by port p arrives there, and what arrives at p comes from there.
+    /// The far end of a port's channels: the destination of flits that leave by it, and the source of those that arrive.
     pub(super) fn beyond(self, router: usize, port: usize) -> End {
         let Self::Mesh { columns, rows } = self else { return End::Terminal(port) };
         let (columns, rows) = (usize::from(columns), usize::from(rows));

@@ -1,4 +1,4 @@
-//! What arrives in which of the coming cycles: flits and credits on channels.
+//! A timing wheel of the flits and credits on channels, by their cycle of arrival.
 
 use crate::base::Cycle;
 
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// What arrives in each of the coming cycles.
+/// Arrivals in each of the coming cycles.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel<T> {
     slots: Box<[Vec<T>]>,
@@ -111,7 +111,7 @@ impl<T: Clone> Wheel<T> {
         }
     }
 
-    /// Takes what arrives in cycle `now`, leaving `empty` in its place; the caller gives it back emptied the next time.
+    /// Takes the arrivals of cycle `now` and leaves `empty` in their place; the caller passes the emptied buffer the next time.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, empty: &mut Vec<T>) -> bool {
         let index = (now.0 & self.mask) as usize;

@@ -1,8 +1,8 @@
 //! A network alone under synthetic traffic: latency and throughput for a load.
 //!
-//! Every source makes a packet with the same probability in each cycle and puts it into a queue without bound. After the
-//! warm-up, packets made during the measured cycles count; traffic goes on until the last of them has arrived, or until
-//! their mean latency is known to exceed [`LATENCY_LIMIT`]: then the load is more than the network takes.
+//! Every source generates a packet with the same probability in each cycle and puts it into an unbounded queue. After the
+//! warm-up, packets generated during the measured cycles count; traffic continues until the last of them has arrived, or until
+//! their mean latency is known to exceed [`LATENCY_LIMIT`]: the network is then saturated.
 
 mod pattern;
 
@@ -13,7 +13,7 @@ use crate::noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
 
 use pattern::Destinations;
 
-/// Mean packet latency, in cycles, beyond which a load counts as more than the network takes (`latency_thres` of BookSim).
+/// Mean packet latency, in cycles, beyond which the network counts as saturated (`latency_thres` of BookSim).
 pub const LATENCY_LIMIT: u64 = 1000;
 
 /// An experiment.
@@ -25,7 +25,7 @@ pub struct Setup {
     pub pattern: Pattern,
     /// Length of every packet.
     pub flits: u16,
-    /// Flits that a source makes per cycle, 0 to 1 on average.
+    /// Flits that a source generates per cycle, 0 to 1 on average.
     pub load: f64,
     /// Cycles before the measurement.
     pub warm_up: u64,
@@ -35,12 +35,12 @@ pub struct Setup {
     pub seed: u64,
 }
 
-/// What was measured.
+/// The results of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Sources that send.
     pub sources: usize,
-    /// Mean cycles from a packet's making to the ejection of its tail; of those that arrived, when not stable.
+    /// Mean cycles from a packet's generation to the ejection of its tail; of the packets that arrived, when not stable.
     pub packet_latency: f64,
     /// Mean cycles from the head's leaving the source queue to the ejection of the tail.
     pub network_latency: f64,
@@ -50,7 +50,7 @@ pub struct Measured {
     pub accepted: f64,
     /// Mean number of routers that a packet passed.
     pub routers: f64,
-    /// Whether the network took the load.
+    /// Whether the network was not saturated.
     pub stable: bool,
     /// Cycles simulated.
     pub cycles: u64,
@@ -79,22 +79,22 @@ pub fn measure(setup: &Setup) -> Result<Measured, String> {
     })
 }
 
-/// A source: when it makes packets, and for whom.
+/// A source: when it generates packets, and their destinations.
 struct Source {
     making: Rng,
     choosing: Rng,
     to: Destinations,
 }
 
-/// Packets made in the measured cycles.
+/// Packets generated in the measured cycles.
 struct Gauge {
     from: u64,
     to: u64,
-    /// Routers on the way from each source to each terminal.
+    /// Hops from each source to each terminal.
     ways: Box<[u16]>,
     terminals: usize,
     arrived: u64,
-    /// Sum of the cycles in which those that arrived were made.
+    /// Sum of the cycles in which those that arrived were generated.
     made_at: u64,
     latency: u64,
     network: u64,
@@ -131,7 +131,7 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
     };
     let mut sources: Vec<Source> = pattern.iter().map(source).collect();
     let probability = setup.load / f64::from(setup.flits);
-    // Of 2^64 equally likely numbers, the first are those that make a packet.
+    // A packet is generated when a 64-bit random number is below this threshold.
     let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
     let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
     let (topology, terminals) = (setup.network.topology, setup.network.topology.terminals());

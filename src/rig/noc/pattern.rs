@@ -1,4 +1,4 @@
-//! Traffic patterns: who sends, and to whom.
+//! Traffic patterns: sources and their destinations.
 
 use crate::base::Rng;
 use crate::noc::mesh::Topology;
@@ -6,10 +6,10 @@ use crate::noc::mesh::Topology;
 /// The memory controllers among the 36 nodes of a chip with 28 SMs (GPGPU-Sim's preset for 28 SMs and 8 controllers).
 const CONTROLLERS: [u16; 8] = [3, 7, 10, 12, 23, 25, 28, 32];
 
-/// Who sends to whom.
+/// A traffic pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Everybody to everybody, oneself included, at random.
+    /// Every node to a random node, itself included.
     Uniform,
     /// The 28 SMs of 36 nodes to a random one of the 8 memory controllers.
     Sm28ToMc8,
@@ -25,7 +25,7 @@ pub enum Pattern {
     BitRev,
     /// The bits of the number rotated to the left by one.
     Shuffle,
-    /// Half way around each dimension.
+    /// Half-way around each dimension.
     Tornado,
     /// The next node of each dimension, wrapping.
     Neighbor,
