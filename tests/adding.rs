@@ -63,6 +63,20 @@ fn every_recipe_changes_exactly_the_files_that_its_row_names() {
 }
 
 #[test]
+fn every_file_that_a_document_names_exists() {
+    let mut documents = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
+    documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        let text = fs::read_to_string(document).unwrap();
+        let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+        let file = |path: &&str| ["src/", "host/", "sync/", "tests/", "docs/"].iter().any(|folder| path.starts_with(folder));
+        for path in quoted.filter(file).filter(|path| !path.contains(['<', '*', ' ', '{', ':']) && !path.contains("/x")) {
+            assert!(root().join(path).exists(), "{} names `{path}`, which does not exist", document.display());
+        }
+    }
+}
+
+#[test]
 fn every_file_that_the_table_names_exists() {
     for (row, files) in rows() {
         for path in files.iter().filter(|path| !path.contains("/x.") && !path.contains('<') && !path.contains("/x/")) {
