@@ -1,8 +1,7 @@
-//! What lies between the slices of a partition and its DRAM channel: the places that they share, the fixed delay in front of the
-//! channel, and the edges of the DRAM clock in which anything happens.
+//! The arbiter between the slices of a partition and its DRAM channel: their shared queue slots, the fixed delay before the
+//! channel, and the edges of the DRAM clock with work.
 //!
-//! In: requests of slices. Out: what comes back, to the slices. A channel is whatever kind the machine has; what is done per edge is
-//! compiled for each. The order within an edge is that of GPGPU-Sim's `memory_partition_unit::dram_cycle`.
+//! In: requests of slices. Out: replies to the slices. The code per edge is compiled for each kind of channel. The order within an edge is that of GPGPU-Sim's `memory_partition_unit::dram_cycle`.
 
 use crate::base::{ClockDomain, Crossing, Cycle, PartitionId, Ring};
 

@@ -1,4 +1,4 @@
-//! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that joins them into one unit.
+//! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that combines them into one unit.
 
 pub mod cache;
 pub mod dram;

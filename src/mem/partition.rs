@@ -2,10 +2,10 @@
 //!
 //! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle come all DRAM edges at or before
 //! its tick, so that neither clock is rounded. The order within a DRAM edge is that of GPGPU-Sim's
-//! `memory_partition_unit::dram_cycle`: an answer leaves, the channel works, a slice sends, a request enters the channel.
+//! `memory_partition_unit::dram_cycle`: a reply leaves, the channel advances, a slice sends, a request enters the channel.
 //!
-//! Each slice, and the DRAM side, has a cycle before which it has nothing to do, and is not looked at before then. Invariant:
-//! whatever could make somebody act earlier (a message, data, a place that becomes free) moves that cycle forward.
+//! Each slice, and the DRAM arbiter, has a next cycle with work and is not visited before. Invariant:
+//! everything that could create work earlier (a message, data, a freed slot) moves that cycle forward.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

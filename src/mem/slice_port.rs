@@ -1,4 +1,4 @@
-//! A slice with its side of the networks: credits for its answers, credits for its requests, and when there is something to do.
+//! A slice with its network ports: credits for its replies, credits for its requests, and the next cycle with work.
 //!
 //! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`SlicePort::due`]
 //! neither the slice nor its answers do more than wait, and that is counted up to and without [`SlicePort::counted`].
@@ -73,7 +73,7 @@ impl SlicePort {
                 out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
             }
         }
-        // With two and more it does not matter yet whether others came, and no host could foretell it.
+        // With two or more, further credits do not matter yet, and a branch on their arrival would be unpredictable.
         if self.credits <= 1 {
             self.take_credits(now);
         }

@@ -1,8 +1,8 @@
-//! What a copy from the host leaves in the slices of a partition.
+//! Warming of the slices of a partition by copies from the host.
 //!
-//! In the reference (`gpgpu_sim::perf_memcpy_to_gpu`) a copy puts its sectors, in ascending order, into the tags of their
-//! slices at once. It keeps their addresses in 32 bits, so that data above 4 GiB is never found again; hardware has no such
-//! limit. Nothing is counted and no time passes.
+//! In the reference (`gpgpu_sim::perf_memcpy_to_gpu`) a copy enters its sectors, in ascending order, into the tags of their
+//! slices in zero time. It stores their addresses in 32 bits, so that data above 4 GiB never hits; hardware has no such
+//! limit. Warming takes no time and counts nothing.
 
 use crate::base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use crate::config::machine::MemcpyWarms;

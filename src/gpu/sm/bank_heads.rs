@@ -1,10 +1,10 @@
-//! What the first access in the pipe of each bank of the L1 waits for: to reach the tags, to be looked up there, or, refused,
-//! for a change in the cache.
+//! The state of the first access in the pipe of each bank of the L1: on its way to the tags, due for a look-up, or refused and
+//! waiting for a change in the cache.
 //!
-//! A refused access is tried again in every cycle, and would be refused again until something changes in the cache that its
-//! reason depends on. So a trial that must fail is counted without looking the access up.
-//! In: accesses that come to the front of their pipe, outcomes of look-ups, and what changes in the cache. Out: the banks to
-//! look up, and how many try in vain.
+//! A refused access is retried in every cycle and fails until the part of the cache that its reason depends on changes. So a
+//! retry that must fail is counted without a look-up.
+//! In: accesses that reach the front of their pipe, outcomes of look-ups, and changes in the cache. Out: the banks to
+//! look up, and the number of failed retries.
 //! Invariants: each bank that holds an access is in `coming`, `due` or `refused`, and in no two of them but the last two; while
 //! it is in `refused` and not in `due`, looking its first access up fails.
 

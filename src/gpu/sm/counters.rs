@@ -1,4 +1,4 @@
-//! What an SM counts: per kernel launch, and for itself.
+//! The counters of an SM: per kernel launch, and for itself.
 
 use crate::frontend::OpClass;
 use crate::stats::{CounterInfo, Counters, counters};

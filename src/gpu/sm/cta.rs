@@ -1,7 +1,7 @@
-//! CTAs on the SM: those bound to it, residency and its resources, barriers, and the end.
+//! CTAs on the SM: bound CTAs, residency and resources, barriers, and the end of CTAs.
 //!
 //! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
-//! free, one per cycle and in the order of binding. Its warps take a run of slots that begins at a multiple of their number.
+//! free, one per cycle and in the order of binding. Its warps occupy consecutive slots from a multiple of their number.
 //! It ends in the cycle in which the fetch stage releases its last warp.
 
 use std::collections::VecDeque;

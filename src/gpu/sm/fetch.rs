@@ -1,8 +1,8 @@
 //! Fetch and decode: refills empty instruction buffers, and releases the slots of warps that are done.
 //!
-//! The stage passes over the warps in rotating order, from behind the one fetched last. It releases each finished warp
-//! that it meets, and stops at the first that wants instructions; so many times per cycle as the machine fetches warps.
-//! What is fetched is decoded before the next fetch, the last of a cycle therefore in the next cycle.
+//! The stage visits the warps in rotating order, starting after the one fetched last. It releases each finished warp
+//! that it visits, and stops at the first that needs instructions; it repeats this for as many warps as the machine fetches per cycle.
+//! Fetched instructions are decoded before the next fetch, so the last fetch of a cycle is decoded in the next cycle.
 
 use crate::base::{Cycle, WarpMask};
 use crate::config::machine::SimpleCache;

@@ -1,5 +1,5 @@
-//! The issue stage: each scheduler takes a warp whose front instruction meets no reserved register and whose unit's register
-//! is free, reserves the destination and hands the instruction to the operand collectors.
+//! The issue stage: each scheduler selects a warp whose next instruction uses no reserved register and whose unit's input register
+//! is free, reserves the destination and passes the instruction to the operand collectors.
 //!
 //! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
 //! lets the warps of later schedulers issue in the same cycle, as in the reference.

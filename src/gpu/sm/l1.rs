@@ -1,7 +1,7 @@
 //! The L1 data cache: a pipe per bank in front of the tags, and the requests that misses send.
 //!
-//! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache refuses
-//! stays at the end of the pipe and is tried again every cycle; those behind it close up and wait.
+//! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache cannot accept
+//! stays at the end of the pipe and is retried every cycle; the accesses after it close up and wait.
 
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, prefetch};
 use crate::config::machine::{Cache, L1 as Spec};

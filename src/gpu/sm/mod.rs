@@ -5,8 +5,8 @@
 //! stages from the last to the first, so that an instruction passes one stage per cycle: writeback, units, load/store unit,
 //! operand collectors, issue, fetch, and at its end the start of a CTA.
 //!
-//! Invariants: all results depend on the messages and their cycles alone, not on how a span is cut into calls; a cycle in
-//! which [`Sm::next_event`] sees nothing to do changes span counters only.
+//! Invariants: results depend only on the messages and their cycles, not on how a span is divided into calls; a cycle before
+//! [`Sm::next_event`] changes span counters only.
 
 mod bank_heads;
 mod ccws;

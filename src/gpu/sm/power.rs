@@ -1,12 +1,12 @@
 //! The power states of an SM: active, paused, draining, power-gated.
 //!
-//! In: decisions at cuts, and the SM's own doings. Out: whether warps may issue and CTAs may start, the event that a paused
-//! SM is quiet, and the cycles spent paused and gated.
+//! In: decisions at cuts, and the state of the SM. Out: whether warps may issue and CTAs may start, the event that a paused
+//! SM has drained, and the cycles spent paused and gated.
 //!
-//! A paused SM issues nothing and starts no CTA, but keeps its state; what is in flight ends, and then the SM tells so. One
-//! that is to be gated first finishes the CTAs that it has or that are bound to it, and is off from the cycle after the last
-//! ended. A CTA that the grid scheduler bound before it heard of the gating turns it on again; so does the decision that it is
-//! active, after the latency of waking.
+//! A paused SM issues nothing and starts no CTA, but keeps its state; when the instructions in flight have completed, it sends an
+//! event. An SM that is to be gated first finishes its resident and bound CTAs, and is off from the cycle after the last one
+//! ended. A CTA that was bound before the grid scheduler received the decision wakes the SM, and so does a decision to make
+//! it active, after the wake latency.
 
 use crate::base::Cycle;
 use crate::protocol::{EventKind, Outbox, PowerState};

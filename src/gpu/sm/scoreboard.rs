@@ -1,7 +1,7 @@
-//! The scoreboard: registers that an issued instruction will still write.
+//! The scoreboard: registers with pending writes of issued instructions.
 //!
 //! An instruction issues only when neither its sources nor its destination are reserved, so a register has at most one
-//! writer under way. RZ (255) is a register like any other, as in the reference.
+//! pending write. RZ (255) is a register like any other, as in the reference.
 
 use crate::base::prefetch;
 use crate::frontend::{NO_REGISTER, StaticInst};

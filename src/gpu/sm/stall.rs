@@ -1,7 +1,7 @@
-//! Why a scheduler issued nothing: one reason per scheduler and cycle, from a closed list with a priority.
+//! Stall reasons: why a scheduler issued nothing, one reason per scheduler and cycle, from a closed list with a priority.
 //!
-//! The reasons of a run sum to schedulers x cycles. A reason follows from the masks of the warps alone, so it holds until
-//! one of them changes: what a scheduler does is counted when that ends, not every cycle, and so are resident warps.
+//! The reasons of a run sum to schedulers x cycles. A reason depends only on the masks of the warps, so it holds until
+//! one of them changes: it is counted when it ends, not every cycle, and so are resident warps.
 //!
 //! Invariant: in every cycle from `doing_since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 

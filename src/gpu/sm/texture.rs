@@ -1,9 +1,9 @@
-//! The texture cache: tags that decide at once, lines that come later, and results in the order of the accesses.
+//! The texture cache: tags that are updated at access, lines that arrive later, and results in the order of the accesses.
 //!
-//! Input: the accesses of loads of textures, a line each. Output: requests for lines, and results for the load/store unit.
-//! An access that is taken looks at the tags and changes them: a miss puts its line in their place at once, asks for it, and takes
-//! a place in the reorder buffer. Then it queues among the fragments. The first fragment leaves when its line is there, which for
-//! a hit it is, because those before it have left; so there are no misses to merge, and a hit may wait for the misses before it.
+//! Input: the accesses of texture loads, a line each. Output: requests for lines, and results for the load/store unit.
+//! An accepted access looks up and updates the tags: a miss allocates its line immediately, requests it, and takes
+//! an entry of the reorder buffer. Then it enters the queue of fragments. The first fragment leaves when its line is present. For a
+//! hit that is the case once the fragments before it have left; so no misses are merged, and a hit may wait for earlier misses.
 //! This is GPGPU-Sim's `tex_cache`, after Igehy et al., "Prefetching in a texture cache architecture" (1998).
 //! Invariant: the reorder buffer holds a line for each fragment that missed, in the same order.
 

@@ -1,6 +1,6 @@
-//! Execution units: which class runs where, when a unit is free, and the result buses.
+//! Execution units: the units of each class, when they are free, and the result buses.
 //!
-//! Input: instructions whose operands are collected, one register per unit (sub-cores) or per place of the kind (shared).
+//! Input: instructions with collected operands, one input register per unit (sub-cores) or per unit of the kind (shared).
 //! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
 //! its result is written back `latency` + [`BEHIND_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
 

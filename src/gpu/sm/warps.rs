@@ -1,8 +1,8 @@
 //! The state of the warps: arrays indexed by warp slot, and one word per condition with a bit for each slot.
 //!
 //! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the
-//! schedulers choose. Invariants: the masks of a slot change only at such events, never by the passing of time; every event
-//! that may change what a scheduler does marks the slot as touched.
+//! schedulers choose. Invariants: the masks of a slot change only at such events, never with time; every event
+//! that may change a scheduler's choice marks the slot as changed.
 
 use crate::base::{Cycle, prefetch};
 use crate::frontend::{Cursor, DynInst, WarpStream};

@@ -1,4 +1,4 @@
-//! What a tag array needs of its lines: to find them, to choose who makes room, and to keep their order of use.
+//! The line storage of a tag array: look-up, choice of the victim, and recency order.
 
 use super::sectors::Sectors;
 

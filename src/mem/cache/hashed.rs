@@ -1,6 +1,6 @@
-//! Lines found by a hash of their number: for sets of hundreds of ways, which a look-up must not walk through.
+//! Lines found by a hash of their number: for sets of hundreds of ways, where a look-up must not scan the set.
 //!
-//! Looking a line up costs a short walk along a chain whatever the associativity; recency is a list through the lines of a set.
+//! A look-up walks a short chain, regardless of the associativity; recency is a linked list of the lines of a set.
 
 use crate::base::{Slots, prefetch};
 

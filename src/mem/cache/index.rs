@@ -1,4 +1,4 @@
-//! Set index functions, and where to look a key up.
+//! Set index functions, and the hash of the directory's keys.
 
 use crate::config::machine::SetIndex;
 use crate::protocol::ipoly;

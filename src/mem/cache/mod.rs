@@ -1,8 +1,8 @@
-//! Cache building blocks: tags with sector states, MSHRs, and the access path that joins them under the configured policies.
+//! Cache building blocks: tags with sector states, MSHRs, and the access path that combines them under the configured policies.
 //!
 //! The semantics are those of GPGPU-Sim's `gpu-cache.cc` (tag array, MSHR table, data cache), on fixed arrays: nothing is
 //! allocated after construction, and all orders follow from the sequence of calls.
-//! Time comes in with each call; nothing here counts cycles.
+//! Time is an argument of each call; nothing here counts cycles.
 
 mod data;
 mod directory;

@@ -1,8 +1,8 @@
-//! Miss status holding registers: outstanding fetches, and who waits for each.
+//! Miss status holding registers: outstanding fetches, and the requests that wait for each.
 //!
-//! A machine has thousands of entries, which are read long after they were written, so what counts is how many cache lines of
-//! the host a fetch touches: the first request of an entry stands in the entry itself, the entry freed last is taken first, so
-//! that no more of them are ever touched than were in use at once, and neighbouring keys have neighbouring buckets.
+//! A machine has thousands of entries, which are read long after they were written, so the cost of a fetch is the number of host
+//! cache lines that it touches. Therefore the first request of an entry is stored in the entry itself, the entry freed last is
+//! reused first, and neighbouring keys have neighbouring buckets.
 
 use crate::base::{Ring, Slots, prefetch};
 

@@ -1,7 +1,7 @@
-//! Lines kept set by set: for caches of few ways, where all that a look-up needs lies side by side.
+//! Lines stored set by set: for caches of few ways, where the data of a look-up is contiguous.
 //!
-//! Of each line a byte that depends on its number stands in the head of its set, together with the order in which the lines were used. So
-//! a look-up reads one cache line of the host for the head and one for each line whose byte fits, mostly one or none.
+//! The head of a set has one byte of each line's hash, and the recency order of the lines. So
+//! a look-up reads one host cache line for the head and one for each line whose byte matches, mostly one or none.
 
 use crate::base::{Slots, positions, prefetch};
 

@@ -1,7 +1,7 @@
-//! The tag array: which lines are there, the state of their sectors, the order of their use, and the masks of written bytes.
+//! The tag array: lines, the state of their sectors, their recency order, and the masks of written bytes.
 //!
-//! [`TagArray::probe`] changes nothing; [`TagArray::access`] carries out what it found. How lines are found depends on how many ways a
-//! set has, and cannot be told from outside.
+//! [`TagArray::probe`] changes nothing; [`TagArray::access`] applies its result. The implementation of the look-up depends on the
+//! number of ways, and is not visible from outside.
 
 use crate::base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
 use crate::config::machine::{Allocate, Cache};

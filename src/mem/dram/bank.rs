@@ -1,7 +1,7 @@
-//! Banks: their rows, and from when on each command is allowed.
+//! Banks: their rows, and the cycles from which commands are allowed.
 //!
-//! A command is allowed from the latest of three times on: its bank's own, that of the bank's group, and that of the channel.
-//! They are kept apart, since a bank's own time stands still while the bank waits for one command.
+//! A command is allowed from the latest of three times: that of its bank, of the bank's group, and of the channel.
+//! They are stored separately, since a bank's own time does not change while the bank waits for a command.
 
 use std::ops::{Index, IndexMut};
 

@@ -1,8 +1,8 @@
-//! The channel of a machine: one type over the controllers that a machine may have, chosen once and matched per call.
+//! The channel of a machine: an enumeration of the available controllers, selected once and matched per call.
 //!
 //! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::returned`],
-//! finished write-backs from [`Clocked::cycle`]. Every variant keeps the contracts written here, so that a partition does not
-//! know which one it drives.
+//! finished write-backs from [`Clocked::cycle`]. Every variant satisfies the contracts documented here, so a partition does not
+//! depend on which one it drives.
 
 use crate::base::{Cycle, Frequency, PartitionId, prefetch};
 use crate::config::machine::Mem;

@@ -1,11 +1,11 @@
-//! A partition's channel with a command-level controller: requests of a slice become bursts at places of the device.
+//! A partition's channel with a command-level controller: requests of a slice become bursts at locations of the device.
 //!
-//! A request enters whole, cut into the bursts that its sectors touch; bursts that find their queue full wait at the entry,
-//! in order, and until they are gone no other request enters. A request is finished with its last burst.
+//! A request is split into the bursts that its sectors touch. Bursts that find their queue full wait at the entry,
+//! in order, and no other request enters before they have left. A request completes with its last burst.
 //!
-//! In and out: see [`Channel`](super::Channel). Invariants: a request has a name of its own from its entry to its last burst;
-//! an empty channel has no events, though its banks are refreshed: what it missed is made up for before it works again and
-//! before its counters are read, in the cycles in which it was due.
+//! In and out: see [`Channel`](super::Channel). Invariants: a request has a unique id from its entry to its last burst;
+//! an empty channel has no events, although its banks are refreshed: missed refreshes are simulated, in the cycles in which they
+//! were due, before it works again and before its counters are read.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
-//! Which of the banks that serve a request could be given a command now, as masks, so that a cycle looks at no bank in vain.
+//! The banks that can issue a command now, as masks, so that a cycle examines only these.
 //!
-//! In: the next command of each bank that serves a request, and from when on the bank itself allows it. Out: the banks that
+//! In: the next command of each bank that serves a request, and the cycle from which the bank itself allows it. Out: the banks that
 //! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
 //! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
 

@@ -1,8 +1,8 @@
 //! A DRAM channel: banks with rows, bank groups, a command scheduler and a data bus, in cycles of the command clock.
 //!
 //! The mechanism and its order within a cycle are those of GPGPU-Sim's `dram.cc` and `dram_sched.cc`; where the reference
-//! counts timers down every cycle, the channel keeps the cycle from which each command is allowed, and so knows when it has
-//! to be looked at next. In: requests with bank and row. Out: finished reads and writes in the order of the data bus.
+//! counts timers down every cycle, the channel keeps the cycle from which each command is allowed, and so knows the next
+//! cycle in which it has work. In: requests with bank and row. Out: finished reads and writes in the order of the data bus.
 
 mod bank;
 mod choice;

@@ -1,6 +1,6 @@
-//! The requests of a channel, and the order in which they get their banks.
+//! The requests of a channel, and the order in which banks serve them.
 //!
-//! A request is copied when it comes, and not again: its number goes from queue to bank to bus, until it is
+//! A request is copied once, when it arrives; then its index moves from queue to bank to bus until it is
 //! [released](Scheduler::release).
 
 use std::hint::select_unpredictable;

@@ -1,4 +1,4 @@
-//! The channel: one cycle of data bus, scheduler and command buses, and when the next cycle of interest is.
+//! The simple channel: one cycle of data bus, scheduler and command buses, and the next cycle with work.
 
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots, prefetch};
 use crate::config::machine::Dram;

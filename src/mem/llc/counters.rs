@@ -1,4 +1,4 @@
-//! What a slice counts. An access is one sector (or one request of a line cache) that was taken.
+//! The counters of a slice. An access is one accepted sector (or one request of a line cache).
 
 use crate::stats::counters;
 

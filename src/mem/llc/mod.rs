@@ -1,6 +1,6 @@
 //! An LLC slice: arrival queue, cache, queues to and from DRAM, queue to the network.
 //!
-//! `slice` is the block with its cycle; `sets` tells where addresses belong; `pending` keeps the requests that wait for data; `counters` what is counted.
+//! `slice` has its cycle; `sets` the set index of addresses; `pending` the requests that wait for data; `counters` the counters.
 
 mod counters;
 mod pending;

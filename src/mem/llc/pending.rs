@@ -1,4 +1,4 @@
-//! Requests that wait for data, or with it for the network, by number.
+//! Requests that wait for data or, with their data, for the network, by index.
 
 use crate::base::{Addr, SectorMask, Slots, prefetch};
 use crate::protocol::MemPacket;

@@ -1,6 +1,6 @@
-//! The sets of a slice's cache, prepared for addresses that are known to lie in the slice.
+//! The set index of a slice's cache, precomputed for addresses that are known to lie in the slice.
 //!
-//! In: an address. Out: its set. Invariant: equal to the set index function of what the address map leaves of the address within the slice.
+//! In: an address. Out: its set. Invariant: equal to the set index function of the address within the slice.
 
 use crate::base::Addr;
 use crate::config::machine::Cache;

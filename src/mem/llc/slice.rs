@@ -1,9 +1,9 @@
-//! One cycle of a slice, in the order of GPGPU-Sim's `memory_sub_partition::cache_cycle`: answers whose data came, data from
+//! One cycle of a slice, in the order of GPGPU-Sim's `memory_sub_partition::cache_cycle`: replies whose data has arrived, data from
 //! DRAM, misses to DRAM, then the oldest request.
 //!
-//! A request seen in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
-//! sector by sector. Whatever is answered enters the queue to the network, which sends one packet per cycle.
-//! Invariant: each sector asked for is answered exactly once.
+//! A request that arrives in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
+//! sector by sector. Replies enter the queue to the network, which sends one packet per cycle.
+//! Invariant: each requested sector is replied to exactly once.
 
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, prefetch};
 use crate::config::machine::{Cache, PartitionQueues};

@@ -1,7 +1,7 @@
-//! Whose lines the L1 holds: beside every line its address and the warp that brought it in, and beside every fetch under way
-//! the warp that asked for it first.
+//! The owners of the L1's lines: for every line its address and the warp that fetched it, and for every outstanding fetch
+//! the warp that requested it first.
 //!
-//! In: what the L1's lines come to hold. Out: the address and the owner of what had to make room.
+//! In: fills and evictions of the L1. Out: the address and the owner of an evicted line.
 
 use crate::base::Addr;
 

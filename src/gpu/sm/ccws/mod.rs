@@ -1,18 +1,18 @@
-//! CCWS, cache-conscious wavefront scheduling (Rogers, O'Connor and Aamodt, MICRO 2012): warps that lose their lines in the L1
-//! to others get the L1 for themselves for a while, because the others may not load.
+//! CCWS, cache-conscious wavefront scheduling (Rogers, O'Connor and Aamodt, MICRO 2012): while some warps lose L1 lines that they
+//! read again, other warps may not load.
 //!
-//! In: what warps issue, and what their reads and fills do to the L1's lines. Out: the warps whose next instruction is a load
-//! that they may not issue. A line that makes room puts its tag into the victim tags of the warp that brought it in
-//! (`lines.rs`, `victims.rs`). A read that misses and finds its tag there lost locality, and raises its warp's score; the
-//! warps with the lowest scores are held back (`score.rs`). The order of warps stays what `gpu.sm.order` says.
+//! In: issued instructions, and the effects of reads and fills on the L1's lines. Out: the warps whose next instruction is a load
+//! that they may not issue. The tag of an evicted line enters the victim tags of the warp that fetched it
+//! (`lines.rs`, `victims.rs`). A read that misses and finds its tag there has lost locality and raises its warp's score; the
+//! warps with the lowest scores are held back (`score.rs`). The warp order remains that of `gpu.sm.order`.
 //!
-//! Where the paper leaves a detail open, this does what its authors' published simulator does: hits and instructions are those
-//! of the resident warps, and victim tags are sixteen a warp in two sets, replaced in the order of their coming. Ours are
-//! three: the tag found in the victim tags leaves them, since its line comes back; only loads that look into the L1 are
-//! held; and a warp's tags, score and counts end with it.
+//! Where the paper leaves a detail open, this follows its authors' published simulator: hits and instructions are those
+//! of the resident warps, and each warp has sixteen victim tags in two sets, replaced first in, first out. Three choices are ours:
+//! a victim tag that hits is removed, since its line is fetched again; only loads that access the L1 are
+//! held back; and a warp's tags, score and counts end with it.
 //!
-//! Invariants: who is held changes in the issue stage of cycle `refresh_at` alone; every score is a function of the cycle,
-//! so that cycles in which nothing happens may be passed over.
+//! Invariants: the set of held warps changes only in the issue stage of cycle `refresh_at`; every score is a function of the
+//! cycle, so that cycles without events may be skipped.
 
 mod lines;
 mod score;

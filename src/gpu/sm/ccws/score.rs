@@ -1,12 +1,12 @@
-//! The lost-locality scores of warps, and whom they hold back.
+//! The lost-locality scores of warps, and the warps that they hold back.
 //!
 //! A warp that loses locality gets the score `hits x k_throttle x cutoff / instructions` (Equation 1 of the paper), where the
 //! cutoff is the base score times the active warps, and hits and instructions are totals over the resident warps; it falls by
-//! one every cycle down to the base score. Warps are stacked from the highest score down, of equal ones the lower slot first;
-//! those that begin at or above the cutoff are held back. When nobody has more than the base score, the stack is as high as
-//! the cutoff and nobody is held.
+//! one every cycle down to the base score. Scores are stacked from the highest down, ties by ascending slot;
+//! warps whose score starts at or above the cutoff are held back. When no score exceeds the base score, the stack is as high as
+//! the cutoff and no warp is held back.
 //!
-//! Invariant: a score is kept as the cycle in which it is back at the base score, so it need not be touched as time passes.
+//! Invariant: a score is stored as the cycle in which it is back at the base score, so it need not be updated as time passes.
 
 use crate::base::Cycle;
 

@@ -1,7 +1,7 @@
-//! The victim tag arrays: for each warp, the tags of the lines that it brought into the L1 and that had to make room last.
+//! The victim tag arrays: for each warp, the tags of the lines that it fetched into the L1 and that were evicted last.
 //!
-//! In: lines that make room, and reads that miss. Out: whether a missing line had been there before. Each warp has its own
-//! sets; the low bits of the line number pick one, and the tag that came first goes first.
+//! In: evicted lines, and reads that miss. Out: whether the L1 had held a missing line before. Each warp has its own
+//! sets, indexed by the low bits of the line number and replaced first in, first out.
 
 use crate::base::{Addr, LINE_BYTES};
 

@@ -1,7 +1,7 @@
-//! Answers: what comes back from shared memory, textures, from past the L1 and from the L1 is written back one per cycle.
+//! Results of memory accesses: those of shared memory, textures, the L1 and accesses that bypass it are written back one per cycle.
 //!
-//! Input: the shared pipe, replies, and requests whose data the L1 holds. Output: registers released, stores acknowledged,
-//! atomics ended. An answer waits while its register bank is being written.
+//! Input: the shared-memory pipe, replies, and requests whose data the L1 holds. Output: registers released, stores acknowledged,
+//! atomics completed. A result waits while its register bank is being written.
 
 use crate::frontend::NO_REGISTER;
 

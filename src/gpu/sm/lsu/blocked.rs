@@ -1,9 +1,9 @@
-//! Spans in which the unit can only try again: no credit, no MSHR, no room in a pipe, a bank conflict that takes its time.
+//! Spans in which the unit can only retry: no credit, no MSHR, no room in a pipe, or a bank conflict in progress.
 //!
-//! Such a cycle changes nothing but counters, and the same ones as the cycle before. So at the end of a cycle the unit finds
-//! out when it will do more, is not stepped before, and then counts the cycles passed over at once.
+//! Such a cycle changes only counters, and the same ones as the cycle before. So at the end of a cycle the unit determines
+//! when it can next make progress, is not stepped before, and then counts the skipped cycles at once.
 //! Invariant: from `uncounted` up to the present the unit was blocked, and what [`Sm::count_blocked`] reads of it has not
-//! changed. A reply, a credit and an instruction can end this earlier; they are noted with [`Lsu::look_at`]. Whoever else
+//! changed. A reply, a credit and an instruction can end this earlier; they are noted with [`Lsu::look_at`]. Any other code that
 //! changes the unit's state calls [`Sm::wake_load_store`] first.
 
 use std::hint::select_unpredictable;

@@ -1,4 +1,4 @@
-//! How an instruction enters the unit: which memory it goes to, and the accesses that it makes there.
+//! Entry of an instruction into the unit: its memory space and its accesses.
 
 use crate::base::LINE_BYTES;
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};

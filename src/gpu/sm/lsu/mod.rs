@@ -1,9 +1,9 @@
 //! The load/store unit: one memory instruction at a time is coalesced and sent to shared memory, the L1 or the network;
-//! answers are written back one per cycle.
+//! results are written back one per cycle.
 //!
 //! Inputs: instructions with their operands, replies from the network. Outputs: registers released in the scoreboard,
-//! packets to the network. In a cycle, in this order: an answer is written back and the next chosen, a reply is taken, the
-//! L1 sends a request and looks up what reached the end of its pipe, the instruction makes accesses, the next one enters.
+//! packets to the network. In a cycle, in this order: a result is written back and the next selected, a reply is accepted, the
+//! L1 sends a request and looks up the access at the end of its pipe, the instruction makes accesses, the next one enters.
 
 mod answers;
 mod blocked;

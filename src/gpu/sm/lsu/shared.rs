@@ -1,4 +1,4 @@
-//! Bank conflicts of shared memory: how many cycles an access takes.
+//! Bank conflicts of shared memory: the number of cycles of an access.
 //!
 //! Lanes that read the same word share it; different words of a bank take one cycle each. Of an access wider than a bank
 //! only the first word counts, as in the reference.

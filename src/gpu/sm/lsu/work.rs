@@ -1,4 +1,4 @@
-//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network take them.
+//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network accept them.
 
 use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};

@@ -1,8 +1,8 @@
-//! Warp orders: which of the warps that could issue a scheduler takes.
+//! Warp orders: the choice of a scheduler among the warps that can issue.
 //!
-//! A strategy is called once per scheduler and cycle with the set of warps that can issue, which is not empty. It returns
-//! one of them and changes nothing; the scheduler notes who issued. The two-level orders first narrow that set to the warps of a
-//! small queue (`two_level.rs`).
+//! An order is called once per scheduler and cycle with the set of warps that can issue, which is not empty. It returns
+//! one of them and changes nothing; the scheduler records the warp that issued. The two-level orders first reduce the set to the
+//! warps of a small queue (`two_level.rs`).
 
 mod gto;
 mod lrr;
@@ -21,7 +21,7 @@ pub(super) use two_level::{Conditions, Sort, TwoLevel};
 /// The warp that issues next.
 ///
 /// `ready` is the set of candidates, `last` the slot that this scheduler issued from last, `age` the order of launch, and
-/// `distance` how far the front instructions are from the ends of their phases.
+/// `distance` the distances of the next instructions from the ends of their phases.
 #[inline]
 pub(super) fn pick(order: WarpOrder, ready: u64, last: Option<u8>, age: &[u32; MAX_WARPS], distance: &[u16; MAX_WARPS]) -> usize {
     match order {
@@ -32,7 +32,7 @@ pub(super) fn pick(order: WarpOrder, ready: u64, last: Option<u8>, age: &[u32; M
     }
 }
 
-/// How a two-level order sorts its active queue; `None` for the orders of one level.
+/// The sort key of a two-level order's active queue; `None` for orders of one level.
 pub(super) fn sort(order: WarpOrder) -> Option<Sort> {
     match order {
         WarpOrder::Lrr | WarpOrder::Gto | WarpOrder::Oldest | WarpOrder::Phase => None,

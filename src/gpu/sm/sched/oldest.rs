@@ -1,4 +1,4 @@
-//! Oldest first: the warp launched first of those that can issue. What the thesis on phase-aware scheduling calls GTO.
+//! Oldest first: the warp launched first of those that can issue. The thesis on phase-aware scheduling calls this GTO.
 
 use super::super::warps::{MAX_WARPS, oldest_of};
 

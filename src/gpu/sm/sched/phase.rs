@@ -1,6 +1,6 @@
-//! Phase-aware ("Workload-aware scheduling techniques", 3.4): the warp nearest to the end of its phase, of equals the oldest.
+//! Phase-aware ("Workload-aware scheduling techniques", 3.4): the warp nearest to the end of its phase; ties go to the oldest.
 //!
-//! Warps about to wait for memory issue first, so that what they wait for is overlapped by those with much left to do.
+//! Warps about to wait for memory issue first, so that their latency is overlapped by warps with long remaining phases.
 
 use super::super::warps::{MAX_WARPS, bits};
 

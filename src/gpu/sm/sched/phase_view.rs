@@ -1,7 +1,7 @@
-//! What phase-aware schedulers know of each warp: how far its front instruction is from the end of its phase, and how long
-//! that phase is.
+//! The inputs of phase-aware schedulers for each warp: the distance of its next instruction from the end of its phase, and the
+//! length of that phase.
 //!
-//! In: the phases of the workload's kernels, and each new front instruction. Out: two numbers per warp slot.
+//! In: the phases of the workload's kernels, and each new next instruction. Out: two numbers per warp slot.
 
 use std::sync::Arc;
 

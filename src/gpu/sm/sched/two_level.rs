@@ -2,12 +2,12 @@
 //! Figure 3.6, after Gebhart et al., ISCA 2011).
 //!
 //! A warp that waits for a long operation (a register that memory writes, a barrier, a fence, an atomic) moves to the pending
-//! set; when it waits no longer it joins the tail of the active queue, which is then sorted as the order says: not at all,
-//! by launch, or by the length of the phase that comes next. The head of the active queue fills free places of the ready
-//! queue. Each scheduler has its own queues. Within the ready queue warps take turns.
+//! set; when the wait ends it joins the tail of the active queue, which is then sorted by the order's key: none,
+//! launch, or the length of the next phase. The head of the active queue fills free entries of the ready
+//! queue. Each scheduler has its own queues. Warps of the ready queue are served round robin.
 //!
 //! In: masks of the warps' conditions. Out: the mask of the ready queues. Invariant: [`TwoLevel::update`] reaches in one call
-//! the state in which [`TwoLevel::is_settled`], so that cycles in which no condition changes may be left out.
+//! the state in which [`TwoLevel::is_settled`], so that cycles in which no condition changes may be skipped.
 
 use super::super::warps::{MAX_WARPS, bits};
 

@@ -1,4 +1,4 @@
-//! What a controller counts, for the channel and for each bank.
+//! The counters of a controller, for the channel and for each bank.
 
 use crate::stats::counters;
 

@@ -1,4 +1,4 @@
-//! What a command does: to the timers, to rows, to requests and to counters.
+//! The effects of a command on timers, rows, requests and counters.
 
 use crate::base::Cycle;
 use crate::mem::dram::standard::Command;

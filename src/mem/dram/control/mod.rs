@@ -1,8 +1,8 @@
 //! A DRAM controller with read and write queues, in cycles of the command clock.
 //!
-//! The order within a cycle is that of Ramulator 2.1 (`generic_ddr_controller.cpp`, `hbm_controller_base.cpp`): finished
-//! reads leave; a refresh that is due is asked for; then each slot of the command bus takes one command, from requests that
-//! have opened their row, else for refresh, else from the queue of the present direction. Where the reference asks every
+//! The order within a cycle is that of Ramulator 2.1 (`generic_ddr_controller.cpp`, `hbm_controller_base.cpp`): completed
+//! reads leave; a refresh that is due is requested; then each slot of the command bus takes one command, from requests that
+//! have opened their row, else for refresh, else from the queue of the present direction. Where the reference examines every
 //! request in every cycle, the controller keeps the oldest hit and miss of each bank and the cycle of the next command.
 //!
 //! In: accesses with bank, row and column, pushed before the tick of a cycle. Out: finished accesses. Invariant: a bank

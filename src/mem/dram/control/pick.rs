@@ -1,4 +1,4 @@
-//! Which command a slot of the command bus takes.
+//! The selection of a command for a slot of the command bus.
 
 use crate::mem::dram::standard::Command;
 

@@ -1,4 +1,4 @@
-//! What a controller may be told: order, queues, draining of writes, pages, refresh.
+//! The parameters of a controller: order, queues, draining of writes, pages, refresh.
 
 /// The order in which requests get commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! From when on each command is allowed, at each part of the channel.
+//! The cycles from which each command is allowed, for each part of the channel.
 
 use crate::mem::dram::standard::{Command, Standard};
 
