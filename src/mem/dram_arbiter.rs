@@ -10,7 +10,7 @@ use super::dram::{Clocked, Owner, Request, RequestKind, Worked};
 use super::llc::{Fetched, Slice};
 use super::slice_port::{Common, SlicePort};
 
-/// The places in DRAM that slices share: one each, the rest for whoever comes.
+/// The request slots of DRAM that slices share: one reserved for each, the others first come, first served.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// The slices that use their own.
@@ -185,7 +185,7 @@ impl DramArbiter {
         self.look_for_edge(channel);
     }
 
-    /// One slice sends its oldest request; the one behind the last sender is asked first.
+    /// One slice sends its oldest request, round robin from the one after the last sender.
     // Called from one place, for every edge, as `enter_channel`.
     #[inline(always)]
     fn send_to_dram(&mut self, edge: Cycle) {

@@ -2,7 +2,7 @@
 
 use super::{CommandBus, Organisation, Standard, Timing};
 
-/// HBM2 of 2 Gb/s per pin, 4 Gb per channel: two pseudo channels of 64 bits behind one controller.
+/// HBM2 of 2 Gb/s per pin, 4 Gb per channel: two pseudo channels of 64 bits with one controller.
 pub(super) const HBM2_2000: Standard = Standard {
     name: "hbm2-2000",
     summary: "HBM2 2 Gb/s, two pseudo channels of 64 bits, 32 banks, split command bus",

@@ -18,7 +18,7 @@ pub use rules::{Command, Rule, Scope};
 /// How many of each part a channel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Organisation {
-    /// Pseudo channels: data buses of their own behind one command bus.
+    /// Pseudo channels: separate data buses that share one command bus.
     pub pseudo_channels: u32,
     /// Bank groups of a pseudo channel.
     pub bank_groups: u32,

@@ -1,14 +1,14 @@
 //! The grid scheduler: launches kernels in the order of their streams and assigns their CTAs to SMs.
 //!
-//! It is a unit like any other: an SM learns of a CTA one link latency after it was bound, and the scheduler learns of its
-//! end one link latency after that. So that this costs no bubble between two CTAs, some are bound to an SM ahead
-//! of time; so that it does not delay kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
-//! Copies from the host are done, in program order, when a kernel behind them is launched: the partitions hear of them
+//! It is a unit like any other: an SM receives a CTA one link latency after it was bound, and the scheduler is notified of its
+//! end one link latency after it. To avoid a bubble between two CTAs, some are bound to an SM ahead
+//! of time; to avoid delaying kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
+//! Copies from the host are performed in program order when a later kernel is launched: the partitions receive them
 //! before the kernel's first CTA starts.
 //!
-//! In: word of CTAs that started and ended. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
-//! Invariants: CTAs of a kernel are bound once each, in ascending order; between events nothing is done, and
-//! [`Grid::next_event`] names the next cycle in which something is.
+//! In: starts and ends of CTAs. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
+//! Invariants: CTAs of a kernel are bound once each, in ascending order; nothing happens between events, and
+//! [`Grid::next_event`] is the next cycle with an event.
 
 mod counters;
 mod dispatch;
@@ -97,7 +97,7 @@ impl Grid {
     /// The grid scheduler of `spec` before cycle 0 of `workload`; `resident[kernel]` CTAs of each kernel fit an SM.
     ///
     /// # Panics
-    /// When a kernel has no CTAs or does not fit an SM: whoever builds the machine refuses these with words for the user.
+    /// When a kernel has no CTAs or does not fit on an SM: the caller refuses these with a message for the user.
     pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
         assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
         let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);

@@ -55,10 +55,10 @@ pub(super) struct BankHeads {
     /// Refused, and how many these are.
     refused: u64,
     count: u64,
-    /// The refused by what they want, without those that are due for something else that happened.
+    /// Refused accesses by the reason, without those that are due after another change.
     waiting: [u64; 5],
-    /// A bit for each sector that a refused access is about, by its number; all where one waits for a line, none where none is
-    /// refused. Changes of other sectors concern nobody.
+    /// A bit for each sector of a refused access, by its number; all bits if one waits for a line, none if none is
+    /// refused. Changes of other sectors are ignored.
     concerned: u64,
     banks: Box<[BankHead]>,
 }
@@ -94,7 +94,7 @@ impl BankHeads {
         self.coming | self.due | self.refused
     }
 
-    /// How many accesses are tried in vain in a cycle, those looked up in it included.
+    /// Failed retries in a cycle, including those with a look-up.
     #[inline]
     pub(super) fn in_vain(&self) -> u64 {
         self.count

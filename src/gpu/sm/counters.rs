@@ -72,7 +72,7 @@ counters! {
 }
 
 counters! {
-    /// What an SM did, whoever for.
+    /// Counters of an SM over all kernels.
     pub struct SmCounters {
         cycles: "cycles", "Core cycles.";
         active_cycles: "cycles", "Core cycles with a CTA resident.";

@@ -93,7 +93,7 @@ impl Sm {
         self.begin_span(scheduler, reason);
     }
 
-    /// Moves warps between the queues of two-level schedulers; whoever may issue from now on, or no longer, is touched.
+    /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
     fn update_queues(&mut self) {
         let (Some(queues), warps) = (&mut self.queues, &self.warps) else { return };
         let length = self.phases.as_ref().map_or(&sched::NO_PHASES, |phases| phases.length());

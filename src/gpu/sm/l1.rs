@@ -51,7 +51,7 @@ struct Served {
     sectors: SectorMask,
     write: bool,
     outcome: Outcome,
-    /// What the tags knew before, where somebody asks.
+    /// The state of the tags before the access, if a consumer needs it.
     before: Option<Probe>,
 }
 
@@ -221,7 +221,7 @@ impl L1 {
         self.miss_queue as usize - self.cache.queued()
     }
 
-    /// How many accesses are tried in vain in a cycle in which the L1 does nothing else.
+    /// Failed retries in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
         self.heads.in_vain()

@@ -227,7 +227,7 @@ impl Sm {
         }
     }
 
-    /// Whether a stage behind the load/store unit has something to do because of what that did, without taking an instruction.
+    /// Whether the load/store unit, without accepting an instruction, created work for a later stage.
     #[inline]
     fn is_woken(&self) -> bool {
         debug_assert!(!self.operands.is_active(), "{}, {}: the collectors work while only memory is stepped", self.id, self.now);
@@ -248,7 +248,7 @@ impl Sm {
         self.later_stages(out);
     }
 
-    /// The rest of a cycle, behind the load/store unit.
+    /// The stages of a cycle after the load/store unit.
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         self.operands.cycle(&self.flights);

@@ -164,15 +164,15 @@ pub(super) struct Operands {
     may_collect: bool,
     free: u64,
     complete: u64,
-    /// A collector is complete that has not looked for room behind it yet.
+    /// Whether a complete collector has not yet tried to dispatch.
     may_leave: bool,
-    /// Sub-cores whose register took something out since the schedulers last looked.
+    /// Sub-cores whose input register was emptied since the schedulers' last visit.
     pub(super) woken: u8,
-    /// Who reads, in the order of entering a collector: of several that want a bank, the first gets it.
+    /// Collectors that read, in the order of entry: the first that needs a bank gets it.
     reads: [Reads; MAX_COLLECTORS],
     reading: u8,
     written: u64,
-    /// The collectors behind the one that each output port served last, where it begins.
+    /// The collectors after the one that each output port served last, with which it begins.
     turn: Box<[u64]>,
     /// Banks that an instruction could not read yet because of an earlier read or a write, once for each step.
     pub(super) conflicts: u64,
@@ -294,14 +294,14 @@ impl Operands {
         free
     }
 
-    /// Whether a cycle would move an instruction: otherwise every collector is empty or waits for room behind it, and every
-    /// issued instruction for a collector, and they stay so until a unit takes an instruction or another one is issued.
+    /// Whether a cycle would move an instruction. Otherwise every collector is empty or waits to dispatch, and every issued
+    /// instruction waits for a collector, until a unit accepts an instruction or another one is issued.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         (self.reading != 0) | self.may_collect | self.may_dispatch()
     }
 
-    /// Whether a complete collector has to look for room behind it.
+    /// Whether a complete collector has to try to dispatch.
     #[inline]
     fn may_dispatch(&self) -> bool {
         (self.complete != 0) & (self.may_leave | self.ready.freed)

@@ -47,7 +47,7 @@ impl Power {
         self.state == State::Paused
     }
 
-    /// Whether somebody waits for word that nothing is in flight.
+    /// Whether an event is to be sent when the SM has drained.
     #[inline]
     pub(super) fn is_asked(self) -> bool {
         self.asked

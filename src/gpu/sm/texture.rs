@@ -145,7 +145,7 @@ impl TextureCache {
         self.requests.len()
     }
 
-    /// The first cycle at or after `now` in which it does something if no line comes; `can_send` tells whether the network takes
+    /// The first cycle at or after `now` with work if no line arrives; `can_send` is whether the network accepts
     /// a request.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {

@@ -140,7 +140,7 @@ impl Flights {
         prefetch(&*self.slots);
     }
 
-    /// Room for as many as the machine can have: one in each register before and behind the collectors, and in each collector.
+    /// Room for the most that a machine can have: one in each register before and after the collectors, and in each collector.
     pub(super) fn new(spec: &Spec) -> Self {
         let count = 2 * places(spec).iter().sum::<usize>() + (spec.operands.collectors.max(spec.schedulers)) as usize;
         assert!(count <= 256, "{count} instructions between issue and their units, at most 256 are supported");
@@ -266,19 +266,19 @@ pub(super) struct Units {
     shared: bool,
     places: [usize; KINDS],
     free_at: Box<[[Cycle; MAX_PLACES]; KINDS]>,
-    /// Results reserved per cycle of completion, as a ring; nobody reserves beyond its length, and a cycle's place is freed
+    /// Results reserved per cycle of completion, as a ring; no reservation exceeds its length, and a cycle's entry is cleared
     /// when its results are written back.
     buses: Box<[u8]>,
     result_buses: u8,
-    /// The first cycle in which an instruction that waits could enter, if no other comes.
+    /// The first cycle in which a waiting instruction could enter, if no other arrives.
     wake: Cycle,
     completions: Completions,
 }
 
 /// The cycles in which units complete an instruction, for kinds whose classes could complete in one cycle from one unit.
 ///
-/// A ring of words for each such unit: the bits stand for cycles, and the number beside says which 64 of them, so that a
-/// word of the past needs no clearing.
+/// A ring of words for each such unit: a bit per cycle, and with each word the number of its 64 cycles, so that words of
+/// past cycles need no clearing.
 #[derive(Debug)]
 struct Completions {
     kinds: u16,

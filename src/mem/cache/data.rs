@@ -75,7 +75,7 @@ pub struct Outcome {
     pub answer: Answer,
 }
 
-/// The token of a fetch for which nobody waits: the data of a write that was sent on.
+/// The token of a fetch for which no request waits: the data of a write that was forwarded.
 pub const NOBODY: u32 = u32::MAX;
 
 /// What a cache sends to the next level.
@@ -86,7 +86,7 @@ pub enum DownKind {
     Fetch,
     /// Write what the requester named by the token wrote; the next level answers it.
     Write,
-    /// Write modified sectors back; nobody waits for it.
+    /// Write modified sectors back; it has no reply.
     WriteBack,
 }
 
@@ -118,8 +118,8 @@ pub struct DataCache {
     fetch_mask: u64,
     tags: TagArray,
     mshr: Mshr,
-    /// Requests to the next level, as many as there is room for. The first `left` of them have left the cache, to the queue behind it,
-    /// where there is one: they stay where they are.
+    /// Requests to the next level. The first `left` of them have left the cache for the next queue, if there is one; they are stored
+    /// here until they leave that queue.
     queue: Ring<Down>,
     left: u32,
     miss_queue: u32,
@@ -184,7 +184,7 @@ impl DataCache {
         self.tags.set_ways(ways);
     }
 
-    /// Puts sectors of a line into the cache that nobody asked for: a line makes room without being written back, as in the reference.
+    /// Fills sectors of a line without a request: a line is evicted without being written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }

@@ -12,7 +12,7 @@ use super::sectors::Sectors;
 struct Line {
     /// Line number (address / bytes of a line) while any sector is not invalid.
     tag: u64,
-    /// Low half of the cycle of the last access; tells equal times apart from others, no more.
+    /// Low half of the cycle of the last access; compared for equality only.
     time: u32,
     /// Neighbours in the recency order of the set.
     older: u16,
@@ -34,7 +34,7 @@ struct Set {
 #[derive(Clone, Debug)]
 pub(super) struct Hashed {
     max_ways: u32,
-    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
+    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
     per_way: u64,
     lines: Box<[Line]>,
     /// The first line of those whose numbers' hashes lead here.

@@ -16,8 +16,8 @@ struct Entry {
     key: u64,
     /// The oldest request that waits.
     token: u32,
-    /// Who came last of those that wait behind it, as index into the nodes, of which each names the one behind it, and the last the
-    /// first; meaningless with one request.
+    /// The newest of the further requests, as index into the nodes, a circular list in order of arrival; meaningless with one
+    /// request.
     last: u16,
     waiting: u16,
     /// The cache line that was reserved for the data.
@@ -34,7 +34,7 @@ const _: () = assert!(size_of::<Entry>() == 24);
 /// Buckets that an entry can name.
 const MOST_BUCKETS: usize = 1 << u16::BITS;
 
-/// A request that waits behind another one.
+/// A further request of an entry.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     token: u32,
@@ -54,7 +54,7 @@ pub struct Mshr {
     /// Requests that wait, first ones included, and how many may.
     waiting: u16,
     max_waiting: u16,
-    /// Grows to the most that ever waited behind others: a machine may allow thousands, of which it uses dozens.
+    /// Grows to the most further requests at once: a machine may allow thousands, of which it uses dozens.
     nodes: Vec<Node>,
     free_node: u16,
     max_merge: u16,
@@ -177,7 +177,7 @@ impl Mshr {
         prefetch(self.buckets.get(hash(key)));
     }
 
-    /// The data of an entry will be there soon: asks the host for where the entry is released. Says which line waits for it, and
+    /// The data of an entry will arrive soon: prefetches what its release needs. Returns the line reserved for it, and
     /// the token of the oldest request.
     #[inline]
     pub fn expect(&self, at: u16) -> (u16, u32) {
@@ -233,7 +233,7 @@ impl Mshr {
         Some(token)
     }
 
-    /// The oldest of those that wait behind the request of an entry takes its place.
+    /// The oldest further request of an entry replaces its first request.
     fn move_up(&mut self, at: u16) {
         let entry = self.entries.get_mut(u32::from(at));
         let last = usize::from(entry.last);

@@ -59,7 +59,7 @@ impl Order {
         positions(&self.0, way).trailing_zeros() as usize
     }
 
-    /// Takes out what stands at a place; what is behind moves up.
+    /// Removes the way at a place; those after it move up.
     #[inline]
     fn take_out(&mut self, place: usize) {
         let [a, b, c] = self.0;
@@ -72,13 +72,13 @@ impl Order {
         };
     }
 
-    /// Puts a way at the end, behind which there is room.
+    /// Appends a way; there is room.
     #[inline]
     fn append(&mut self, place: usize, way: u8) {
         self.0[place / IN_WORD] |= u64::from(way) << (place % IN_WORD * 8);
     }
 
-    /// Puts a way at a place; what is there and behind moves back.
+    /// Inserts a way at a place; those from there on move back.
     fn insert(&mut self, place: usize, way: u8) {
         let (first, shift) = (place / IN_WORD, place % IN_WORD * 8);
         for word in (first + 1..WORDS).rev() {
@@ -127,7 +127,7 @@ impl Head {
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
     ways: u32,
-    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product tells the set without division.
+    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
     per_way: u64,
     heads: Slots<Head>,
     lines: Slots<Line>,

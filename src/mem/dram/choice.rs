@@ -169,7 +169,7 @@ pub trait Clocked {
     /// Removes the oldest finished read or awaited write, which was looked at.
     fn drop_returned(&mut self);
 
-    /// Whether answers that nobody takes hold the channel up, so that every cycle must be looked at.
+    /// Whether replies that are not accepted block the channel, so that every cycle must be simulated.
     fn return_full(&self) -> bool;
 
     /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues

@@ -230,7 +230,7 @@ impl CommandChannel {
         }
     }
 
-    /// Refreshes that were due before `until`, while nobody waited for the channel.
+    /// Refreshes that were due before `until`, while the channel was idle.
     #[inline]
     fn catch_up(&mut self, until: Cycle) {
         while self.is_idle() && self.controller.next_event() < until {

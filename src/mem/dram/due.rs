@@ -94,7 +94,7 @@ impl Due {
             let place = self.wake.0 % SPAN;
             let mut banks = std::mem::take(&mut self.wakes[place as usize]);
             self.filled &= !(1 << place);
-            // What remains begins behind that place.
+            // The rest begins after that position.
             let behind = self.wake.next();
             self.wake = match self.filled.rotate_right((behind.0 % SPAN) as u32) {
                 0 => Cycle::NEVER,

@@ -15,16 +15,16 @@ pub enum RequestKind {
     /// A read, answered with its data.
     #[default]
     Read,
-    /// A write that somebody waits for.
+    /// A write that is acknowledged.
     Write,
-    /// A write that nobody waits for.
+    /// A write that is not acknowledged.
     WriteBack,
 }
 
 /// A request to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The address, for whoever asked.
+    /// The address, for the requester.
     pub addr: Addr,
     /// Row of the bank.
     pub row: u32,
@@ -259,7 +259,7 @@ impl SimpleChannel {
         }
     }
 
-    /// Moves the data whose place on the bus has come; the bus stops while nobody takes what it brings.
+    /// Moves the data at its time slot on the bus; the bus stalls while its data is not accepted.
     #[inline]
     fn move_data(&mut self, now: Cycle, worked: &mut Worked) {
         if self.return_full() {
@@ -352,7 +352,7 @@ impl SimpleChannel {
         self.turn_to(bank as u32 + 1);
     }
 
-    /// Rotation begins at `bank` from now on, behind the last bank at the first.
+    /// Starts the rotation at `bank`, wrapping after the last bank.
     #[inline]
     fn turn_to(&mut self, bank: u32) {
         let bank = bank % u64::BITS;

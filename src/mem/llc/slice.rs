@@ -71,7 +71,7 @@ pub struct Slice {
     /// When the oldest of them arrived; never where there is none.
     since: Cycle,
     pending: Pending,
-    /// Requests that the queue to DRAM holds, which is the one behind the cache.
+    /// Capacity in requests of the queue from the cache to DRAM.
     to_dram: u32,
     from_dram: Ring<Fetched>,
     /// Answers for the network, as numbers of `pending`.
@@ -175,7 +175,7 @@ impl Slice {
         }
     }
 
-    /// Asks the host for the request behind the first `places`.
+    /// Prefetches the request after the first `places`.
     #[inline]
     pub fn prefetch_behind(&self, places: usize) {
         if let Some(arrived) = self.arrivals.get(places) {
@@ -183,7 +183,7 @@ impl Slice {
         }
     }
 
-    /// Since which cycle the request behind the first `places` is there; [`Cycle::NEVER`] where there is none.
+    /// The cycle of arrival of the request after the first `places`; [`Cycle::NEVER`] if there is none.
     #[inline]
     pub fn blocked_from(&self, places: usize, now: Cycle) -> Cycle {
         self.arrivals.get(places).map_or(Cycle::NEVER, |arrived| arrived.seen(now))

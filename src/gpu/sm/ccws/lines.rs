@@ -26,7 +26,7 @@ impl Lines {
         (before.0 != NOTHING && before.0 != addr).then_some(before)
     }
 
-    /// A line holds nothing any more, and made room for nobody.
+    /// A line was invalidated, without being evicted for another.
     pub(super) fn forget(&mut self, line: u16) {
         self.held[usize::from(line)].0 = NOTHING;
     }

@@ -10,7 +10,7 @@ use super::super::l1::L1;
 use super::super::net::Reply;
 use super::{Answer, SharedAnswer, token};
 
-/// The sources of answers by their place in the turn. The reference has five; 2, its constant cache, is not behind this unit here.
+/// The sources of results by their position in the rotation. The reference has five; 2, its constant cache, is not part of this unit.
 pub(super) const SHARED: u8 = 0;
 pub(super) const TEXTURE: u8 = 1;
 const BYPASS: u8 = 3;
@@ -92,7 +92,7 @@ impl Sm {
         let now = self.now;
         let Some((_, answer)) = self.lsu.shared_pipe.pop_front() else { return };
         match self.lsu.shared_pipe.front_mut() {
-            // What waited behind moves up now and can be taken in the next cycle.
+            // The next one moves up now and can be written back in the next cycle.
             Some((next, _)) => *next = (*next).max(now.after(1)),
             None => self.lsu.elsewhere &= !(1 << SHARED),
         }

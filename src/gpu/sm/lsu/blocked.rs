@@ -130,7 +130,7 @@ impl Sm {
         if let Some(entry) = &lsu.entry {
             match entry.work {
                 Work::SharedLoad | Work::SharedStore => {
-                    // The last cycle of an access may be followed by cycles in which the pipe behind it is full.
+                    // The last cycle of an access may be followed by cycles in which the next pipe is full.
                     counters.memory_stall_cycles += until.min(entry.leaves).0.saturating_sub(lsu.uncounted.0);
                 }
                 Work::Load(_) | Work::Store => {

@@ -16,7 +16,7 @@ pub(in crate::gpu::sm) struct Access {
     pub(in crate::gpu::sm) lanes: u8,
 }
 
-/// Coalesces `base + i * stride` for `lanes` lanes where that is a gapless run, and tells whether it was.
+/// Coalesces `base + i * stride` for `lanes` lanes if they are contiguous; returns whether they are.
 #[inline]
 pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
     if stride != width as i32 || segment != SECTOR_BYTES || !width.is_power_of_two() || base & u64::from(width - 1) != 0 {
@@ -34,8 +34,8 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
     true
 }
 
-/// Coalesces `base + i * stride` for `lanes` lanes into sectors where these ascend without overlapping and none crosses the end
-/// of a sector, and tells whether that is so.
+/// Coalesces `base + i * stride` for `lanes` lanes into sectors if these ascend without overlapping and none crosses the end
+/// of a sector; returns whether that is so.
 pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
     let aligned = width.is_power_of_two() && width <= SECTOR_BYTES as u32 && (base | stride as u64) & u64::from(width - 1) == 0;
     let step = u64::try_from(stride).unwrap_or(0);

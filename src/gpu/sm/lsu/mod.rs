@@ -36,7 +36,7 @@ pub(super) mod token {
     pub(in crate::gpu::sm) const STORE: u32 = 1 << 30;
     /// A load or atomic past the L1; names the load, and the lanes of an atomic from bit 16.
     pub(in crate::gpu::sm) const BYPASS: u32 = 2 << 30;
-    /// A line that the L1 wrote back; nobody waits.
+    /// A line that the L1 wrote back; nothing waits for it.
     pub(in crate::gpu::sm) const WRITE_BACK: u32 = 3 << 30;
     /// Like [`WRITE_BACK`], a line that the texture cache asked for; names its place in the reorder buffer.
     pub(in crate::gpu::sm) const TEXTURE: u32 = WRITE_BACK | 1 << 29;

@@ -113,7 +113,7 @@ impl Controller {
         }
     }
 
-    /// Whether nobody else wants the open row of a bank.
+    /// Whether no other request needs the open row of a bank.
     fn is_last(&self, bank: usize) -> bool {
         (self.active | self.reads.hits | self.writes.hits) >> bank & 1 == 0
     }

@@ -174,7 +174,7 @@ impl Queue {
         if list.first == NONE {
             self.banks &= !(1 << bank);
         }
-        // Older ones of its kind do not exist: the search goes on behind it.
+        // It is the oldest of its kind: the search continues after it.
         if hit {
             self.find(bank, entry.next, true);
         }

@@ -76,7 +76,7 @@ impl Estimator {
 mod tests {
     use super::*;
 
-    /// The numbers that are sampled after the first, and the one found, when `ipc` tells the IPC of a number.
+    /// The numbers that are sampled after the first, and the one found, where `ipc` is the IPC of a number.
     fn walk(search: Search, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
         let mut estimator = Estimator::new(search, 32, 0.98);
         let (mut cores, mut samples) = (32, Vec::new());
