@@ -62,7 +62,7 @@ impl Window {
         (self.first < self.next).then(|| &self.loads[self.slot(self.first)])
     }
 
-    /// Fetches `count` instructions that are ready at once; there is room.
+    /// Fetches `count` instructions that are complete immediately; there is room.
     #[inline]
     pub(super) fn push_ready(&mut self, count: u64) {
         debug_assert!(count <= self.room());

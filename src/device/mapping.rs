@@ -54,7 +54,7 @@ pub enum MappingError {
         parts: u32,
     },
     /// The number of channels is no power of two.
-    #[error("{0} channels cannot be told apart by bits")]
+    #[error("{0} channels are not a power of two, so address bits cannot select one")]
     Channels(u32),
 }
 

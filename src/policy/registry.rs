@@ -101,7 +101,7 @@ pub enum PolicyError {
     /// No policy has this name.
     #[error("there is no policy `{name}`{}; known are {}", nearest.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default(), known())]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The known name that is most like it, if one is.
         nearest: Option<&'static str>,

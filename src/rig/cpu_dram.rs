@@ -129,7 +129,7 @@ impl Memory for Dram {
             let seen = Cycle(self.seen(next)).max(now);
             while let Some(done) = self.controller.pop_done() {
                 let slot = &mut self.requests[done.access.token as usize];
-                let Some(request) = slot else { panic!("DRAM answers {:?}, which nobody asked for", done.access) };
+                let Some(request) = slot else { panic!("DRAM completes {:?}, which was not requested", done.access) };
                 request.bursts -= 1;
                 if request.bursts > 0 {
                     continue;

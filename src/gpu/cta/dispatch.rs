@@ -3,8 +3,8 @@
 //! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
 //! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
 //!
-//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](crate::config::machine::Dispatch). If the chip has
-//! room for all unassigned CTAs at the start of a cycle, no CTA is bound ahead, so that the last wave of a
+//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](crate::config::machine::Dispatch). If the
+//! unassigned CTAs at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a
 //! grid goes to the SMs that are free first; a round that gives every SM one CTA ahead is always completed. After each
 //! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
 //! before a CTA ends, a kernel becomes ready or a limit is raised.
@@ -163,8 +163,8 @@ impl Dispatch {
         for (from, until) in [(first, self.rooms.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
             while let Some(sm) = next {
-                if let Some(place) = self.choice(sm, streams, now) {
-                    give(self.give(sm, place, streams));
+                if let Some(slot) = self.choice(sm, streams, now) {
+                    give(self.give(sm, slot, streams));
                 }
                 next = self.candidates.first_in(sm + 1, until);
             }
@@ -173,9 +173,9 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    fn give(&mut self, sm: usize, place: usize, streams: &mut Streams) -> Binding {
-        let cta = streams.take_cta(place);
-        let chosen = *streams.place(place).expect("the chosen place is taken");
+    fn give(&mut self, sm: usize, slot: usize, streams: &mut Streams) -> Binding {
+        let cta = streams.take_cta(slot);
+        let chosen = *streams.slot(slot).expect("the chosen slot is taken");
         let last = chosen.unassigned() == 0;
         if last {
             // SMs without room for this kernel's CTAs may have room for the next one's.
@@ -199,21 +199,21 @@ impl Dispatch {
         if !room.served {
             return None;
         }
-        let own = |kernel| streams.place_of(kernel).filter(|&place| streams.place(place).is_some_and(|own| own.unassigned() > 0));
-        let place = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
-            Some(place) => place,
+        let own = |kernel| streams.slot_of(kernel).filter(|&slot| streams.slot(slot).is_some_and(|own| own.unassigned() > 0));
+        let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
+            Some(slot) => slot,
             // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
             None if self.share_sm || room.bound == 0 => streams.select(now)?,
             None => return None,
         };
-        let chosen = streams.place(place)?;
+        let chosen = streams.slot(slot)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
         // A CTA bound ahead could start earlier on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
-        let places = resident as usize * self.rooms.len();
-        let ahead = if (chosen.round as usize) < places { 0 } else { self.ahead };
+        let fitting = resident as usize * self.rooms.len();
+        let ahead = if (chosen.round as usize) < fitting { 0 } else { self.ahead };
         // The SM itself enforces the limit, so a CTA may also be bound ahead here.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
-        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(place)
+        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(slot)
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {

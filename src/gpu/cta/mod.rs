@@ -13,7 +13,7 @@
 mod counters;
 mod dispatch;
 mod inbox;
-mod ledger;
+mod records;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use crate::stats::{CounterVisitor, KernelStats};
 pub use counters::GridCounters;
 use dispatch::{Capacity, Dispatch};
 use inbox::{Inbox, Notice, Word};
-use ledger::Ledger;
+use records::KernelRecords;
 use streams::Streams;
 
 /// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
@@ -47,14 +47,14 @@ pub struct GridPorts {
     pub partitions: u32,
 }
 
-/// What a controller may ask of the grid scheduler.
+/// The decisions that a controller may make about the grid scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridDecision {
     /// Kernels that were held back may be launched from now on.
     Release,
-    /// From now on `sm` gets CTAs as if at most `limit` fitted it; a limit at or above what fits limits nothing, and one of
-    /// 0 stops it. CTAs already bound stay. The SM is told the same limit and holds it when it starts CTAs, which lets
-    /// the grid scheduler bind ahead under a limit as without one.
+    /// CTAs are bound to `sm` as if at most `limit` fitted; a limit at or above the CTAs that fit has no effect, and 0
+    /// stops it. CTAs already bound stay. The SM receives the same limit and enforces it when it starts CTAs, so the grid
+    /// scheduler can bind ahead as without a limit.
     CtaLimit {
         /// The SM.
         sm: SmId,
@@ -83,11 +83,11 @@ pub struct Grid {
     inbox: Inbox,
     streams: Streams,
     dispatch: Dispatch,
-    ledger: Ledger,
+    records: KernelRecords,
     counters: GridCounters,
     /// Commands of the workload whose copies are done.
     copied: usize,
-    told_end: bool,
+    end_sent: bool,
     /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
     held: bool,
     released: Cycle,
@@ -117,10 +117,10 @@ impl Grid {
             inbox: Inbox::new(sms),
             streams: Streams::new(&workload, spec.max_kernels),
             dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, capacity),
-            ledger: Ledger::new(workload.kernels.len()),
+            records: KernelRecords::new(workload.kernels.len()),
             counters: GridCounters::default(),
             copied: 0,
-            told_end: false,
+            end_sent: false,
             held: false,
             released: Cycle(0),
             workload,
@@ -145,12 +145,12 @@ impl Grid {
 
     /// One row per kernel of the workload, as far as it is known at the present, without the counters that SMs keep.
     pub fn kernel_stats(&self) -> Vec<KernelStats> {
-        self.ledger.rows(&self.workload, self.dispatch.resident(), self.present)
+        self.records.rows(&self.workload, self.dispatch.resident(), self.present)
     }
 
     /// The core cycle in which the last kernel ended; `None` while one is left.
     pub fn end_cycle(&self) -> Option<Cycle> {
-        (self.streams.left() == 0).then(|| self.ledger.latest_end())
+        (self.streams.left() == 0).then(|| self.records.latest_end())
     }
 
     fn cycle(&mut self, out: &mut Outbox) {
@@ -167,8 +167,8 @@ impl Grid {
         if self.dispatch.has_candidates() {
             self.bind_ctas(out);
         }
-        if self.is_finished_untold() {
-            self.told_end = true;
+        if self.must_report_end() {
+            self.end_sent = true;
             out.event(now, EventKind::RunEnded);
         }
     }
@@ -177,7 +177,7 @@ impl Grid {
     fn hear(&mut self, notice: Notice, out: &mut Outbox) {
         let Notice { at: now, sm, kernel, .. } = notice;
         let happened = Cycle(now.0 - self.latency);
-        let record = self.ledger.record_mut(kernel);
+        let record = self.records.record_mut(kernel);
         match notice.word {
             Word::Started => {
                 self.counters.ctas_started += 1;
@@ -202,19 +202,19 @@ impl Grid {
         }
     }
 
-    /// Gives free places to kernels. Whatever they waited for happened one latency ago, except at the start of the run.
+    /// Gives free slots to kernels. The event that they waited for happened one latency ago, except at the start of the run.
     fn launch_kernels(&mut self, out: &mut Outbox) {
         let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
-        // The first Launch message travels inside the launch latency, and leaves at once where that is too short (D-004).
+        // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
         let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
-            self.ledger.record_mut(kernel).launched = Some(launched);
+            self.records.record_mut(kernel).launched = Some(launched);
             self.counters.kernels_launched += 1;
             self.copy_before(kernel, out);
         }
     }
 
-    /// Tells the partitions of the copies in front of `kernel` that they have not heard of.
+    /// Sends the partitions the copies before `kernel` that have not been sent.
     fn copy_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
         while let Some(&command) = self.workload.commands.get(self.copied) {
             match command {
@@ -249,8 +249,8 @@ impl Grid {
         self.counters.binding_cycles += u64::from(self.counters.ctas_bound > before);
     }
 
-    fn is_finished_untold(&self) -> bool {
-        !self.told_end && self.streams.left() == 0
+    fn must_report_end(&self) -> bool {
+        !self.end_sent && self.streams.left() == 0
     }
 }
 
@@ -284,7 +284,7 @@ impl Unit for Grid {
     }
 
     fn next_event(&self) -> Cycle {
-        if self.dispatch.has_candidates() || self.can_admit() || self.is_finished_untold() {
+        if self.dispatch.has_candidates() || self.can_admit() || self.must_report_end() {
             return self.present;
         }
         self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
@@ -314,6 +314,6 @@ impl Unit for Grid {
     }
 
     fn waiting(&self) -> Vec<String> {
-        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.ledger)
+        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.records)
     }
 }

@@ -13,7 +13,7 @@ use crate::frontend::{Command, Workload};
 
 /// A kernel that has a slot on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct KernelSlot {
     pub(super) kernel: KernelIndex,
     /// First cycle in which a CTA may be bound.
     pub(super) ready_at: Cycle,
@@ -25,7 +25,7 @@ pub(super) struct Place {
     pub(super) round: u32,
 }
 
-impl Place {
+impl KernelSlot {
     /// Unassigned CTAs.
     #[inline]
     pub(super) fn unassigned(&self) -> u32 {
@@ -43,7 +43,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     /// Kernels by slot; it grows only when needed, so the last slot is occupied.
-    places: Vec<Option<Place>>,
+    slots: Vec<Option<KernelSlot>>,
     max_kernels: usize,
     successor: Box<[Option<KernelIndex>]>,
     /// Kernels whose predecessors have ended and that wait for a slot.
@@ -78,7 +78,7 @@ impl Streams {
             left += 1;
         }
         Self {
-            places: Vec::new(),
+            slots: Vec::new(),
             max_kernels: max_kernels as usize,
             successor: successor.into(),
             eligible,
@@ -91,7 +91,7 @@ impl Streams {
     /// Whether a kernel waits only for a slot.
     #[inline]
     pub(super) fn can_admit(&self) -> bool {
-        !self.eligible.is_empty() && (self.places.len() < self.max_kernels || self.places.iter().any(Option::is_none))
+        !self.eligible.is_empty() && (self.slots.len() < self.max_kernels || self.slots.iter().any(Option::is_none))
     }
 
     /// Gives the next kernel in program order a slot, from `ready_at` on; `None` when none waits or no slot is free.
@@ -101,10 +101,10 @@ impl Streams {
         }
         let kernel = self.eligible.pop_first()?;
         let ctas = workload.kernel(kernel).info.ctas();
-        let taken = Some(Place { kernel, ready_at, next: 0, ctas, round: ctas });
-        match self.places.iter_mut().find(|place| place.is_none()) {
+        let taken = Some(KernelSlot { kernel, ready_at, next: 0, ctas, round: ctas });
+        match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
-            None => self.places.push(taken),
+            None => self.slots.push(taken),
         }
         self.next_ready = self.next_ready.min(ready_at);
         Some(kernel)
@@ -122,59 +122,59 @@ impl Streams {
         if self.next_ready > now {
             return false;
         }
-        let later = self.places.iter().flatten().map(|place| place.ready_at).filter(|&at| at > now);
+        let later = self.slots.iter().flatten().map(|slot| slot.ready_at).filter(|&at| at > now);
         self.next_ready = later.min().unwrap_or(Cycle::NEVER);
         true
     }
 
     /// The slot of `kernel`, if it has one.
     #[inline]
-    pub(super) fn place_of(&self, kernel: KernelIndex) -> Option<usize> {
-        self.places.iter().position(|place| place.is_some_and(|place| place.kernel == kernel))
+    pub(super) fn slot_of(&self, kernel: KernelIndex) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.is_some_and(|slot| slot.kernel == kernel))
     }
 
     /// The slot whose kernel is served next at `now`: the one served last while it has CTAs, then the following ones round robin.
     #[inline]
     pub(super) fn select(&self, now: Cycle) -> Option<usize> {
-        let places = self.places.len();
-        (0..places).map(|i| (self.last_served + i) % places).find(|&i| self.places[i].is_some_and(|place| place.has_work(now)))
+        let slots = self.slots.len();
+        (0..slots).map(|i| (self.last_served + i) % slots).find(|&i| self.slots[i].is_some_and(|slot| slot.has_work(now)))
     }
 
     /// The kernel in a slot.
     #[inline]
-    pub(super) fn place(&self, index: usize) -> Option<&Place> {
-        self.places[index].as_ref()
+    pub(super) fn slot(&self, index: usize) -> Option<&KernelSlot> {
+        self.slots[index].as_ref()
     }
 
     /// All kernels that have a slot.
-    pub(super) fn placed(&self) -> impl Iterator<Item = &Place> {
-        self.places.iter().flatten()
+    pub(super) fn occupied(&self) -> impl Iterator<Item = &KernelSlot> {
+        self.slots.iter().flatten()
     }
 
     /// Takes the next CTA of the kernel in a slot. The kernel has one left.
     #[inline]
     pub(super) fn take_cta(&mut self, index: usize) -> CtaIndex {
-        let place = self.places[index].as_mut().expect("only a placed kernel is served");
-        debug_assert!(place.next < place.ctas, "{} has no CTA left to bind", place.kernel);
-        place.next += 1;
+        let slot = self.slots[index].as_mut().expect("only a kernel in a slot is served");
+        debug_assert!(slot.next < slot.ctas, "{} has no CTA left to bind", slot.kernel);
+        slot.next += 1;
         self.last_served = index;
-        CtaIndex(place.next - 1)
+        CtaIndex(slot.next - 1)
     }
 
     /// Ends a round of bindings.
     #[inline]
     pub(super) fn end_round(&mut self) {
-        for place in self.places.iter_mut().flatten() {
-            place.round = place.unassigned();
+        for slot in self.slots.iter_mut().flatten() {
+            slot.round = slot.unassigned();
         }
     }
 
     /// `kernel` ended: its slot is free and its successor in the stream may follow.
     pub(super) fn end(&mut self, kernel: KernelIndex) {
-        let place = self.place_of(kernel);
-        let place = place.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
-        self.places[place] = None;
-        while self.places.pop_if(|last| last.is_none()).is_some() {}
+        let slot = self.slot_of(kernel);
+        let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
+        self.slots[slot] = None;
+        while self.slots.pop_if(|last| last.is_none()).is_some() {}
         self.left -= 1;
         self.eligible.extend(self.successor[kernel.index()].take());
     }

@@ -75,7 +75,7 @@ fn an_sm_holds_what_fits_and_what_is_bound_ahead_and_no_more() {
 
 #[test]
 fn with_fewer_ctas_left_than_places_nothing_is_bound_ahead() {
-    // After the first wave of four three are left: they go to the SMs that are free first, not behind the long CTA.
+    // After the first wave of four three are left: they go to the SMs that are free first, not after the long CTA.
     let chip = ran(4, &spec(), &[job(0, 7, 1, |cta| if cta == 0 { 500 } else { 30 })]);
     assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
     assert_eq!(chip.places(0), [0, 1, 2, 3, 1, 2, 3]);
@@ -86,7 +86,7 @@ fn with_fewer_ctas_left_than_places_nothing_is_bound_ahead() {
 
 #[test]
 fn no_cta_of_the_last_wave_waits_behind_long_ones() {
-    // Eight places, six CTAs left behind the first eight: all may be free before those of SM 0 are.
+    // Room for eight, six CTAs left after the first eight: all may be free before those of SM 0 are.
     let chip = ran(4, &spec(), &[job(0, 14, 2, |cta| if cta % 4 == 0 && cta < 8 { 500 } else { 30 })]);
     assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
     assert!(!chip.places(0)[8..].contains(&0), "{:?}", chip.places(0));
@@ -187,9 +187,9 @@ fn a_limit_at_what_fits_changes_nothing() {
     assert_eq!(limited.lives, plain.lives);
 }
 
-/// CTAs of placed kernels that no SM has yet.
+/// Unassigned CTAs of kernels in slots.
 fn unassigned(chip: &Chip) -> u64 {
-    chip.grid.streams.placed().map(|place| u64::from(place.unassigned())).sum()
+    chip.grid.streams.occupied().map(|slot| u64::from(slot.unassigned())).sum()
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_chip_that_may_not_start_anything_says_so() {
     (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
-    assert_eq!((chip.grid.streams.placed().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 2, 4));
+    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 2, 4));
     assert_eq!(
         chip.grid.waiting(),
         ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
@@ -214,7 +214,7 @@ fn a_silent_sm_and_kernels_without_a_place_are_named() {
     assert_eq!(
         chip.grid.waiting()[1..],
         [
-            "kernel 1 (job1, stream 1) waits for a place among the kernels of the chip",
+            "kernel 1 (job1, stream 1) waits for a slot among the kernels of the chip",
             "sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
         ]
     );
@@ -287,7 +287,7 @@ fn the_next_event_is_exactly_the_next_cycle_that_changes_anything() {
     let mut chip = Chip::new(5, &Dispatch { max_kernels: 2, ..spec() }, &mixed());
     let state = |chip: &Chip| {
         let grid = &chip.grid;
-        format!("{:?} {:?} {:?} {:?}", grid.streams, grid.dispatch, grid.ledger, grid.counters)
+        format!("{:?} {:?} {:?} {:?}", grid.streams, grid.dispatch, grid.records, grid.counters)
     };
     while chip.grid.end_cycle().is_none() {
         let (before, acts) = (state(&chip), chip.grid.next_event() == Cycle(chip.now));

@@ -6,8 +6,8 @@
 //! At the switch, an input has one request per output: that of the channel next in round-robin order, a speculative one last.
 //! An output therefore arbitrates among inputs, and only an accepting input selects one of its channels.
 
-use super::agenda::Agenda;
 use super::bits::{Bits, cyclic};
+use super::requests::Requests;
 use super::router::{Router, Shape, State};
 
 /// The grants of a round in all routers.
@@ -29,12 +29,12 @@ impl Round {
     pub(super) fn allocate_vcs<const W: usize, const P: usize, const C: usize>(
         &mut self,
         routers: &mut [Router<W, P, C>],
-        agenda: &mut Agenda,
+        requests: &mut Requests,
         shape: &Shape<W>,
     ) {
         self.took_vcs = false;
-        for word in 0..agenda.words() {
-            let mut left = agenda.wanted(word);
+        for word in 0..requests.words() {
+            let mut left = requests.vc(word);
             while left != 0 {
                 let at = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
@@ -48,10 +48,10 @@ impl Round {
                     // A single requester is granted every virtual channel that it may use.
                     let offer = free & shape.allowed[router.vc_of(channel)];
                     if offer != 0 {
-                        self.accept_vc(router, agenda, channel, out, offer);
+                        self.accept_vc(router, requests, channel, out, offer);
                     }
                 } else {
-                    self.share_vcs(router, agenda, shape, out);
+                    self.share_vcs(router, requests, shape, out);
                 }
             }
         }
@@ -61,7 +61,7 @@ impl Round {
     fn share_vcs<const W: usize, const P: usize, const C: usize>(
         &mut self,
         router: &mut Router<W, P, C>,
-        agenda: &mut Agenda,
+        requests: &mut Requests,
         shape: &Shape<W>,
         out: usize,
     ) {
@@ -82,7 +82,7 @@ impl Round {
         }
         for i in 0..offers {
             let (channel, offer) = self.offers[i];
-            self.accept_vc(router, agenda, usize::from(channel), out, offer);
+            self.accept_vc(router, requests, usize::from(channel), out, offer);
         }
     }
 
@@ -90,7 +90,7 @@ impl Round {
     fn accept_vc<const W: usize, const P: usize, const C: usize>(
         &mut self,
         router: &mut Router<W, P, C>,
-        agenda: &mut Agenda,
+        requests: &mut Requests,
         channel: usize,
         out: usize,
         offer: u16,
@@ -113,10 +113,10 @@ impl Round {
         port.free &= !(1 << vc);
         port.want.clear(channel);
         if port.want.is_empty() {
-            agenda.wanted.clear(router.base as usize + out);
+            requests.vc.clear(router.base as usize + out);
         }
         if credited {
-            router.set_ready(agenda, out, channel);
+            router.set_ready(requests, out, channel);
         }
         self.took_vcs = true;
     }
@@ -127,14 +127,14 @@ impl Round {
     pub(super) fn allocate_switch<const W: usize, const P: usize, const C: usize>(
         &mut self,
         routers: &mut [Router<W, P, C>],
-        agenda: &Agenda,
+        requests: &Requests,
         shape: &Shape<W>,
         speculative: bool,
     ) {
         self.granted.clear();
-        let mut requests = 0;
-        for word in 0..agenda.words() {
-            let mut left = agenda.asked(word) | if speculative { agenda.wanted(word) } else { 0 };
+        let mut count = 0;
+        for word in 0..requests.words() {
+            let mut left = requests.switch(word) | if speculative { requests.vc(word) } else { 0 };
             while left != 0 {
                 let at = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
@@ -146,12 +146,12 @@ impl Round {
                 }
                 let channel = match asking.single() {
                     Some(channel) => {
-                        requests += 1;
+                        count += 1;
                         channel
                     }
                     None => {
                         let Some(first) = asking.next_from(usize::from(port.grant)) else { continue };
-                        requests += asking.count();
+                        count += asking.count();
                         let input = router.port_of(first);
                         let certain = router.of_port(&port.ready, input);
                         let mine = if certain != 0 { certain } else { router.of_port(&asking, input) };
@@ -161,7 +161,7 @@ impl Round {
                 self.grant_switch(router, channel, out);
             }
         }
-        self.refused = requests - self.granted.len() as u32;
+        self.refused = count - self.granted.len() as u32;
     }
 
     /// An output grants a channel the switch; its input accepts, or stays with another output.

@@ -6,9 +6,9 @@
 
 use crate::base::Cycle;
 
-use super::agenda::Agenda;
 use super::allocator::Round;
 use super::packet::Packets;
+use super::requests::Requests;
 use super::router::{Router, Shape, State};
 use super::spec::{NetworkSpec, Pipeline};
 use super::wheel::{Flit, Place, Wheel};
@@ -75,7 +75,7 @@ impl Ways {
 pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
     shape: Shape<W>,
     routers: Box<[Router<W, P, C>]>,
-    agenda: Agenda,
+    requests: Requests,
     round: Round,
     /// Whether the last round changed nothing, so the next changes nothing either if nothing arrives.
     stuck: bool,
@@ -102,7 +102,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         Self {
             routers: (0..nodes).map(|router| Router::new(spec, &shape, router)).collect(),
             shape,
-            agenda: Agenda::new(nodes * P),
+            requests: Requests::new(nodes * P),
             round: Round::default(),
             stuck: false,
             packets: Packets::default(),
@@ -119,7 +119,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
 
     /// The first cycle at or after `now` in which a router has work or something arrives.
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        if !self.stuck && !self.agenda.is_empty() { now } else { self.flits.next(now).min(self.credits.next(now)) }
+        if !self.stuck && !self.requests.is_empty() { now } else { self.flits.next(now).min(self.credits.next(now)) }
     }
 
     /// A flit arrives at a router.
@@ -128,16 +128,16 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         let (node, channel) = (place.node(), place.channel());
         self.stuck = false;
         let router = &mut self.routers[node];
-        if router.push(&mut self.agenda, &self.shape, channel, flit) {
+        if router.push(&mut self.requests, &self.shape, channel, flit) {
             debug_assert!(flit.is_head(), "router {node}: a packet without a head");
-            router.begin(&mut self.agenda, &self.shape, channel, self.ways.out(&self.packets, node, flit));
+            router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, flit));
         }
     }
 
     /// A credit arrives at a router.
     #[inline]
     pub(super) fn credit(&mut self, place: Place) {
-        if self.routers[place.node()].credit(&mut self.agenda, &self.shape, place.channel()) {
+        if self.routers[place.node()].credit(&mut self.requests, &self.shape, place.channel()) {
             self.stuck = false;
         }
     }
@@ -159,16 +159,16 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
     /// One round of the routers' stages.
     #[inline]
     fn round(&mut self, now: Cycle, last: bool) {
-        self.round.allocate_switch(&mut self.routers, &self.agenda, &self.shape, self.speculative);
+        self.round.allocate_switch(&mut self.routers, &self.requests, &self.shape, self.speculative);
         self.activity.refused += u64::from(self.round.refused);
-        self.round.allocate_vcs(&mut self.routers, &mut self.agenda, &self.shape);
-        let mut routing = std::mem::take(&mut self.agenda.routing);
+        self.round.allocate_vcs(&mut self.routers, &mut self.requests, &self.shape);
+        let mut routing = std::mem::take(&mut self.requests.routing);
         self.stuck = !self.round.took_vcs && self.round.granted.is_empty() && routing.is_empty();
         for at in routing.drain(..) {
             let at = at as usize;
-            self.routers[at / C].wait(&mut self.agenda, at % C);
+            self.routers[at / C].wait(&mut self.requests, at % C);
         }
-        self.agenda.routing = routing;
+        self.requests.routing = routing;
         for i in 0..self.round.granted.len() {
             self.traverse(self.round.granted[i] as usize, now, last);
         }
@@ -216,15 +216,15 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         }
         if flit.is_tail() {
             port.free |= 1 << out_vc;
-            router.clear_ready(&mut self.agenda, out, channel);
+            router.clear_ready(&mut self.requests, out, channel);
             router.channel_mut(channel).input.state = State::Idle;
             if !empty {
                 let head = router.front(&self.shape, channel);
-                router.begin(&mut self.agenda, &self.shape, channel, self.ways.out(&self.packets, node, head));
+                router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, head));
             }
         } else if empty || credits == 0 {
             self.activity.starved += u64::from(!empty);
-            router.clear_ready(&mut self.agenda, out, channel);
+            router.clear_ready(&mut self.requests, out, channel);
         }
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! `spec` describes a network; `topology` has its wiring and routing. `network` is the core that a unit and the
 //! stand-alone rig share; its flits refer to packets by handle. `interface` has the source queues and ejection
-//! buffers; `fabric` moves flits through the routers, whose state is in `router`; `agenda` has the pending work of routers,
+//! buffers; `fabric` moves flits through the routers, whose state is in `router`; `requests` has the pending work of routers,
 //! `allocator` the allocation of virtual channels and the switch, `wheel` the content of the channels; `unit` is a subnet of the
 //! machine, and `bits` the sets that the allocators work on.
 
-mod agenda;
 mod allocator;
 mod bits;
 mod fabric;
 mod interface;
 mod network;
 mod packet;
+mod requests;
 mod router;
 mod spec;
 #[cfg(test)]

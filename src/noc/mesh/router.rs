@@ -6,10 +6,10 @@
 //! request nothing, and an arbiter that points at one continues with the next, so pointers do not depend on their number.
 //! Invariants: an output's `want` holds the channels that wait for one of its virtual channels; `ready` the active channels
 //! towards it that have a flit and a credit; `free` the virtual channels that no packet holds, `credited` those with credits.
-//! The agenda's `wanted` holds the outputs whose `want` is not empty, and `asked` those whose `ready` is not empty.
+//! [`Requests::vc`] has the outputs whose `want` is not empty, and [`Requests::switch`] those whose `ready` is not empty.
 
-use super::agenda::Agenda;
 use super::bits::Bits;
+use super::requests::Requests;
 use super::spec::{NetworkSpec, Pipeline};
 use super::topology::End;
 use super::wheel::{Flit, Place};
@@ -221,7 +221,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
 
     /// Puts a flit into its buffer. Returns whether it is a head at the front of its buffer, which the router can process now.
     #[inline]
-    pub(super) fn push(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
+    pub(super) fn push(&mut self, requests: &mut Requests, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
         let input = &mut self.channel_mut(channel).input;
         assert!(input.len < shape.capacity, "channel {channel} of a router has no room for a flit that had a credit");
         let place = usize::from(input.head + input.len) & (shape.stride - 1);
@@ -229,47 +229,47 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let (state, len, to) = (input.state, input.len, usize::from(input.to));
         self.buffers[channel * shape.stride + place] = flit;
         if state == State::Active && len == 1 && self.channel(to).output.credits > 0 {
-            self.set_ready(agenda, self.port_of(to), channel);
+            self.set_ready(requests, self.port_of(to), channel);
         }
         state == State::Idle
     }
 
     #[inline]
-    pub(super) fn set_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
+    pub(super) fn set_ready(&mut self, requests: &mut Requests, out: usize, channel: usize) {
         self.port_mut(out).ready.set(channel);
-        agenda.asked.set(self.base as usize + out);
+        requests.switch.set(self.base as usize + out);
     }
 
     #[inline]
-    pub(super) fn clear_ready(&mut self, agenda: &mut Agenda, out: usize, channel: usize) {
+    pub(super) fn clear_ready(&mut self, requests: &mut Requests, out: usize, channel: usize) {
         let ready = &mut self.port_mut(out).ready;
         ready.clear(channel);
         if ready.is_empty() {
-            agenda.asked.clear(self.base as usize + out);
+            requests.switch.clear(self.base as usize + out);
         }
     }
 
     /// Sets the output port of the packet at the front of a channel to `out`.
     #[inline]
-    pub(super) fn begin(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize, out: usize) {
+    pub(super) fn begin(&mut self, requests: &mut Requests, shape: &Shape<W>, channel: usize, out: usize) {
         self.channel_mut(channel).input.to = self.first(out) as u16;
         if shape.pipeline == Pipeline::Four {
             self.channel_mut(channel).input.state = State::Routing;
-            agenda.routing.push(self.base << Self::BITS | channel as u32);
+            requests.routing.push(self.base << Self::BITS | channel as u32);
         } else {
-            self.wait(agenda, channel);
+            self.wait(requests, channel);
         }
     }
 
     /// The packet at the front of a channel requests an output virtual channel from the next allocation on.
     #[inline]
-    pub(super) fn wait(&mut self, agenda: &mut Agenda, channel: usize) {
+    pub(super) fn wait(&mut self, requests: &mut Requests, channel: usize) {
         let input = &mut self.channel_mut(channel).input;
         input.state = State::Waiting;
         let to = usize::from(input.to);
         let out = self.port_of(to);
         self.port_mut(out).want.set(channel);
-        agenda.wanted.set(self.base as usize + out);
+        requests.vc.set(self.base as usize + out);
     }
 
     /// Moves the switch allocator's pointers past a channel that was granted output `out`.
@@ -285,7 +285,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
 
     /// A credit for an output channel. Returns whether a flit or packet can now proceed.
     #[inline]
-    pub(super) fn credit(&mut self, agenda: &mut Agenda, shape: &Shape<W>, channel: usize) -> bool {
+    pub(super) fn credit(&mut self, requests: &mut Requests, shape: &Shape<W>, channel: usize) -> bool {
         let output = &mut self.channel_mut(channel).output;
         output.credits += 1;
         debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than places");
@@ -299,7 +299,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let held = port.free >> vc & 1 == 0;
         let wanted = !port.want.is_empty();
         if held && self.channel(owner).input.len > 0 {
-            self.set_ready(agenda, out, owner);
+            self.set_ready(requests, out, owner);
             return true;
         }
         // A credit that no packet waits for changes nothing, except for speculative requests.

@@ -29,40 +29,40 @@ impl Outputs {
 
 /// The pending work.
 #[derive(Clone, Debug)]
-pub(super) struct Agenda {
+pub(super) struct Requests {
     /// Outputs of which a packet requests a virtual channel.
-    pub(super) wanted: Outputs,
+    pub(super) vc: Outputs,
     /// Outputs for which a flit requests the switch.
-    pub(super) asked: Outputs,
+    pub(super) switch: Outputs,
     /// Channels, counted over all routers, whose packets' routes are computed in this round.
     pub(super) routing: Vec<u32>,
 }
 
-impl Agenda {
+impl Requests {
     pub(super) fn new(ports: usize) -> Self {
-        Self { wanted: Outputs::new(ports), asked: Outputs::new(ports), routing: Vec::new() }
+        Self { vc: Outputs::new(ports), switch: Outputs::new(ports), routing: Vec::new() }
     }
 
     /// Words of the sets.
     #[inline]
     pub(super) fn words(&self) -> usize {
-        self.wanted.0.len()
+        self.vc.0.len()
     }
 
     /// A word of the outputs of which a virtual channel is requested.
     #[inline]
-    pub(super) fn wanted(&self, word: usize) -> u64 {
-        self.wanted.0[word]
+    pub(super) fn vc(&self, word: usize) -> u64 {
+        self.vc.0[word]
     }
 
     /// A word of the outputs for which the switch is requested.
     #[inline]
-    pub(super) fn asked(&self, word: usize) -> u64 {
-        self.asked.0[word]
+    pub(super) fn switch(&self, word: usize) -> u64 {
+        self.switch.0[word]
     }
 
     /// Whether nothing is requested.
     pub(super) fn is_empty(&self) -> bool {
-        self.routing.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
+        self.routing.is_empty() && self.switch.is_empty() && self.vc.is_empty()
     }
 }

@@ -17,11 +17,11 @@ pub(super) struct Record {
 
 /// The records of all kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ledger {
+pub(super) struct KernelRecords {
     records: Box<[Record]>,
 }
 
-impl Ledger {
+impl KernelRecords {
     pub(super) fn new(kernels: usize) -> Self {
         Self { records: vec![Record::default(); kernels].into() }
     }
