@@ -4,7 +4,7 @@
 mod ring;
 
 use ring::{Ring, RingDirector, Snapshot};
-use warpshard::engine::{EngineError, Settings, StopReason};
+use warpshard::engine::{EngineError, Scaling, Settings, StopReason};
 
 fn settings() -> Settings {
     Settings::default()
@@ -27,6 +27,56 @@ fn the_number_of_threads_changes_nothing() {
     for threads in [2, 3, 5, 8] {
         assert_eq!(Ring::default().run(&Settings { threads, ..settings() }).unwrap(), one, "{threads} threads");
     }
+}
+
+/// Schedules in which the number of active workers changes every few epochs.
+fn changing() -> impl Iterator<Item = Settings> {
+    let ways = [(2, None, true), (3, Some(1), true), (5, Some(7), false), (8, None, true)];
+    ways.into_iter().zip(1..).map(|((threads, epoch, skip), seed)| Settings {
+        threads,
+        scaling: Scaling::Random(seed),
+        epoch,
+        skip,
+        ..Settings::default()
+    })
+}
+
+#[test]
+fn workers_that_leave_and_come_back_change_nothing() {
+    for react in [false, true] {
+        let ring = Ring { interval: Some(97), react, ..Ring::default() };
+        let one = ring.run(&settings()).unwrap();
+        for settings in changing() {
+            assert_eq!(ring.run(&settings).unwrap(), one, "{settings:?}");
+            let changes = ring.worker_changes(&settings);
+            assert!(changes > 10, "{changes} changes with {settings:?}");
+        }
+    }
+}
+
+#[test]
+fn workers_that_leave_and_come_back_lose_no_message() {
+    for settings in changing() {
+        let (sent, delivered) = Ring::default().log(&Settings { log: true, ..settings });
+        assert!(!sent.is_empty());
+        assert_eq!(sent, delivered);
+    }
+}
+
+#[test]
+fn a_dead_machine_and_a_panic_end_a_run_with_retired_workers() {
+    for settings in changing() {
+        let error = Ring { lose_token_at: Some(25), ..Ring::default() }.run(&settings).unwrap_err();
+        assert!(matches!(&error, EngineError::Deadlock(text) if text.contains("node0: waits for 1 tokens")), "{error:?}");
+        let error = Ring { panic_at: Some(25), ..Ring::default() }.run(&settings).unwrap_err();
+        assert!(matches!(&error, EngineError::Panic(text) if text.contains("node 3 broke")), "{error:?}");
+    }
+}
+
+#[test]
+fn threads_beyond_the_shards_are_not_started() {
+    let facts = Ring { nodes_per_shard: 4, ..Ring::default() }.host(&Settings { threads: 50, ..settings() });
+    assert_eq!(facts.workers.len() as u16, Ring::default().nodes.div_ceil(4));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod standard_set;
 use common::{Case, cases};
 use files::{Files, run, run_stopped};
 use warpshard::chip::{RunOptions, ShardCut};
+use warpshard::engine::Scaling;
 
 fn same(case: &Case, base: &Files, options: RunOptions, what: &str) {
     let other = run(case, options);
@@ -38,6 +39,18 @@ fn threads_change_nothing() {
         for threads in [2, 3, 5, 8] {
             same(&case, &base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
         }
+    }
+}
+
+#[test]
+fn workers_that_leave_and_come_back_change_nothing() {
+    for (case, seed) in cases().into_iter().zip(1..) {
+        let base = run(&case, interval(&case));
+        for (threads, epoch) in [(2, None), (3, Some(7)), (8, None)] {
+            let options = RunOptions { threads, epoch, scaling: Scaling::Random(seed), ..interval(&case) };
+            same(&case, &base, options, &format!("a changing number of {threads} threads"));
+        }
+        same(&case, &base, RunOptions { threads: 2, scaling: Scaling::Adaptive, ..interval(&case) }, "as many threads as pay");
     }
 }
 

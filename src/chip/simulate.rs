@@ -7,7 +7,7 @@ use warpshard_sync::StopFlag;
 
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{EngineError, Finished, MessageLog, Settings, StopReason, Unit, run};
+use crate::engine::{EngineError, Finished, MessageLog, Scaling, Settings, StopReason, Unit, run};
 use crate::frontend::Workload;
 use crate::gpu::sm::{ClassCounts, KernelCounters, add_classes, visit_classes};
 use crate::mem::dram::control::Issued;
@@ -24,6 +24,8 @@ use super::unit::ChipUnit;
 pub struct RunOptions {
     /// Worker threads.
     pub threads: usize,
+    /// How many of them take part at a time.
+    pub scaling: Scaling,
     /// Core cycles of an epoch; the machine's lookahead when not given.
     pub epoch: Option<u64>,
     /// Allows epochs beyond the lookahead.
@@ -54,6 +56,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             threads: 1,
+            scaling: Scaling::default(),
             epoch: None,
             relaxed: false,
             max_cycles: None,
@@ -124,6 +127,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     }
     let settings = Settings {
         threads: options.threads,
+        scaling: options.scaling,
         epoch: options.epoch,
         relaxed: options.relaxed,
         max_cycles: options.max_cycles,
@@ -144,7 +148,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         EngineError::Failure(text) => RunError::Trace(text),
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
-    let host = host_facts(&finished, &names, &kinds, startup, options.threads);
+    let host = host_facts(&finished, &names, &kinds, startup);
     let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
         lookahead_cycles: finished.host.lookahead,
@@ -162,13 +166,15 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
 
-fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64, threads: usize) -> HostFacts {
+fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {
     let host = &finished.host;
     HostFacts {
         startup_seconds: startup,
         decode_seconds: 0.0,
         simulate_seconds: host.seconds,
-        threads: threads as u32,
+        threads: host.workers.len() as u32,
+        mean_workers: host.mean_workers,
+        worker_changes: host.worker_changes,
         epochs: host.epochs,
         cuts: host.cuts,
         epoch_cycles: host.epoch_cycles,

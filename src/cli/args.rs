@@ -139,7 +139,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
 
-    /// Worker threads [default: all cores]. Results do not depend on it.
+    /// Worker threads [default and maximum: all cores that this process may use]. Fewer are active while that is faster. Results
+    /// do not depend on it.
     #[arg(long, value_name = "N", help_heading = "Execution")]
     pub threads: Option<NonZeroU32>,
     /// Core cycles between two barriers of the worker threads; "auto" chooses from the lookahead of the machine. Results do not

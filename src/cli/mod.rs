@@ -25,6 +25,7 @@ mod runfile;
 mod select;
 mod show;
 mod study;
+mod threads;
 mod timeline;
 mod trace;
 mod trace_sizes;

@@ -11,6 +11,7 @@ use warpshard_sync::StopFlag;
 use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
 use crate::config::Machine;
 use crate::energy::Model;
+use crate::engine::Scaling;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::text::Style;
@@ -21,6 +22,7 @@ use super::args::{Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::progress::ProgressView;
+use super::threads::{Threads, threads};
 use super::{configuration, interrupt, output, policies, runfile, select};
 
 /// Where results go without `--out`.
@@ -35,7 +37,11 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     let settings = Settings::of(&args.set);
     let loaded = inputs::machine(&args.machine, &settings.machine)?;
     Model::of(&loaded.machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
-    let threads = threads(args);
+    let threads = threads(args.threads);
+    if let Some(note) = &threads.note {
+        output::warn(note);
+    }
+    let Threads { count: threads, origin: threads_origin, .. } = threads;
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let clock = Arc::new(DecodeClock::default());
@@ -67,10 +73,10 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     host.startup_seconds += prepared;
     host.decode_seconds = clock.seconds();
     // All workers wait for decoding, so that on average each loses its share of the decoding time.
-    host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / threads as f64).max(0.0);
+    host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
     host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
 
-    let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, threads, kernels, &facts);
+    let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, (threads, &threads_origin), kernels, &facts);
     let written = files(&facts, &outcome, &host, run_toml).and_then(|files| Ok(destination.write(&files)?));
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
@@ -92,11 +98,6 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
         }
     }
     Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
-}
-
-fn threads(args: &RunArgs) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    args.threads.map_or_else(cores, |threads| threads.get() as usize)
 }
 
 fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
@@ -161,6 +162,7 @@ fn simulate(
     let view = ProgressView::start();
     let options = RunOptions {
         threads,
+        scaling: Scaling::Adaptive,
         epoch: match args.epoch {
             Epoch::Auto => None,
             Epoch::Cycles(cycles) => Some(cycles.get()),

@@ -6,14 +6,20 @@ use super::args::{Epoch, RunArgs, Until};
 use super::inputs::Origin;
 
 /// The settings of a run, as text to be put behind the machine's.
-pub(super) fn run_table(args: &RunArgs, origin: &Origin, threads: usize, kernels: usize, facts: &crate::report::RunFacts) -> String {
+pub(super) fn run_table(
+    args: &RunArgs,
+    origin: &Origin,
+    threads: (usize, &str),
+    kernels: usize,
+    facts: &crate::report::RunFacts,
+) -> String {
     let mut lines = Lines(String::new());
     let given = |given: bool| if given { "command line" } else { "default" };
     lines.head("run");
     lines.text("version", &facts.version, "this program");
     lines.text("commit", &facts.commit, "this program");
     lines.value("seed", args.seed, given(args.seed != 1));
-    lines.value("threads", threads, if args.threads.is_some() { "command line" } else { "default: all cores" });
+    lines.value("threads", threads.0, threads.1);
     match args.epoch {
         Epoch::Auto => lines.text("epoch", "auto", "default: the lookahead"),
         Epoch::Cycles(cycles) => lines.value("epoch", cycles, "command line"),

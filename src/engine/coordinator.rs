@@ -11,7 +11,8 @@ use warpshard_sync::{Locals, StopFlag};
 use crate::base::{Cycle, Tick};
 
 use super::director::{Cut, Director, SeenEvent};
-use super::placement::improve;
+use super::placement::{ShardCost, improve, place};
+use super::scaling::{ActiveWorkers, EpochFacts};
 use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
 use super::worker::Worker;
 use super::{Unit, Work};
@@ -66,7 +67,12 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) epochs: u64,
     pub(super) cuts: u64,
     pub(super) shard_of: Vec<u32>,
+    /// The worker of each shard, for each number of active workers that there was; that of the present number is taken out.
+    pub(super) placements: Vec<Vec<u16>>,
     pub(super) worker_of_shard: Vec<u16>,
+    pub(super) shard_costs: Vec<ShardCost>,
+    pub(super) workers: ActiveWorkers,
+    pub(super) began: Instant,
     pub(super) looked: Instant,
 }
 
@@ -75,6 +81,7 @@ pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
     match shared.step {
         Step::Run => after_run(shared, workers),
         Step::Deliver => {
+            rescale(shared, workers);
             balance(shared, workers);
             shared.step = Step::Run;
             shared.epoch += 1;
@@ -87,15 +94,20 @@ pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
         }
         Step::Stop => {}
     }
+    if shared.step == Step::Stop {
+        // Retired workers leave, too.
+        workers.set_active(workers.len());
+    }
 }
 
 fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let period = shared.reference.period;
     shared.presents.iter_mut().zip(&shared.bounds).for_each(|(present, bound)| *present = (*present).max(*bound));
+    shared.decisions.clear();
     let (mut sent, mut next) = (0, Tick::NEVER);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     own.epochs += 1;
-    for worker in workers.iter_mut() {
+    for worker in workers.iter_mut().take(shared.active) {
         sent += worker.sent;
         next = next.min(worker.next);
         for event in worker.events.drain(..) {
@@ -139,10 +151,14 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     if sent == 0 {
         own.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
     }
-    let look = workers.len() > 1 && own.epochs.is_multiple_of(BALANCE_EVERY);
+    let look = shared.active > 1 && own.epochs.is_multiple_of(BALANCE_EVERY);
+    if own.workers.varies() {
+        own.note_epoch(workers);
+    }
+    let rescaled = own.workers.count() != shared.active;
     set_bounds(shared);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if look && shared.step == Step::Run && own.unbalanced(&shared.classes, workers) {
+    if shared.step == Step::Run && (rescaled || look && own.unbalanced(shared.active, &shared.classes, workers)) {
         shared.step = Step::Deliver;
     }
 }
@@ -230,7 +246,6 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     let due: Vec<_> = own.delayed.extract_if(.., |(effect, _)| *effect <= at).flat_map(|(_, decisions)| decisions).collect();
     if !due.is_empty() {
         shared.decisions = due;
-        shared.decided += 1;
     }
     own.reached.fill(shared.reference.tick(at));
     set_bounds(shared);
@@ -242,9 +257,26 @@ impl<U: Unit, D> Coordinator<U, D> {
         self.reached.iter().copied().max().unwrap_or_default()
     }
 
+    /// Chooses how many workers are active from now on.
+    fn note_epoch(&mut self, workers: &mut Locals<'_, Worker<U>>) {
+        let (mut steps, mut busy) = (0, Duration::ZERO);
+        for worker in workers.iter_mut() {
+            steps += worker.due_units();
+            busy += worker.busy;
+        }
+        self.workers.note(EpochFacts { now: self.began.elapsed(), steps, busy });
+    }
+
+    /// Exchanges the assignment of shards to `before` workers for that to `now` workers: the last one, if there was one.
+    fn place_on(&mut self, before: usize, now: usize) {
+        let next = std::mem::take(&mut self.placements[now]);
+        let next = if next.is_empty() { place(&self.shard_costs, now) } else { next };
+        self.placements[before] = std::mem::replace(&mut self.worker_of_shard, next);
+    }
+
     /// Whether shards should move to other workers by the measured host time; if so, `worker_of_shard` holds the new assignment. Each
     /// group is balanced separately, since it is stepped separately.
-    fn unbalanced(&mut self, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
+    fn unbalanced(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
         let mut costs = vec![vec![0; self.worker_of_shard.len()]; self.reached.len()];
         for worker in workers.iter_mut() {
             worker.tray.close();
@@ -258,7 +290,7 @@ impl<U: Unit, D> Coordinator<U, D> {
         }
         let mut improved = false;
         for costs in &costs {
-            improved |= improve(costs, &mut self.worker_of_shard, workers.len());
+            improved |= improve(costs, &mut self.worker_of_shard, active);
         }
         for slot in workers.iter_mut().flat_map(|worker| worker.tray.iter_mut()) {
             // The last measurement has the largest weight, but a single disturbed one moves nothing.
@@ -266,6 +298,17 @@ impl<U: Unit, D> Coordinator<U, D> {
             slot.nanos /= 2;
         }
         improved
+    }
+}
+
+/// Retires workers, or makes retired ones active again, as the coordinator has chosen.
+fn rescale<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
+    let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    let (before, now) = (shared.active, own.workers.count());
+    if before != now {
+        own.place_on(before, now);
+        shared.active = now;
+        workers.set_active(now);
     }
 }
 

@@ -82,6 +82,8 @@ pub(super) struct Shared<U: Unit, C> {
     pub(super) bounds: Vec<Cycle>,
     pub(super) limits: Vec<Tick>,
     pub(super) classes: Vec<TimeClass>,
+    /// Workers that take part in this epoch: the first ones. The others are retired and hold no units.
+    pub(super) active: usize,
     /// Where each worker offers its units to the others.
     pub(super) trays: Vec<TrayGuest<Slot<U>>>,
     /// Whether the host time of single units is measured in this epoch.
@@ -93,9 +95,8 @@ pub(super) struct Shared<U: Unit, C> {
     pub(super) sampled: bool,
     pub(super) reference: ClockDomain,
     pub(super) last_cut: Cycle,
-    /// The decisions that took effect last, and how many times some did.
+    /// The decisions that take effect at the beginning of this epoch.
     pub(super) decisions: Decisions<U>,
-    pub(super) decided: u64,
     pub(super) skip: bool,
     pub(super) relaxed: bool,
     pub(super) links: Vec<PlannedLink>,

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{EpochBarrier, Party, StopFlag, WaitPolicy, mailbox, tray};
+use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, tray};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::LateMessages;
@@ -17,6 +17,7 @@ use super::outbox::{Outbox, Route};
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
 use super::retime::{Retiming, retime};
+use super::scaling::{ActiveWorkers, Scaling};
 use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
 use super::turns::Turns;
 use super::worker::Worker;
@@ -24,8 +25,10 @@ use super::worker::Worker;
 /// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Worker threads, at least 1.
+    /// Worker threads, at least 1; more than there are shards are not started.
     pub threads: usize,
+    /// How many of them take part at a time.
+    pub scaling: Scaling,
     /// Reference cycles of an epoch. When not given, the lookahead; or, if that suits the number of threads, units are stepped in
     /// two halves that take turns.
     pub epoch: Option<u64>,
@@ -49,6 +52,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             threads: 1,
+            scaling: Scaling::default(),
             epoch: None,
             relaxed: false,
             max_cycles: None,
@@ -101,6 +105,10 @@ pub struct EngineFacts {
     pub limit: String,
     /// Per worker: seconds busy, seconds at the barrier, shards held, units of others stepped.
     pub workers: Vec<(f64, f64, u32, u64)>,
+    /// Workers that took part, on average over the run's time.
+    pub mean_workers: f64,
+    /// How often their number changed.
+    pub worker_changes: u64,
     /// Share of the measured stepping time per unit.
     pub unit_share: Vec<f64>,
 }
@@ -153,7 +161,8 @@ struct Parties<U: Unit, D: Send> {
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
     fn new(plan: Plan<U>, director: D, retiming: &Retiming, turns: &Turns, settings: &Settings) -> Self {
-        let threads = settings.threads;
+        let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
+        let threads = settings.threads.min(shards.max(1));
         let routes: Arc<[Route]> = plan
             .links
             .iter()
@@ -165,7 +174,6 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 latency,
             })
             .collect();
-        let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
         let mut costs = vec![ShardCost { kind: "", cost: 0.0 }; shards];
         for unit in &plan.units {
             let shard = &mut costs[unit.shard as usize];
@@ -234,7 +242,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             epochs: 0,
             cuts: 0,
             shard_of,
+            placements: vec![Vec::new(); threads + 1],
             worker_of_shard,
+            shard_costs: costs,
+            workers: ActiveWorkers::new(settings.scaling, threads),
+            began: Instant::now(),
             looked: Instant::now(),
         };
         let shared = Shared {
@@ -243,6 +255,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             presents: vec![Cycle(0); classes.len()],
             bounds: vec![Cycle(0); classes.len()],
             limits: vec![Tick(0); classes.len()],
+            active: threads,
             trays: guests,
             measured: true,
             backwards: false,
@@ -251,7 +264,6 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             reference: plan.reference,
             last_cut: Cycle(0),
             decisions: Vec::new(),
-            decided: 0,
             skip: settings.skip,
             relaxed: settings.relaxed,
             links: plan.links,
@@ -314,11 +326,11 @@ fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U,
         }
         let arrived = Instant::now();
         worker.busy += arrived - mark;
-        if party.wait(|shared, workers| coordinate(shared, workers)).is_err() {
-            return None;
-        }
+        let Ok(role) = party.wait(|shared, workers| coordinate(shared, workers)) else { return None };
         mark = Instant::now();
-        party.local().waited += mark - arrived;
+        if role != Role::Retired {
+            party.local().waited += mark - arrived;
+        }
     }
 }
 
@@ -341,12 +353,15 @@ fn finish<U: Unit, D>(
         Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
         None => return Err(EngineError::Panic("the workers stopped before the end".into())),
     };
+    let (mean_workers, worker_changes) = coordinator.workers.history(coordinator.began.elapsed());
     let mut host = EngineFacts {
         seconds: elapsed.as_secs_f64(),
         epochs: coordinator.epochs,
         cuts: coordinator.cuts,
         epoch_cycles: turns.epoch_cycles(),
         halves: turns.groups > 1,
+        mean_workers,
+        worker_changes,
         lookahead: retiming.lookahead,
         limit: retiming.limit.clone(),
         ..EngineFacts::default()

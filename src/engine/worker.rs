@@ -80,8 +80,6 @@ pub(super) struct Worker<U: Unit> {
     pub(super) late: LateMessages,
     pub(super) busy: Duration,
     pub(super) waited: Duration,
-    /// How many sets of decisions it applied.
-    applied: u64,
 }
 
 impl<U: Unit> Worker<U> {
@@ -117,7 +115,6 @@ impl<U: Unit> Worker<U> {
             late: LateMessages::default(),
             busy: Duration::ZERO,
             waited: Duration::ZERO,
-            applied: 0,
         }
     }
 
@@ -149,6 +146,11 @@ impl<U: Unit> Worker<U> {
         }
     }
 
+    /// How many of its units were due in the last epoch.
+    pub(super) fn due_units(&self) -> u64 {
+        self.due.len() as u64
+    }
+
     /// Delivers what was sent in the epoch before.
     pub(super) fn receive<C>(&mut self, shared: &Shared<U, C>) {
         self.take_back(shared);
@@ -171,12 +173,8 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Applies the decisions that took effect since the last call, to its own units.
+    /// Applies the decisions that take effect now, to its own units.
     fn apply<C>(&mut self, shared: &Shared<U, C>) {
-        if self.applied == shared.decided {
-            return;
-        }
-        self.applied = shared.decided;
         for (unit, decision) in &shared.decisions {
             let place = self.place[unit.index()];
             if place != u32::MAX {
@@ -205,7 +203,7 @@ impl<U: Unit> Worker<U> {
         if shared.measured {
             stepper.mark = Some(Instant::now());
         }
-        if shared.trays.len() == 1 || self.due.len() < WORTH_OFFERING {
+        if shared.active == 1 || self.due.len() < WORTH_OFFERING {
             for (i, &place) in self.due.iter().enumerate() {
                 if let Some(&far) = self.due.get(i + 2) {
                     self.tray.get_mut(far as usize).unit.prefetch(false);
@@ -223,8 +221,8 @@ impl<U: Unit> Worker<U> {
                 stepper.step(&mut slot);
             }
         }
-        for distance in 1..shared.trays.len() {
-            let other = &shared.trays[(self.index + distance) % shared.trays.len()];
+        for distance in 1..shared.active {
+            let other = &shared.trays[(self.index + distance) % shared.active];
             while other.left() > LEAVE
                 && let Some(mut slot) = other.take()
             {

@@ -237,6 +237,8 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "thread_instructions_per_second": rate(work.thread_instructions),
         "cycles_per_second": rate(outcome.cycles),
         "threads": host.threads,
+        "mean_workers": host.mean_workers,
+        "worker_changes": host.worker_changes,
         "epochs": host.epochs,
         "cuts": host.cuts,
         "epoch_cycles": host.epoch_cycles,

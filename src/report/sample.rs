@@ -140,6 +140,8 @@ pub(super) fn host() -> HostFacts {
         decode_seconds: 0.5,
         simulate_seconds: 2.0,
         threads: 2,
+        mean_workers: 1.25,
+        worker_changes: 3,
         epochs: 450,
         cuts: 18,
         epoch_cycles: 40,

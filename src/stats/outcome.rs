@@ -156,6 +156,10 @@ pub struct HostFacts {
     pub simulate_seconds: f64,
     /// Worker threads.
     pub threads: u32,
+    /// Workers that took part, on average over the time of simulating: fewer than there are where more did not make the run faster.
+    pub mean_workers: f64,
+    /// How often their number changed.
+    pub worker_changes: u64,
     /// Epochs stepped.
     pub epochs: u64,
     /// Cuts made.

@@ -18,8 +18,7 @@
 //!   *slot* per parity of the epoch, so sender and receiver are never in the same one.
 //! * [`tray()`]: a worker's items; in each epoch it offers those that want work, and who has finished its own may take some of
 //!   another's, each item to one taker.
-//! * [`Board`]: publishes a value with the *stamp* from which it holds; readers give their own *now*.
-//! * [`progress_cell`]: live counters of one worker that anybody may look at; whole, but from no particular cycle, so
+//! * [`Published`]: the newest of some values, for readers outside of the workers that look at any time, such as a progress bar;
 //!   nothing simulated may depend on it.
 //! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
 //! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
@@ -74,9 +73,8 @@
 //! `sync/tests/mutants.sh` runs them all.
 //!
 //! # What loom does not see
-//! * arc-swap and crossbeam: under loom the board's pointer is a locked model with the same two atomic operations, so what
-//!   is proved is the stamp protocol. The real pointer is exercised by `tests/stress.rs`, also fit for miri and, with an instrumented standard library, the thread
-//!   sanitizer.
+//! * arc-swap, on which [`Published`] stands: `tests/stress.rs` exercises it on real threads. That test is also fit for miri
+//!   and, with an instrumented standard library, the thread sanitizer.
 //! * More threads, epochs and preemptions than the models have: three parties and three epochs at most.
 //! * The time after an access has begun: a reference that a [`Party`] hands out is checked where it is made. That it ends
 //!   before the next `wait` is the borrow checker's part.
@@ -86,17 +84,15 @@
 //!   `tests/poison.rs` covers.
 
 mod barrier;
-mod board;
 mod mailbox;
 mod mutant;
 mod primitive;
-mod progress;
+mod published;
 mod stop;
 mod tray;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
-pub use board::{Board, Stamped};
 pub use mailbox::{Receiver, Sender, mailbox};
-pub use progress::{ProgressCell, ProgressReader, ProgressWriter, progress_cell};
+pub use published::Published;
 pub use stop::StopFlag;
 pub use tray::{Taken, TrayGuest, TrayOwner, tray};

@@ -52,16 +52,6 @@ mutants! {
     MAILBOX_NOT_EMPTIED = "mutant_mailbox_not_emptied";
     /// The receiver takes the batch from its end.
     MAILBOX_REVERSED = "mutant_mailbox_reversed";
-    /// A reader of the board does not compare the stamp.
-    BOARD_STAMP_IGNORED = "mutant_board_stamp_ignored";
-    /// A value not yet due replaces the one that is due.
-    BOARD_PREVIOUS_DROPPED = "mutant_board_previous_dropped";
-    /// A publisher gives up when another one was faster.
-    BOARD_NO_RETRY = "mutant_board_no_retry";
-    /// A reader of counters does not look whether the writer came between.
-    PROGRESS_UNCHECKED = "mutant_progress_unchecked";
-    /// The writer of counters does not keep its words behind the odd sequence number.
-    PROGRESS_UNFENCED = "mutant_progress_unfenced";
     /// A stop request does not publish what was written before it.
     STOP_RELAXED = "mutant_stop_relaxed";
     /// An offer does not publish what the owner did to the items.

@@ -8,7 +8,7 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicUsize, fence},
+    sync::atomic::{AtomicBool, AtomicUsize},
     sync::{Arc, Condvar, Mutex, MutexGuard},
 };
 pub(crate) use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ pub(crate) use self::real::{Stopwatch, UnsafeCell};
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize},
     sync::{Arc, Condvar, Mutex, MutexGuard},
 };
 

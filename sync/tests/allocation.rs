@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox, progress_cell};
+use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox};
 
 /// The system's allocator, counting the calls of each thread.
 struct Counting;
@@ -45,7 +45,6 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
             .into_iter()
             .map(|mut party| {
                 scope.spawn(move || {
-                    let (mut progress, _reader) = progress_cell::<2>();
                     let (mut batch, mut warm, mut received) = (Vec::new(), 0, 0);
                     for epoch in 0..1000 {
                         if epoch == warm_up {
@@ -55,7 +54,6 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
                         receiver.receive(epoch, |number: &u64| received += number);
                         batch.extend(0..50);
                         sender.send(epoch, &mut batch);
-                        progress.publish([epoch, received]);
                         party.wait(|epochs, _| *epochs += 1).expect("nobody breaks off");
                     }
                     let steady = ALLOCATIONS.get() - warm;

@@ -5,7 +5,7 @@ mod explore;
 
 use std::time::Duration;
 
-use explore::explore;
+use explore::{explore, explore_at_most};
 use loom::thread;
 use warpshard_sync::{EpochBarrier, Locals, Party, Role, WaitPolicy};
 
@@ -154,14 +154,14 @@ fn a_party_may_be_retired_and_come_back_while_it_still_polls() {
 
 #[test]
 fn the_others_sleep_and_wake_while_one_party_is_retired() {
-    explore(|| {
+    explore_at_most(2, || {
         on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[2, 3]));
     });
 }
 
 #[test]
 fn two_retired_parties_come_back_together() {
-    explore(|| {
+    explore_at_most(2, || {
         on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[1, 3]));
     });
 }

@@ -27,11 +27,6 @@ mailbox_parity_ignored         loom_mailbox   every_batch_arrives_in_the_next_ep
 mailbox_stamp_ignored          loom_mailbox   nothing_is_visible_before_the_next_epoch
 mailbox_overtake_unchecked     loom_mailbox   no_epoch_is_overtaken
 mailbox_relaxed_empty          loom_mailbox   no_epoch_is_overtaken
-board_stamp_ignored            loom_board     a_decision_is_never_seen_before_its_stamp
-board_previous_dropped         loom_board     a_decision_not_yet_due_hides_nothing
-board_no_retry                 loom_board     no_publication_is_lost_to_another_publisher
-progress_unchecked             loom_progress  a_reader_never_sees_a_mixture_of_two_arrays
-progress_unfenced              loom_progress  a_reader_never_sees_a_mixture_of_two_arrays
 stop_relaxed                   loom_stop      who_sees_the_request_sees_what_came_before_it
 tray_relaxed_offer             loom_tray      a_taker_sees_what_the_owner_did_before_the_offer
 tray_relaxed_return            loom_tray      the_owner_sees_what_every_taker_did

@@ -6,64 +6,11 @@
 use std::thread;
 use std::time::Duration;
 
-use warpshard_sync::{Board, EpochBarrier, StopFlag, WaitPolicy, mailbox, progress_cell};
+use warpshard_sync::{EpochBarrier, Published, WaitPolicy, mailbox};
 
 /// `full` rounds, or a few under miri, which is some thousand times slower.
 const fn rounds(full: u64) -> u64 {
     if cfg!(miri) { 20 } else { full }
-}
-
-#[test]
-fn readers_of_the_real_board_see_the_decision_of_their_epoch_while_the_next_is_published() {
-    let board = Board::new();
-    board.publish(0, vec![0_u64; 3]);
-    let parties = EpochBarrier::new(vec![(); 4], board, WaitPolicy::for_threads(4, 2));
-    thread::scope(|scope| {
-        for mut party in parties {
-            scope.spawn(move || {
-                for epoch in 0..rounds(2000) {
-                    if party.index() == 0 {
-                        party.shared().publish(epoch + 1, vec![epoch + 1; 3]);
-                    }
-                    for _ in 0..20 {
-                        let due = party.shared().read(epoch).expect("something was due from the start");
-                        assert_eq!(due.value, vec![epoch; 3]);
-                        let latest = party.shared().latest().expect("something was published");
-                        assert!(latest.stamp == epoch || latest.stamp == epoch + 1);
-                        assert_eq!(latest.value, vec![latest.stamp; 3]);
-                    }
-                    party.wait(|_, _| ()).expect("nobody poisons");
-                }
-                party.finish();
-            });
-        }
-    });
-}
-
-#[test]
-fn publishers_of_the_real_board_do_not_lose_or_reorder_each_others_values() {
-    let (board, done) = (Board::new(), StopFlag::new());
-    board.publish(0, (0_usize, 0));
-    let last = rounds(20_000);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut newest = [0; 2];
-            while !done.requested() {
-                let (publisher, count) = board.latest().expect("something was published").value;
-                assert!(count >= newest[publisher], "publisher {publisher} went back from {}", newest[publisher]);
-                newest[publisher] = count;
-            }
-        });
-        let publishers = [0, 1].map(|publisher| {
-            let board = &board;
-            scope.spawn(move || (1..=last).for_each(|count| board.publish(0, (publisher, count))))
-        });
-        for publisher in publishers {
-            publisher.join().expect("equal stamps are in order");
-        }
-        done.request();
-    });
-    assert_eq!(board.latest().expect("something was published").value.1, last);
 }
 
 #[test]
@@ -94,15 +41,16 @@ fn two_mailboxes_alone_keep_two_threads_in_step() {
 }
 
 #[test]
-fn progress_is_read_whole_and_never_goes_back() {
-    let (mut writer, reader) = progress_cell::<6>();
-    let last = rounds(200_000);
+fn published_values_are_read_whole_and_never_go_back() {
+    let published = Published::new();
+    published.publish(vec![0; 6]);
+    let last = rounds(50_000);
     thread::scope(|scope| {
-        for reader in [reader.clone(), reader] {
+        for reader in [published.clone(), published.clone()] {
             scope.spawn(move || {
                 let mut newest = 0;
                 while newest < last {
-                    let values = reader.read();
+                    let values = reader.newest().expect("something was published");
                     assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
                     assert!(values[0] >= newest);
                     newest = values[0];
@@ -110,7 +58,7 @@ fn progress_is_read_whole_and_never_goes_back() {
                 }
             });
         }
-        (1..=last).for_each(|count| writer.publish([count; 6]));
+        (1..=last).for_each(|count| published.publish(vec![count; 6]));
     });
 }
 

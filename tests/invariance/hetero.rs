@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
+use warpshard::engine::Scaling;
 use warpshard::frontend::Workload;
 use warpshard::protocol::{MemOp, MemPacket, Payload};
 use warpshard::stats::{EndedBy, Outcome};
@@ -52,6 +53,8 @@ fn the_way_of_running_changes_nothing() {
         for threads in [2, 3, 5] {
             same(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
         }
+        let changing = RunOptions { threads: 5, scaling: Scaling::Random(3), ..options(end) };
+        same(&base, &run(&case, changing), &format!("{end:?}, a changing number of threads"));
         same(&base, &run(&case, RunOptions { epoch: Some(1), threads: 2, ..options(end) }), "epochs of one cycle");
         same(&base, &run(&case, RunOptions { skip: false, ..options(end) }), "every cycle stepped");
         let unseen = run(&case, RunOptions { interval: None, ..options(end) });

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use warpshard::base::{ClockDomain, Cycle, Frequency, LinkId, Tick, TimeBase, UnitId};
 use warpshard::engine::{
-    Cut, Director, EngineError, Finished, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, StopReason, Unit, retime, run,
+    Cut, Director, EngineError, EngineFacts, Finished, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, StopReason, Unit, retime,
+    run,
 };
 use warpshard::stats::{CounterInfo, CounterVisitor};
 
@@ -326,9 +327,19 @@ impl Ring {
         })
     }
 
+    /// What the host did in a run.
+    pub(crate) fn host(&self, settings: &Settings) -> EngineFacts {
+        self.execute(settings).unwrap().0.host
+    }
+
     /// Epochs that the run takes.
     pub(crate) fn epochs(&self, settings: &Settings) -> u64 {
-        self.execute(settings).unwrap().0.host.epochs
+        self.host(settings).epochs
+    }
+
+    /// How often the number of active workers changes.
+    pub(crate) fn worker_changes(&self, settings: &Settings) -> u64 {
+        self.host(settings).worker_changes
     }
 
     /// Messages as (link, low half of the arrival, token), sorted, at both ends.

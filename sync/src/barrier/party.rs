@@ -62,6 +62,8 @@ pub enum Role {
     Last,
     /// It arrived earlier; its control step was dropped unused.
     Waited,
+    /// It arrived, as the last or earlier, and was retired for an epoch or more before it went on.
+    Retired,
 }
 
 /// One worker's place at an [`EpochBarrier`]; exclusive, so it can be sent to a thread but not be cloned.
@@ -148,24 +150,22 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// With `control`'s panic, after having poisoned the others.
     #[inline]
     pub fn wait(&mut self, control: impl FnOnce(&mut G, &mut Locals<'_, L>)) -> Result<Role, Poisoned> {
-        let gate = &self.barrier.gate;
-        match gate.arrive()? {
+        let role = match self.barrier.gate.arrive()? {
             Arrival::Last => {
                 let active = self.control(control);
-                let gate = &self.barrier.gate;
-                gate.release(self.epoch, active);
+                self.barrier.gate.release(self.epoch, active);
                 if self.index < active {
                     self.epoch += 1;
-                } else {
-                    self.epoch = gate.wait(self.index, self.epoch, &mut self.spinning)?;
+                    return Ok(Role::Last);
                 }
-                Ok(Role::Last)
+                Role::Last
             }
-            Arrival::Early => {
-                self.epoch = gate.wait(self.index, self.epoch, &mut self.spinning)?;
-                Ok(Role::Waited)
-            }
-        }
+            Arrival::Early => Role::Waited,
+        };
+        let next = self.barrier.gate.wait(self.index, self.epoch, &mut self.spinning)?;
+        let at_once = next == self.epoch + 1;
+        self.epoch = next;
+        Ok(if at_once { role } else { Role::Retired })
     }
 
     /// Stops everybody: every wait that is not fulfilled yet returns [`Poisoned`] with this party and `message`, unless

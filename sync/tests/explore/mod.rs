@@ -8,9 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Fails if loom found nothing to interleave, since such a model proves nothing. The count is a real atomic, which loom
 /// does not see and so does not explore.
 pub(crate) fn explore(model: impl Fn() + Sync + Send + 'static) {
+    explore_at_most(usize::MAX, model);
+}
+
+/// The same with at most `most` preemptions, whatever `LOOM_MAX_PREEMPTIONS` says: for models that have too many interleavings.
+pub(crate) fn explore_at_most(most: usize, model: impl Fn() + Sync + Send + 'static) {
     let runs = Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(2);
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).min(most));
     builder.check({
         let runs = Arc::clone(&runs);
         move || {

@@ -1,0 +1,77 @@
+//! How many worker threads a run gets.
+//!
+//! The default is the number of cores that this process may use. `std::thread::available_parallelism` takes on Linux the smaller of
+//! the affinity mask (`sched_getaffinity`: `taskset`, a batch system's core binding) and the CPU quota of the process's cgroup and
+//! its parents, version 1 or 2 (containers), rounded down and at least one. More threads than that are never faster, so a larger
+//! `--threads` is lowered to it, with a note. Results do not depend on the number.
+
+use std::num::{NonZero, NonZeroU32};
+
+/// A number of threads with its origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Threads {
+    /// Threads to run on.
+    pub(super) count: usize,
+    /// Where the number comes from, for `run.toml`.
+    pub(super) origin: String,
+    /// What the user should know about it.
+    pub(super) note: Option<String>,
+}
+
+/// The threads of a run for which `--threads` was `asked`.
+pub(super) fn threads(asked: Option<NonZeroU32>) -> Threads {
+    of_cores(asked, std::thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+fn of_cores(asked: Option<NonZeroU32>, cores: usize) -> Threads {
+    match asked.map(|asked| asked.get() as usize) {
+        None => Threads { count: cores, origin: "default: all usable cores".into(), note: None },
+        Some(asked) if asked <= cores => Threads { count: asked, origin: "command line".into(), note: None },
+        Some(asked) => {
+            let usable = if cores == 1 { "one core".to_owned() } else { format!("{cores} cores") };
+            Threads {
+                count: cores,
+                origin: format!("command line: {asked}, lowered to the usable cores"),
+                note: Some(format!(
+                    "note: --threads {asked} lowered to {cores}: this process may use {usable} (CPU affinity and cgroup quota), and more \
+                     threads than cores only slow a run down"
+                )),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_every_usable_core_and_never_more() {
+        for cores in [1, 2, 64] {
+            assert_eq!(of_cores(None, cores).count, cores);
+            for asked in [1, 2, 3, 64, 65, u32::MAX] {
+                let threads = of_cores(NonZeroU32::new(asked), cores);
+                assert_eq!(threads.count, cores.min(asked as usize));
+                assert_eq!(threads.note.is_some(), asked as usize > cores, "--threads {asked} on {cores} cores");
+            }
+        }
+    }
+
+    #[test]
+    fn the_note_names_what_was_asked_for_and_why_it_is_not_given() {
+        let note = of_cores(NonZeroU32::new(8), 2).note.unwrap();
+        assert!(note.starts_with("note: --threads 8 lowered to 2: this process may use 2 cores"), "{note}");
+    }
+
+    /// An affinity of one core makes the default one thread.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_affinity_mask_limits_the_default() {
+        let mask = core_affinity::get_core_ids().unwrap();
+        let count = std::thread::spawn(move || {
+            assert!(core_affinity::set_for_current(mask[0]));
+            threads(None).count
+        });
+        assert_eq!(count.join().unwrap(), 1);
+    }
+}
