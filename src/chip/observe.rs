@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::Sender;
+use warpshard_sync::Published;
 
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
@@ -51,7 +51,7 @@ pub struct Observer {
     controllers: Vec<Attached>,
     intervals: Vec<IntervalRow>,
     timeline: Vec<TimelineEntry>,
-    progress: Option<Sender<Progress>>,
+    progress: Option<Published<Progress>>,
     watch: CpuWatch,
     /// A controller has seen enough: the run ends at the next cut.
     over: bool,
@@ -74,7 +74,7 @@ impl Observer {
         layout: ChipLayout,
         interval: Option<u64>,
         controllers: Vec<Box<dyn Controller>>,
-        progress: Option<Sender<Progress>>,
+        progress: Option<Published<Progress>>,
     ) -> Result<Self, String> {
         check(&controllers).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         if interval == Some(0) {
@@ -214,8 +214,7 @@ impl Director<ChipUnit> for Observer {
     fn progress(&mut self, now: Cycle, work: Work) {
         if let Some(progress) = &self.progress {
             let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
-            // A reader that is too slow misses news; the run does not wait for it.
-            let _ = progress.try_send(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
+            progress.publish(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use warpshard_sync::StopFlag;
+use warpshard_sync::{Published, StopFlag};
 
 use crate::config::Machine;
 use crate::control::Controller;
@@ -48,8 +48,8 @@ pub struct RunOptions {
     pub controllers: Vec<Box<dyn Controller>>,
     /// Ends the run at the next cut.
     pub stop: StopFlag,
-    /// Where news of the run goes.
-    pub progress: Option<crossbeam_channel::Sender<Progress>>,
+    /// Where the run publishes its progress.
+    pub progress: Option<Published<Progress>>,
 }
 
 impl Default for RunOptions {

@@ -1,14 +1,15 @@
 //! The progress bar: simulated cycles, finished CTAs, speed and remaining time, on a terminal only.
 //!
-//! A thread of its own draws what the engine sends; the engine never waits for it. Rates come from an exponential mean over
+//! A thread of its own draws the newest progress that the run has published; neither waits for the other. Rates come from an exponential mean over
 //! a few seconds, so that the estimate follows a run whose speed changes.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use warpshard_sync::{Published, StopFlag};
 
 use crate::chip::Progress;
 use crate::report::text::{count, seconds, si};
@@ -16,72 +17,68 @@ use crate::report::text::{count, seconds, si};
 /// Seconds over which the speed is averaged.
 const MEMORY: f64 = 3.0;
 
+/// Time between two looks at the progress.
+const REFRESH: Duration = Duration::from_millis(125);
+
 /// A bar on standard error, drawn until it is dropped.
 pub(super) struct ProgressView {
-    sender: Option<Sender<Progress>>,
+    published: Published<Progress>,
+    done: StopFlag,
     painter: Option<JoinHandle<()>>,
 }
 
 impl ProgressView {
     /// A bar when standard error is a terminal, and nothing otherwise.
     pub(super) fn start() -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self { sender: None, painter: None };
-        }
-        // A full channel is news that nobody has looked at yet: the engine drops what does not fit.
-        let (sender, receiver) = crossbeam_channel::bounded(64);
-        let painter = std::thread::Builder::new().name("progress".into()).spawn(move || paint(&receiver)).ok();
-        Self { sender: painter.is_some().then_some(sender), painter }
+        let (published, done) = (Published::new(), StopFlag::new());
+        let (seen, ended) = (published.clone(), done.clone());
+        let thread = || std::thread::Builder::new().name("progress".into()).spawn(move || paint(&seen, &ended)).ok();
+        let painter = if std::io::stderr().is_terminal() { thread() } else { None };
+        Self { published, done, painter }
     }
 
-    /// Where the engine sends its news; `None` when nobody looks.
-    pub(super) fn sender(&self) -> Option<Sender<Progress>> {
-        self.sender.clone()
+    /// Where the run publishes its progress; `None` without a bar.
+    pub(super) fn published(&self) -> Option<Published<Progress>> {
+        self.painter.is_some().then(|| self.published.clone())
     }
 }
 
 impl Drop for ProgressView {
     fn drop(&mut self) {
-        self.sender = None;
+        self.done.request();
         if let Some(painter) = self.painter.take() {
-            // A painter that panicked has said so; the run does not depend on it.
+            painter.thread().unpark();
+            // A painter that panicked has printed why; the run does not depend on it.
             let _ = painter.join();
         }
     }
 }
 
-fn paint(news: &Receiver<Progress>) {
+fn paint(published: &Published<Progress>, done: &StopFlag) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
     let spinner = ProgressStyle::with_template("{spinner} {msg}");
     let full = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
     let (Ok(spinner), Ok(full)) = (spinner, full) else { return };
     bar.set_style(spinner);
     let mut speed = Speed::new(Instant::now());
-    let mut latest: Option<Progress> = None;
-    loop {
-        match news.recv_timeout(Duration::from_millis(250)) {
-            Ok(progress) => {
-                // Only the newest of a burst is drawn.
-                let progress = news.try_iter().last().unwrap_or(progress);
+    let mut drawn: Option<Arc<Progress>> = None;
+    while !done.requested() {
+        if let Some(progress) = published.newest() {
+            if drawn.as_ref().is_none_or(|drawn| !Arc::ptr_eq(drawn, &progress)) {
                 speed.update(Instant::now(), &progress);
-                if progress.ctas > 0 && bar.length().is_none() {
+            }
+            if progress.ctas > 0 {
+                if bar.length().is_none() {
                     bar.set_style(full.clone());
                 }
-                if progress.ctas > 0 {
-                    bar.set_length(progress.ctas);
-                    bar.set_position(progress.ctas_done);
-                }
-                bar.set_message(message(&progress, &speed));
-                latest = Some(progress);
+                bar.set_length(progress.ctas);
+                bar.set_position(progress.ctas_done);
             }
-            Err(RecvTimeoutError::Timeout) => {
-                if let Some(progress) = &latest {
-                    bar.set_message(message(progress, &speed));
-                }
-                bar.tick();
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
+            bar.set_message(message(&progress, &speed));
+            drawn = Some(progress);
         }
+        bar.tick();
+        std::thread::park_timeout(REFRESH);
     }
     bar.finish_and_clear();
 }
@@ -99,7 +96,7 @@ fn message(progress: &Progress, speed: &Speed) -> String {
 
 /// Averaged rates.
 struct Speed {
-    /// When the last news came.
+    /// When the last progress was seen.
     at: Instant,
     /// Warp instructions until then.
     seen_instructions: u64,

@@ -174,7 +174,7 @@ fn simulate(
         cpu,
         controllers: policies::controllers(&args.policy)?,
         stop,
-        progress: view.sender(),
+        progress: view.published(),
         ..RunOptions::default()
     };
     let result = chip::simulate(machine, workload, options)?;
