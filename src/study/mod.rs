@@ -58,7 +58,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Set, Policy, Order, Length, Only],
         otherwise: THESIS,
         sweeps: &["gpu.sm.max_ctas", "gpu.sms"],
-        run: |request| wa_sched::characterise::run(&thesis(request)),
+        run: wa_sched::characterise::study,
     },
     Study {
         name: "cpu",
@@ -125,7 +125,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Set, Policy, Order, Length, Only],
         otherwise: THESIS,
         sweeps: &["gpu.sms"],
-        run: |request| wa_sched::onac::run(&thesis(request), request.full, &|_| ()),
+        run: wa_sched::onac::study,
     },
     Study {
         name: "oracle",
@@ -143,7 +143,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Set, Policy, Order, Length, Only],
         otherwise: THESIS,
         sweeps: &["gpu.sm.max_ctas"],
-        run: |request| wa_sched::perf_sat::run(&thesis(request), request.full),
+        run: wa_sched::perf_sat::study,
     },
     Study {
         name: "phase-aware",
@@ -152,7 +152,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Set, Policy, Order, Length, Only],
         otherwise: THESIS,
         sweeps: &["gpu.sm.order"],
-        run: |request| wa_sched::phase_aware::run(&thesis(request)),
+        run: wa_sched::phase_aware::study,
     },
     Study {
         name: "power",
@@ -177,10 +177,4 @@ pub const STUDIES: &[Study] = &[
 /// The study of a name.
 pub fn find_study(name: &str) -> Option<&'static Study> {
     STUDIES.iter().find(|study| study.name == name)
-}
-
-fn thesis(request: &Request) -> wa_sched::characterise::Options {
-    use wa_sched::characterise::Options;
-    let cycles = if request.full { Options::FULL } else { Options::QUICK };
-    Options { cycles, only: request.only.clone(), cache: request.cache.as_ref().map(|cache| cache.join("studies")) }
 }

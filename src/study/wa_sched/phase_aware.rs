@@ -1,35 +1,31 @@
-//! `study phase-aware`: the kernels of Tables 3.2 and 3.3 under each warp scheduler, beside Section 3.5 of the thesis.
+//! `study phase-aware`: the kernels of Tables 3.2 and 3.3 under each warp scheduler, compared with Section 3.5 of the thesis.
 //!
 //! A kernel is of type A on a level where oldest first (the thesis's "GTO") beats round robin, else of type B. Means are over
 //! the kernels of a type as published, so that ours and the thesis's are means over the same kernels. GTO as it is known
-//! elsewhere (greedy, then oldest) is shown beside.
-//!
-//! Idle time is the share of scheduler cycles without an issue.
+//! elsewhere (greedy, then oldest) is shown as well. Idle time is the share of scheduler cycles without an issue.
+
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::config::Machine;
 use crate::report::bars::{Bars, Group};
-use crate::study::{StudyError, StudyOutput};
+use crate::study::lab::job::{Job, Run};
+use crate::study::lab::output::StudyOutput;
+use crate::study::lab::published::{Published, read};
+use crate::study::lab::request::Request;
+use crate::study::lab::statistics::{mean, percent_over};
+use crate::study::lab::verdict::{Aggregate, Ended, Headline};
 
-use super::characterise::{FERMI, Options, workload};
-use super::kernels::{Grid, as_published};
-use super::published::{Kernel, published};
-use super::stated::{self, Kind, Stated, half_and_half_again, mean, percent_over};
-use super::steady::Job;
-use super::tail;
+use super::{Grid, Kernel, StudyError, Thesis, library, tail};
 
-/// How near to the better of round robin and oldest first phase-aware is to be.
-const NEAR: f64 = 0.02;
-
-/// The published figures.
+/// The study's own part of its file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Published {
-    source: String,
+struct Own {
+    near: f64,
     types: Types,
-    mean: Vec<Mean>,
+    tail: tail::Parameters,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -48,26 +44,22 @@ struct Lists {
     b: Vec<String>,
 }
 
-/// A mean over the kernels of a type.
+/// What a mean over the kernels of a type is of.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Mean {
+struct Of {
     quantity: Quantity,
     level: Level,
     #[serde(rename = "type")]
     of: Type,
     order: Order,
     over: Order,
-    value: f64,
-    kind: Kind,
-    section: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
 enum Quantity {
-    #[serde(rename = "speed-up")]
     SpeedUp,
-    #[serde(rename = "idle time")]
     Idle,
 }
 
@@ -113,7 +105,7 @@ impl Level {
 }
 
 impl Order {
-    /// The thesis's name, but for its GTO, which is oldest first.
+    /// The thesis's name, except that its GTO is called oldest first.
     fn name(self) -> &'static str {
         match self {
             Self::Lrr => "RR",
@@ -149,10 +141,13 @@ struct Point {
     kernel: String,
     level: Level,
     published: Option<Type>,
-    /// The model was fitted to what the study is about.
+    /// The model was fitted to the types of Figure 3.7.
     fitted: bool,
+    ended: Ended,
     rates: Vec<f64>,
     idle: Vec<f64>,
+    /// With the user's policy and order.
+    candidate: Option<f64>,
 }
 
 impl Point {
@@ -173,166 +168,154 @@ impl Point {
     }
 
     fn is_near(&self) -> bool {
-        self.phase_over_better() >= 1.0 - NEAR
+        self.phase_over_better() >= 1.0 - published().own.near
     }
 }
 
-impl Mean {
-    fn figure(&self) -> String {
-        let (level, of, order, over) = (self.level.name(), self.of, self.order.name(), self.over.name());
+impl Of {
+    /// A speed-up is the mean of the kernels' speed-ups, idle time the mean of one compared with the mean of the other.
+    fn of_points(&self, points: &[&Point]) -> Option<f64> {
         match self.quantity {
-            Quantity::SpeedUp => format!("{level}, type {of:?}: speed-up of {order} over {over}, %"),
-            Quantity::Idle => format!("{level}, type {of:?}: idle time of {order} against {over}, %"),
-        }
-    }
-
-    /// Ours. A speed-up is the mean of the kernels' speed-ups, idle time the mean of one against the mean of the other.
-    fn ours(&self, points: &[Point], fitted_too: bool) -> Stated<'_> {
-        let of: Vec<&Point> = points
-            .iter()
-            .filter(|point| point.level == self.level && point.published == Some(self.of) && (fitted_too || !point.fitted))
-            .collect();
-        let ours = match self.quantity {
-            Quantity::SpeedUp => mean(of.iter().map(|point| percent_over(point.rate(self.order), point.rate(self.over)))),
+            Quantity::SpeedUp => mean(points.iter().map(|point| percent_over(point.rate(self.order), point.rate(self.over)))),
             Quantity::Idle => {
-                let idle = |order| mean(of.iter().map(|point| point.idle[point.place(order)]));
+                let idle = |order| mean(points.iter().map(|point| point.idle[point.place(order)]));
                 idle(self.order).zip(idle(self.over)).filter(|(_, base)| *base > 0.0).map(|(idle, base)| percent_over(idle, base))
             }
-        };
-        Stated {
-            figure: self.figure(),
-            ours,
-            kernels: of.len(),
-            published: self.value,
-            kind: self.kind,
-            within: half_and_half_again(self.value),
-            section: &self.section,
         }
+    }
+
+    fn headline(&self, points: &[Point]) -> Headline {
+        let of: Vec<&Point> = points.iter().filter(|point| point.level == self.level && point.published == Some(self.of)).collect();
+        Headline::new(&of, &aggregate(&|points| self.of_points(points), Some(("no difference", 0.0))))
     }
 }
 
-fn read() -> Published {
-    match toml::from_str(include_str!("../../../configs/published/phase_aware.toml")) {
-        Ok(published) => published,
-        Err(error) => panic!("configs/published/phase_aware.toml: {error}"),
-    }
+fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a str, f64)>) -> Aggregate<'a, Point> {
+    Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial }
+}
+
+/// The parameters of the tail effect.
+pub(super) fn tail() -> &'static tail::Parameters {
+    &published().own.tail
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("phase-aware", include_str!("../../../configs/published/phase-aware.toml")))
 }
 
 /// Runs the study.
 ///
 /// # Errors
-/// When `only` names no kernel, or a kernel does not run.
-pub fn run(options: &Options) -> Result<StudyOutput, StudyError> {
-    let stated = read();
-    let library = published();
-    let wanted = |kernel: &&Kernel| kernel.phases.is_some() && options.only.as_ref().is_none_or(|only| kernel.name.contains(only.as_str()));
-    let kernels: Vec<&Kernel> = library.kernel.iter().filter(wanted).collect();
-    if kernels.is_empty() {
-        return Err(StudyError::Input("no kernel of Tables 3.2 and 3.3 has such a name".into()));
-    }
-    let pairs: Vec<(&Kernel, Level)> = kernels.iter().flat_map(|kernel| Level::ALL.map(|level| (*kernel, level))).collect();
-    let points: Vec<Point> = pairs
-        .par_iter()
-        .map(|(kernel, level)| point(kernel, *level, &stated.types, options))
-        .collect::<Result<_, _>>()
-        .map_err(StudyError::Input)?;
-    let title = format!("warp schedulers on {FERMI} beside {}; runs of {} cycles or more", stated.source, options.cycles);
+/// When `--only` names no kernel, or a kernel does not run.
+pub(in crate::study) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    run(&Thesis::new(request))
+}
+
+fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
+    let machine = library().own.machines.phases.as_str();
+    let kernels = thesis.kernels("Tables 3.2 and 3.3", |kernel| kernel.phases.is_some())?;
+    let grids =
+        kernels.par_iter().map(|kernel| Grid::of(&base(thesis, kernel))).collect::<Result<Vec<_>, _>>().map_err(StudyError::Input)?;
+    let pairs: Vec<(&Kernel, &Grid, Level)> =
+        kernels.iter().zip(&grids).flat_map(|(kernel, grid)| Level::ALL.map(|level| (*kernel, grid, level))).collect();
+    let of_pair = |(kernel, grid, level): &(&Kernel, &Grid, Level)| {
+        let job = base(thesis, kernel).cycles(grid.cycles(thesis.cycles));
+        let lrr = job.clone().set("gpu.sm.order", Order::Lrr.key(*level));
+        let orders = level.orders().iter().map(|order| job.clone().set("gpu.sm.order", order.key(*level)));
+        orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr))).collect::<Vec<Job>>()
+    };
+    let jobs: Vec<Vec<Job>> = pairs.iter().map(of_pair).collect();
+    let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::Input)?.into_iter();
+    let gpu = base(thesis, kernels[0]).load().map_err(StudyError::Input)?.machine.gpu;
+    let slots = f64::from(gpu.sms * gpu.sm.schedulers);
+    let point = |((kernel, grid, level), jobs): (&(&Kernel, &Grid, Level), &Vec<Job>)| {
+        let runs: Vec<(Run, &Job)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
+        let mut rates: Vec<f64> = runs.iter().map(|(run, job)| run.steady_rate(job.cycles)).collect();
+        let candidate = rates.get(level.orders().len()).copied();
+        rates.truncate(level.orders().len());
+        Point {
+            kernel: kernel.name.clone(),
+            level: *level,
+            published: published().own.types.of(&kernel.name, *level),
+            fitted: grid.is_fitted_to("Figure 3.7", &[]),
+            ended: if runs.iter().all(|(run, _)| run.ended) { Ended::Whole } else { Ended::Cut },
+            idle: rates.iter().map(|rate| 1.0 - rate / slots).collect(),
+            rates,
+            candidate,
+        }
+    };
+    let points: Vec<Point> = pairs.iter().zip(&jobs).map(point).collect();
+    let title = format!("warp schedulers on {machine}, compared with {}; runs of {} cycles or more", published().source, thesis.cycles);
     let mut output = StudyOutput::new("phase-aware", title);
-    rows(&mut output, &points);
-    runs(&mut output, &points);
-    for mean in &stated.mean {
-        output.compare(&stated::COLUMNS, mean.ours(&points, true).cells());
+    rows(&mut output, &points, thesis.candidate_name());
+    table_of_runs(&mut output, &points);
+    for value in &published().values {
+        output.graded(value, &value.of.headline(&points));
     }
-    figures(&mut output, &points, &stated);
-    bars(&mut output, &points);
-    tail::show(&mut output, options).map_err(StudyError::Input)?;
+    shares(&mut output, &points);
+    bars(&mut output, &points, machine);
+    tail::show(&mut output, thesis).map_err(StudyError::Input)?;
     Ok(output)
 }
 
-fn point(kernel: &Kernel, level: Level, types: &Types, options: &Options) -> Result<Point, String> {
-    let sm = Machine::load(FERMI, &[]).map_err(|errors| errors.to_string())?.machine.gpu;
-    let slots = f64::from(sm.sms * sm.sm.schedulers);
-    let parameters = as_published(kernel);
-    let grid = Grid::of(kernel, FERMI, &parameters)?;
-    let rates = level
-        .orders()
-        .par_iter()
-        .map(|order| {
-            let settings = vec![("gpu.sm.order".to_owned(), order.key(level))];
-            let (workload, parameters) = (workload(kernel), parameters.clone());
-            let job = Job { machine: FERMI, settings, workload, parameters, cycles: grid.cycles(options.cycles) };
-            job.rate(options.cache.as_deref())
-        })
-        .collect::<Result<Vec<f64>, String>>()?;
-    Ok(Point {
-        kernel: kernel.name.clone(),
-        level,
-        published: types.of(&kernel.name, level),
-        fitted: grid.is_fitted_to("Figure 3.7", &[""]),
-        idle: rates.iter().map(|rate| 1.0 - rate / slots).collect(),
-        rates,
-    })
+fn base(thesis: &Thesis<'_>, kernel: &Kernel) -> Job {
+    thesis.job(kernel, &library().own.machines.phases, &Default::default())
 }
 
-fn rows(output: &mut StudyOutput, points: &[Point]) {
-    output.columns(&[
-        "kernel",
-        "level",
-        "RR IPC",
-        "oldest/RR",
-        "phase/RR",
-        "gto/RR",
-        "type",
-        "published",
-        "agrees",
-        "phase/better",
-        "near",
-    ]);
+fn yes_no(yes: bool) -> String {
+    String::from(if yes { "yes" } else { "no" })
+}
+
+fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
+    let columns = ["kernel", "level", "RR IPC", "oldest/RR", "phase/RR", "gto/RR", "type", "published", "agrees", "phase/better", "near"];
+    let candidate = candidate.map(|name| format!("{name}/RR"));
+    output.columns(&columns.into_iter().chain(["run"]).chain(candidate.as_deref()).collect::<Vec<_>>());
     for point in points {
-        let over = |order| format!("{:.3}", point.rate(order) / point.rate(Order::Lrr));
-        let gto = if point.level == Level::Single { over(Order::Gto) } else { "-".into() };
-        let yes_no = |yes: bool| String::from(if yes { "yes" } else { "no" });
-        output.row(vec![
+        let over = |rate: f64| format!("{:.3}", rate / point.rate(Order::Lrr));
+        let gto = if point.level == Level::Single { over(point.rate(Order::Gto)) } else { "-".into() };
+        let mut cells = vec![
             point.kernel.clone(),
             point.level.name().into(),
             format!("{:.2}", point.rate(Order::Lrr)),
-            over(Order::Oldest),
-            over(Order::Phase),
+            over(point.rate(Order::Oldest)),
+            over(point.rate(Order::Phase)),
             gto,
             format!("{:?}", point.of_type()),
             point.published.map_or_else(|| "-".into(), |published| format!("{published:?}")),
             yes_no(point.published == Some(point.of_type())),
             format!("{:.3}", point.phase_over_better()),
             yes_no(point.is_near()),
-        ]);
+            if point.ended == Ended::Cut { "cut" } else { "whole" }.into(),
+        ];
+        cells.extend(point.candidate.map(over));
+        output.row(cells);
     }
 }
 
-fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
+/// Shares of the points for which something holds.
+fn shares(output: &mut StudyOutput, points: &[Point]) {
+    let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
     for level in Level::ALL {
-        let of = || points.iter().filter(|point| point.level == level);
-        let agree = of().filter(|point| point.published == Some(point.of_type())).count();
-        output.figure(&format!("{}: kernels of the published type, of {}", level.name(), of().count()), agree as f64);
+        let of: Vec<&Point> = points.iter().filter(|point| point.level == level).collect();
+        let trivial = mean(of.iter().map(|point| percent(point.published == Some(Type::A)))).unwrap_or_default();
+        let agree = |points: &[&Point]| mean(points.iter().map(|point| percent(point.published == Some(point.of_type()))));
+        let by = aggregate(&agree, Some(("all of type A", trivial)));
+        output.headline(&format!("{}: kernels of the published type, %", level.name()), &Headline::new(&of, &by));
     }
-    let near = points.iter().filter(|point| point.is_near()).count();
-    output.figure("points with phase-aware within 2 % of the better of RR and oldest, %", 100.0 * near as f64 / points.len() as f64);
-    if points.iter().any(|point| point.fitted) {
-        for mean in stated.mean.iter().filter(|mean| mean.quantity == Quantity::SpeedUp) {
-            let row = mean.ours(points, false);
-            if let Some(ours) = row.ours {
-                output.figure(&format!("{} (over the {} not fitted to it)", row.figure, row.kernels), ours);
-            }
-        }
-    } else {
-        output.note("no kernel was fitted to types or speed-ups of schedulers, so the means are over kernels not fitted to them".into());
-    }
+    let all: Vec<&Point> = points.iter().collect();
+    let oldest = |point: &&Point| percent(point.rate(Order::Oldest) >= point.rate(Order::Lrr) * (1.0 - published().own.near));
+    let near = |points: &[&Point]| mean(points.iter().map(|point| percent(point.is_near())));
+    let by = aggregate(&near, mean(all.iter().map(oldest)).map(|share| ("oldest first everywhere", share)));
+    output.headline("points with phase-aware within 2 % of the better of RR and oldest, %", &Headline::new(&all, &by));
     output.note(
-        "\"oldest\" is what the thesis calls GTO; type and means go by it. Means are arithmetic, over the published types' kernels".into(),
+        "\"oldest\" is what the thesis calls GTO; types and means go by it. Means are arithmetic, over kernels of the published type"
+            .into(),
     );
 }
 
-/// Every run: what the rows above are made of.
-fn runs(output: &mut StudyOutput, points: &[Point]) {
+/// Every run.
+fn table_of_runs(output: &mut StudyOutput, points: &[Point]) {
     let rows = points.iter().flat_map(|point| {
         let orders = point.level.orders().iter().zip(&point.rates).zip(&point.idle);
         orders.map(|((order, rate), idle)| vec![point.kernel.clone(), order.key(point.level), format!("{rate:.4}"), format!("{idle:.4}")])
@@ -341,24 +324,16 @@ fn runs(output: &mut StudyOutput, points: &[Point]) {
 }
 
 /// Speed-ups over round robin in the manner of Figure 3.7.
-fn bars(output: &mut StudyOutput, points: &[Point]) {
+fn bars(output: &mut StudyOutput, points: &[Point], machine: &str) {
     for (level, names) in [(Level::Single, ["single.svg", "single.png"]), (Level::TwoLevel, ["two-level.svg", "two-level.png"])] {
-        let of: Vec<&Point> = points.iter().filter(|point| point.level == level).collect();
         let others = &level.orders()[1..];
-        let groups = of.iter().map(|point| Group {
+        let groups = points.iter().filter(|point| point.level == level).map(|point| Group {
             name: point.kernel.clone(),
             values: others.iter().map(|order| point.rate(*order) / point.rate(Order::Lrr)).collect(),
         });
-        output.bars(
-            names,
-            Bars {
-                title: format!("Performance by warp scheduler, {} ({FERMI})", level.name()),
-                y: "IPC over that of RR".into(),
-                series: others.iter().map(|order| order.name().to_owned()).collect(),
-                groups: groups.collect(),
-                line: Some(1.0),
-            },
-        );
+        let (title, y) = (format!("Performance by warp scheduler, {} ({machine})", level.name()), "IPC over that of RR".into());
+        let series = others.iter().map(|order| order.name().to_owned()).collect();
+        output.bars(names, Bars { title, y, series, groups: groups.collect(), line: Some(1.0) });
     }
 }
 
@@ -366,52 +341,51 @@ fn bars(output: &mut StudyOutput, points: &[Point]) {
 mod tests {
     use super::*;
 
-    fn point(kernel: &str, published: Type, rates: [f64; 4]) -> Point {
+    fn point(kernel: &str, rates: [f64; 4]) -> Point {
         let idle = rates.iter().map(|rate| 1.0 - rate / 16.0).collect();
-        Point { kernel: kernel.into(), level: Level::Single, published: Some(published), fitted: kernel == "f", rates: rates.into(), idle }
+        let (level, published, fitted) = (Level::Single, Some(Type::A), kernel == "f");
+        Point { kernel: kernel.into(), level, published, fitted, ended: Ended::Cut, rates: rates.into(), idle, candidate: None }
     }
 
     #[test]
     fn every_kernel_has_a_published_type_on_both_levels() {
-        let (stated, library) = (read(), published());
-        let kernels: Vec<&Kernel> = library.kernel.iter().filter(|kernel| kernel.phases.is_some()).collect();
-        assert_eq!(kernels.len(), 14);
-        assert!(kernels.iter().all(|kernel| Level::ALL.iter().all(|level| stated.types.of(&kernel.name, *level).is_some())));
-        assert_eq!([stated.types.single.a.len(), stated.types.two_level.b.len()], [11, 6]);
+        let kernels: Vec<&Kernel> = library().own.kernel.iter().filter(|kernel| kernel.phases.is_some()).collect();
+        let types = &published().own.types;
+        assert!(kernels.iter().all(|kernel| Level::ALL.iter().all(|level| types.of(&kernel.name, *level).is_some())));
+        assert_eq!([types.single.a.len(), types.two_level.b.len()], [11, 6]);
+        assert!(published().own.tail.kernels.iter().all(|name| library().kernel(name).is_some()));
     }
 
     #[test]
     fn the_better_order_makes_the_type_and_phase_aware_is_near_within_2_percent() {
-        let a = point("a", Type::A, [10.0, 12.0, 11.8, 12.5]);
+        let a = point("a", [10.0, 12.0, 11.8, 12.5]);
         assert_eq!((a.of_type(), a.is_near()), (Type::A, true));
-        let b = point("b", Type::A, [10.0, 9.0, 9.7, 9.0]);
+        let b = point("b", [10.0, 9.0, 9.7, 9.0]);
         assert_eq!((b.of_type(), b.is_near()), (Type::B, false));
     }
 
     #[test]
     fn speed_ups_are_means_of_ratios_and_idle_time_is_a_ratio_of_means() {
-        let points = [point("a", Type::A, [8.0, 12.0, 10.0, 8.0]), point("f", Type::A, [12.0, 12.0, 12.0, 12.0])];
-        let mean = |quantity| {
-            let (level, of, order, over) = (Level::Single, Type::A, Order::Oldest, Order::Lrr);
-            Mean { quantity, level, of, order, over, value: 10.0, kind: Kind::Number, section: String::new() }
-        };
-        let speed_up = mean(Quantity::SpeedUp);
-        assert_eq!(speed_up.ours(&points, true).ours, Some(25.0));
-        assert_eq!(speed_up.ours(&points, false).ours, Some(50.0), "without the fitted kernel");
+        let points = [point("a", [8.0, 12.0, 10.0, 8.0]), point("f", [12.0, 12.0, 12.0, 12.0])];
+        let mean = |quantity, of| Of { quantity, level: Level::Single, of, order: Order::Oldest, over: Order::Lrr }.headline(&points);
+        let speed_up = mean(Quantity::SpeedUp, Type::A);
+        assert_eq!((speed_up.all, speed_up.unfitted, speed_up.marked), (Some(25.0), (Some(50.0), 1), (2, 0)));
         // Idle shares are 0.5 and 0.25 under round robin, twice 0.25 under oldest first.
-        let idle = mean(Quantity::Idle).ours(&points, true).ours.unwrap();
+        let idle = mean(Quantity::Idle, Type::A).all.unwrap();
         assert!((idle + 100.0 / 3.0).abs() < 1e-9, "{idle}");
-        assert_eq!(Mean { of: Type::B, ..speed_up }.ours(&points, true).verdict(), "not run");
+        assert_eq!(mean(Quantity::SpeedUp, Type::B).all, None);
     }
 
     #[test]
-    fn one_kernel_runs_from_end_to_end() {
+    fn one_kernel_runs_from_end_to_end_with_an_order_of_the_user() {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options { cycles: 4000, only: Some("bt_k2".into()), cache: Some(folder.path().to_owned()) };
-        let output = run(&options).unwrap();
+        let cache = Some(folder.path().to_owned());
+        let request = Request { only: Some("bt_k2".into()), order: Some("gto".into()), cache, ..Request::default() };
+        let thesis = Thesis { cycles: 4000, ..Thesis::new(&request) };
+        let output = run(&thesis).unwrap();
         assert_eq!(output.column("level"), Some(vec!["single", "two-level"]));
         assert!(output.column("RR IPC").unwrap().iter().all(|ipc| ipc.parse::<f64>().unwrap() > 0.0));
-        assert!(std::fs::read_dir(folder.path()).unwrap().count() >= 7, "what was measured is kept");
+        assert_eq!(output.column("order gto/RR").unwrap()[0], output.column("gto/RR").unwrap()[0], "GTO is in the study, too");
         assert!(output.text().contains("single, type A: speed-up of oldest over RR, %"));
     }
 }

@@ -1,65 +1,149 @@
 //! `study onac`: the kernels of Table 4.4 on the machine of 32 cores, with every number of cores and under ONAC and Seq-Det,
-//! beside Section 4.4 of the thesis.
+//! compared with Section 4.4 of the thesis.
 //!
 //! The oracle is the least number of cores with 98 % of the IPC of all, from steady stretches of runs with fixed numbers.
-//! Detections are simulated in full, with some CTA waves behind; the rest of the grid is reckoned at the rate of these waves
-//! and marked, and so is the run with all cores that they are compared with. Some kernels are run to their end beside.
+//! Detections are simulated in full, then some CTA waves more; the rest of the grid is extrapolated at the rate of these waves
+//! and marked, and so is the run with all cores that they are compared with. Some kernels also run to their end.
 //!
-//! Kernels of an application find the LLC as the kernel before left it, full of lines that are to be written back. Ours would
-//! begin with an empty one, which takes in writes that DRAM has to carry later; so searches begin behind `WARM` CTA waves.
-//! What ONAC finds from an empty LLC on is shown, too.
+//! Searches begin after some CTA waves, when the LLC is full; what ONAC finds from an empty LLC on is shown, too.
 
 mod detect;
 mod oracle;
-mod published;
-mod runs;
 mod show;
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
+use serde::Deserialize;
 
-use crate::study::{StudyError, StudyOutput};
+use crate::study::lab::job::{Job, Row, Run};
+use crate::study::lab::output::StudyOutput;
+use crate::study::lab::published::{Published, read};
+use crate::study::lab::request::Request;
+use crate::study::lab::verdict::Ended;
 
-use super::characterise::{Options, workload};
-use super::kernels::{Grid, parameters};
-use super::published::{CoreType, Kernel, published as library};
+use super::{CoreType, Grid, Kernel, StudyError, Thesis, library};
 
-use detect::{Detection, WAVES, Whole, waves_behind, whole};
+use detect::{Detection, Whole, waves_after, whole};
 use oracle::{CORES, Curve};
-use published::{Entry, Scheme};
-use runs::{Row, Run, Task};
 
-/// The machine of Table 4.3.
-const MACHINE: &str = "fermi32";
-/// Core cycles of a run with a fixed number of cores, or with all; more where CTAs are long. Rates of some kernels go up and down
-/// with the rows of their grids, SRAD's within 40 000 cycles and TP-K1's within 70 000.
-const STRETCH: u64 = 150_000;
-/// Core cycles of the run with all cores that performance and energy are relative to: cores that begin together read what is next to each
-/// other, and drift apart over 100 000 cycles (the convolutions with textures lose 4 % of their rate by it).
-const ALL_CORES: u64 = 450_000;
-/// Core cycles after which a detection is given up.
-const LONGEST: u64 = 16_000_000;
-/// CTA waves before the first sample.
-const WARM: u32 = 8;
-/// Kernels for which every number of cores is run.
-const SWEPT: [&str; 3] = ["bp_k2", "fwt", "tp_k1"];
-/// Kernels that are run to their end in a quick study, too: some of the shortest of either type.
-const TO_THE_END: [&str; 5] = ["dct_k1", "tp_k1", "nn", "bp_k2", "hotspot"];
-/// Parameters that give Table 4.4's grids where the model's own is of another table. SRAD's is square: 181 x 181 is next to 32768.
-const GRIDS: [(&str, &str, &str); 5] = [
-    ("lud", "side", "255"),
-    ("km", "cta_count", "25600"),
-    ("srad", "side", "181"),
-    ("fwt", "cta_count", "32768"),
-    ("dxtc", "cta_count", "16384"),
-];
+/// The study's own part of its file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    parameters: Parameters,
+    shown: Shown,
+    kernel: Vec<Entry>,
+}
 
-/// Whole grids under both searches, relative to all cores.
-#[derive(Clone, Debug)]
-struct ToTheEnd {
-    /// Performance with ONAC and Seq-Det, in percent.
-    performance: [f64; 2],
-    /// Energy saved by them, in percent.
-    saved: [f64; 2],
+/// The file says what each means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    threshold: f64,
+    always: Vec<u32>,
+    stretch: u64,
+    all_cores: u64,
+    longest: u64,
+    warm: u32,
+    waves: u32,
+    after: f64,
+    parts: u64,
+}
+
+/// Kernels that are treated differently.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    swept: Vec<String>,
+    to_the_end: Vec<String>,
+    curves: Vec<String>,
+}
+
+/// A row of Table 4.4, with what the text states of the kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    ctas: u32,
+    #[serde(default)]
+    grid: BTreeMap<String, i64>,
+    cores: Option<u32>,
+    first: Option<u32>,
+}
+
+/// What a mean over kernels is of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    quantity: Quantity,
+    scheme: Option<Scheme>,
+    /// Over the kernels of which published type.
+    #[serde(rename = "type")]
+    of: Option<CoreType>,
+}
+
+/// A quantity; the file says what each is.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Quantity {
+    Types,
+    Performance,
+    Saved,
+    Ahead,
+    Faster,
+    Shares,
+    Exact,
+    Detection,
+}
+
+/// A search.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Scheme {
+    /// Estimates from lines.
+    Onac,
+    /// One core less per sample.
+    SeqDet,
+}
+
+impl Scheme {
+    const ALL: [Self; 2] = [Self::Onac, Self::SeqDet];
+
+    /// The thesis's name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Onac => "ONAC",
+            Self::SeqDet => "Seq-Det",
+        }
+    }
+
+    /// The policy's name.
+    fn policy(self) -> &'static str {
+        match self {
+            Self::Onac => "onac",
+            Self::SeqDet => "seq_det",
+        }
+    }
+}
+
+fn published() -> &'static Published<Own, Of> {
+    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+    READ.get_or_init(|| read("onac", include_str!("../../../../configs/published/onac.toml")))
+}
+
+/// Performance and energy relative to all cores, in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Relative {
+    performance: f64,
+    saved: f64,
+}
+
+impl Relative {
+    fn of(all: &Whole, other: &Whole) -> Self {
+        Self { performance: 100.0 * all.cycles / other.cycles, saved: 100.0 * (1.0 - other.joules / all.joules) }
+    }
 }
 
 /// A kernel.
@@ -77,7 +161,10 @@ struct Point {
     cold: Detection,
     /// The whole grid with all cores.
     all: Whole,
-    to_the_end: Option<ToTheEnd>,
+    /// Whole grids under both searches.
+    to_the_end: Option<[Relative; 2]>,
+    /// With the user's policy and order, over the same cycles as all cores.
+    candidate: Option<Relative>,
 }
 
 impl Point {
@@ -94,117 +181,99 @@ impl Point {
         self.by(scheme).found.unwrap_or(CORES)
     }
 
-    /// Performance relative to all cores, in percent.
+    fn relative(&self, scheme: Scheme) -> Relative {
+        Relative::of(&self.all, &self.by(scheme).whole)
+    }
+
     fn performance(&self, scheme: Scheme) -> f64 {
-        performance(&self.all, &self.by(scheme).whole)
+        self.relative(scheme).performance
     }
 
-    /// Energy saved relative to all cores, in percent.
     fn saved(&self, scheme: Scheme) -> f64 {
-        saved(&self.all, &self.by(scheme).whole)
+        self.relative(scheme).saved
     }
 
-    /// What ONAC's detection takes less than Seq-Det's, in percent.
+    /// How much shorter ONAC's detection is than Seq-Det's, in percent.
     fn faster(&self) -> f64 {
         100.0 * (1.0 - self.by(Scheme::Onac).cycles as f64 / self.by(Scheme::SeqDet).cycles.max(1) as f64)
     }
+
+    fn ended(&self) -> Ended {
+        let extrapolated = self.detected.iter().any(|detected| detected.ended == Ended::Extrapolated);
+        if extrapolated { Ended::Extrapolated } else { Ended::Whole }
+    }
 }
 
-/// Performance relative to all cores, in percent.
-fn performance(all: &Whole, searched: &Whole) -> f64 {
-    100.0 * all.cycles / searched.cycles
-}
-
-/// Energy saved relative to all cores, in percent.
-fn saved(all: &Whole, searched: &Whole) -> f64 {
-    100.0 * (1.0 - searched.joules / all.joules)
-}
-
-/// Runs the study; with `full` grids are simulated to their end, and nothing is extrapolated. `progress` is told what is done.
+/// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
 /// # Errors
-/// When `only` names no kernel, or a kernel does not run.
-pub fn run(options: &Options, full: bool, progress: &(dyn Fn(&str) + Sync)) -> Result<StudyOutput, StudyError> {
-    let stated = published::read();
-    let library = library();
-    let wanted = |entry: &&Entry| options.only.as_ref().is_none_or(|only| entry.name.contains(only.as_str()));
-    let kernels: Vec<(&Entry, &Kernel, CoreType)> = stated
+/// When `--only` names no kernel, or a kernel does not run.
+pub(in crate::study) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    let thesis = Thesis::new(request);
+    let kernels = thesis.kernels("Table 4.4", |kernel| kernel.cores.is_some())?;
+    let entries = published()
+        .own
         .kernel
         .iter()
-        .filter(wanted)
-        .filter_map(|entry| {
-            let kernel = library.kernel.iter().find(|kernel| kernel.name == entry.name)?;
-            Some((entry, kernel, kernel.cores?))
-        })
-        .collect();
-    if kernels.is_empty() {
-        return Err(StudyError::Input("no kernel of Table 4.4 has such a name".into()));
-    }
-    let points: Vec<Point> = kernels
-        .par_iter()
-        .map(|(entry, kernel, of)| {
-            let point = point(entry, kernel, *of, options, full)?;
-            progress(&format!("{}: {} cores are enough", entry.name, point.curve.enough));
-            Ok(point)
-        })
-        .collect::<Result<_, String>>()
-        .map_err(StudyError::Input)?;
-    let how = if full { "whole grids".to_owned() } else { format!("detection and {WAVES} CTA waves or more, the rest extrapolated") };
-    let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {MACHINE} beside {}: {how}", stated.source));
-    show::all(&mut output, &points, &stated);
+        .filter_map(|entry| kernels.iter().find(|kernel| kernel.name == entry.name).map(|kernel| (entry, *kernel)));
+    let entries: Vec<(&Entry, &Kernel)> = entries.collect();
+    let points = entries.par_iter().map(|(entry, kernel)| point(&thesis, entry, kernel));
+    let points: Vec<Point> = points.collect::<Result<_, String>>().map_err(StudyError::Input)?;
+    let waves = published().own.parameters.waves;
+    let how =
+        if request.full { "whole grids".to_owned() } else { format!("detection and {waves} CTA waves or more, the rest extrapolated") };
+    let machine = &library().own.machines.cores;
+    let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {machine}, compared with {}: {how}", published().source));
+    show::all(&mut output, &points, thesis.candidate_name());
     Ok(output)
 }
 
-fn point(entry: &Entry, kernel: &Kernel, published: CoreType, options: &Options, full: bool) -> Result<Point, String> {
-    let parameters = parameters(&GRIDS, kernel);
-    let grid = Grid::of(kernel, MACHINE, &parameters)?;
-    let (cache, instructions) = (options.cache.as_deref(), grid.instructions());
-    let task = |policy: Option<(&'static str, String)>, cycles| Task {
-        machine: MACHINE,
-        workload: workload(kernel),
-        parameters: parameters.clone(),
-        policies: policy.into_iter().collect(),
-        cycles,
-    };
-    let [stretch, of_all] = [STRETCH, ALL_CORES].map(|least| if full { None } else { grid.cycles(least) });
-    let base = task(None, of_all).run(cache)?;
-    let curve = Curve::of(SWEPT.contains(&kernel.name.as_str()), |cores| {
-        let fixed = (cores < CORES).then(|| ("static_limit", format!("cores = {cores}")));
+fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, String> {
+    let full = thesis.request.full;
+    let Own { parameters, shown, .. } = &published().own;
+    let base = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
+    let grid = Grid::of(&base)?;
+    let instructions = grid.instructions();
+    let run = |job: Job| thesis.lab.one(&job);
+    let [stretch, of_all] = [parameters.stretch, parameters.all_cores].map(|least| if full { None } else { grid.cycles(least) });
+    let all = run(base.clone().cycles(of_all))?;
+    let curve = Curve::of(shown.swept.contains(&entry.name), |cores| {
+        let fixed = (cores < CORES).then(|| base.clone().policy(format!("static_limit:cores={cores}")).cycles(stretch));
         // The run with all cores is longer, and begins as one of this length would.
-        let of_fixed = fixed.map(|fixed| task(Some(fixed), stretch).run(cache)).transpose()?;
-        let run = of_fixed.as_ref().unwrap_or(&base);
+        let of_fixed = fixed.map(run).transpose()?;
+        let run = of_fixed.as_ref().unwrap_or(&all);
         let end = stretch.map_or(run.cycles, |stretch| run.cycles.min(stretch));
         Ok(run.stretch(if run.ended && end == run.cycles { 0 } else { end / 4 }, end))
     })?;
     let wave = grid.per_cta * f64::from(grid.most * CORES) / curve.at(CORES).map_or(1.0, Row::rate);
     let search = |scheme: Scheme, warm: u32, to_the_end: bool| {
-        let stop = if to_the_end { 0 } else { waves_behind(wave) };
-        let table = format!("warm = {warm}\nstop_after = {stop}");
-        task(Some((scheme.policy(), table)), (!to_the_end).then_some(LONGEST)).run(cache)
+        let stop = if to_the_end { 0 } else { waves_after(wave) };
+        let policy = format!("{}:warm={warm},stop_after={stop}", scheme.policy());
+        run(base.clone().policy(policy).cycles((!to_the_end).then_some(parameters.longest)))
     };
     let of = |run: &Run| Detection::of(run, instructions);
-    let runs = [search(Scheme::Onac, WARM, full)?, search(Scheme::SeqDet, WARM, full)?];
+    let [onac, seq] = Scheme::ALL.map(|scheme| search(scheme, parameters.warm, full));
     let cold = of(&search(Scheme::Onac, 0, full)?);
-    let to_the_end = (!full && TO_THE_END.contains(&kernel.name.as_str()))
+    let to_the_end = (!full && shown.to_the_end.contains(&entry.name))
         .then(|| {
-            let all = of(&task(None, None).run(cache)?).whole;
-            let [onac, seq] = [of(&search(Scheme::Onac, WARM, true)?).whole, of(&search(Scheme::SeqDet, WARM, true)?).whole];
-            Ok::<_, String>(ToTheEnd {
-                performance: [performance(&all, &onac), performance(&all, &seq)],
-                saved: [saved(&all, &onac), saved(&all, &seq)],
-            })
+            let all = of(&run(base.clone().cycles(None))?).whole;
+            let [onac, seq] = Scheme::ALL.map(|scheme| search(scheme, parameters.warm, true));
+            Ok::<_, String>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
         })
         .transpose()?;
+    let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
+    let of_candidate = thesis.candidate.as_ref().map(|candidate| run(candidate.apply(&base.clone().cycles(of_all)))).transpose()?;
     Ok(Point {
         entry: entry.clone(),
-        published,
+        published: kernel.cores.unwrap_or(CoreType::B),
         ctas: grid.ctas,
-        fitted: grid.is_fitted_to("Table 4.4", &[""]) || grid.is_fitted_to("Figure 4.", &[""]) || grid.is_fitted_to("4.4", &[""]),
+        fitted: ["Table 4.4", "Figure 4.", "4.4"].iter().any(|table| grid.is_fitted_to(table, &[])),
         curve,
-        detected: [of(&runs[0]), of(&runs[1])],
+        detected: [of(&onac?), of(&seq?)],
         cold,
-        all: whole(&base, base.cycles / 4, instructions),
+        all: whole_of(&all),
         to_the_end,
+        candidate: of_candidate.as_ref().map(|run| Relative::of(&whole_of(&all), &whole_of(run))),
     })
 }
 
@@ -213,26 +282,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grids_are_as_large_as_table_4_4_says() {
-        let library = library();
-        for entry in published::read().kernel {
-            let kernel = library.kernel.iter().find(|kernel| kernel.name == entry.name).unwrap();
-            let parameters: Vec<(String, String)> = GRIDS
-                .iter()
-                .filter(|(name, ..)| *name == entry.name)
-                .map(|(_, key, value)| ((*key).to_owned(), (*value).to_owned()))
-                .collect();
-            let ctas = Grid::of(kernel, MACHINE, &parameters).unwrap().ctas;
+    fn grids_are_as_large_as_table_4_4_states() {
+        let request = Request::default();
+        let thesis = Thesis::new(&request);
+        for entry in &published().own.kernel {
+            let kernel = library().kernel(&entry.name).unwrap();
+            let ctas = Grid::of(&thesis.job(kernel, &library().own.machines.cores, &entry.grid)).unwrap().ctas;
             assert!(ctas.abs_diff(entry.ctas) * 1000 <= entry.ctas, "{}: {ctas} CTAs, published {}", entry.name, entry.ctas);
         }
     }
 
     #[test]
-    fn kernels_that_are_treated_apart_exist() {
-        let published = published::read();
-        let named = GRIDS.iter().map(|(name, ..)| name).chain(&SWEPT).chain(&TO_THE_END);
-        for name in named {
-            assert!(published.kernel.iter().any(|entry| entry.name == *name), "{name}");
-        }
+    fn the_kernels_are_those_with_a_published_type_and_figures_of_a_search_name_it() {
+        let Published { own, values, .. } = published();
+        let mut named: Vec<&str> = own.kernel.iter().map(|entry| entry.name.as_str()).collect();
+        let mut typed: Vec<&str> =
+            library().own.kernel.iter().filter(|kernel| kernel.cores.is_some()).map(|kernel| kernel.name.as_str()).collect();
+        named.sort_unstable();
+        typed.sort_unstable();
+        assert_eq!(named, typed);
+        let Shown { swept, to_the_end, curves } = &own.shown;
+        assert!([swept, to_the_end, curves].into_iter().flatten().all(|name| named.contains(&name.as_str())));
+        let needs = |of: &Of| matches!(of.quantity, Quantity::Performance | Quantity::Saved | Quantity::Exact | Quantity::Detection);
+        assert!(values.iter().all(|value| value.of.scheme.is_some() == needs(&value.of)));
     }
 }

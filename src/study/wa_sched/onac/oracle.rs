@@ -1,20 +1,17 @@
-//! The oracle: IPC against the number of cores at work, and the least number that reaches 98 % of the IPC of all.
+//! The oracle: IPC by the number of cores at work, and the least number that reaches 98 % of the IPC of all.
 //!
 //! Some numbers are run for every kernel; between the two of them that enclose the threshold the least one is found by
-//! halving. That is right where no larger number falls below the threshold again, which is checked on all that was run.
+//! bisection. That is correct where no larger number falls below the threshold again, which is checked on all that was run.
 
 use rayon::prelude::*;
 
-use super::runs::Row;
+use crate::study::lab::job::Row;
+
+use super::published;
 
 /// Cores of the machine.
 pub(super) const CORES: u32 = 32;
-/// The part of the IPC of all cores that is to be reached (4.4.1.1).
-pub(super) const THRESHOLD: f64 = 0.98;
-/// The numbers of cores that are run for every kernel.
-const ALWAYS: [u32; 6] = [1, 4, 8, 16, 24, 31];
-
-/// IPC and latencies against the number of cores.
+/// IPC and latencies by the number of cores.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Curve {
     /// Steady sums by number of cores, ascending.
@@ -29,7 +26,8 @@ impl Curve {
     /// # Errors
     /// Those of `at`.
     pub(super) fn of(sweep: bool, at: impl Fn(u32) -> Result<Row, String> + Sync) -> Result<Self, String> {
-        let wanted: Vec<u32> = if sweep { (1..=CORES).collect() } else { ALWAYS.into_iter().chain([CORES]).collect() };
+        let wanted: Vec<u32> =
+            if sweep { (1..=CORES).collect() } else { published().own.parameters.always.iter().copied().chain([CORES]).collect() };
         let rows = wanted.par_iter().map(|cores| at(*cores)).collect::<Result<Vec<_>, String>>()?;
         let mut curve = Self { points: wanted.into_iter().zip(rows).collect(), enough: CORES };
         let passing = curve.points.iter().map(|(cores, _)| *cores).find(|cores| curve.reaches(*cores)).unwrap_or(CORES);
@@ -61,7 +59,7 @@ impl Curve {
     }
 
     fn reaches(&self, cores: u32) -> bool {
-        self.share(cores).is_some_and(|share| share >= THRESHOLD)
+        self.share(cores).is_some_and(|share| share >= published().own.parameters.threshold)
     }
 
     /// Whether every number from the least one on reaches the threshold, of those that were run.
@@ -69,9 +67,9 @@ impl Curve {
         self.points.iter().all(|(cores, _)| self.reaches(*cores) == (*cores >= self.enough))
     }
 
-    /// The least number that halving would have found without the numbers between [`ALWAYS`]; equals `enough` when the
-    /// halving of a full sweep is right.
-    pub(super) fn halved(&self) -> Option<u32> {
+    /// The least number that bisection would have found without the numbers between the fixed ones; equals `enough` when the
+    /// bisection of a full sweep is correct.
+    pub(super) fn bisected(&self) -> Option<u32> {
         let known = |cores: u32| self.at(cores).copied().ok_or_else(|| "not run".to_owned());
         Self::of(false, known).ok().map(|curve| curve.enough)
     }
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_number_that_reaches_98_percent_is_found_by_halving() {
+    fn the_least_number_that_reaches_98_percent_is_found_by_bisection() {
         let saturating = |from: u32| move |cores: u32| Ok(row(1000 * u64::from(cores.min(from))));
         for from in [1, 2, 5, 9, 12, 27, 32] {
             // 98 % of 32 are 31.4 and of 27 are 26.5, so that from 50 on one core less would do.
@@ -98,9 +96,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_runs_every_number_and_agrees_with_halving() {
+    fn a_sweep_runs_every_number_and_agrees_with_bisection() {
         let curve = Curve::of(true, |cores| Ok(row(1000 * u64::from(cores.min(11))))).unwrap();
-        assert_eq!((curve.points.len(), curve.enough, curve.halved()), (32, 11, Some(11)));
+        assert_eq!((curve.points.len(), curve.enough, curve.bisected()), (32, 11, Some(11)));
         assert_eq!(curve.share(5), Some(5.0 / 11.0));
     }
 
@@ -111,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_told() {
+    fn errors_of_runs_are_returned() {
         assert_eq!(Curve::of(false, |_| Err("no".into())), Err("no".into()));
     }
 }

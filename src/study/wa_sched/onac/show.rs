@@ -2,36 +2,30 @@
 
 use crate::report::bars::{Bars, Group};
 use crate::report::plot::{Form, Plot, Series};
-use crate::study::StudyOutput;
-use crate::study::output::PlotNames;
-use crate::study::wa_sched::published::CoreType;
-use crate::study::wa_sched::stated::{self, Kind, Stated, mean};
+use crate::study::lab::job::Row;
+use crate::study::lab::output::{PlotNames, StudyOutput};
+use crate::study::lab::published::Value;
+use crate::study::lab::statistics::mean;
+use crate::study::lab::verdict::{Aggregate, Ended, Headline};
+use crate::study::wa_sched::CoreType;
 
-use super::Point;
 use super::oracle::CORES;
-use super::published::{Figure, Published, Quantity, Scheme};
-use super::runs::Row;
+use super::{Of, Point, Quantity, Relative, Scheme, published};
 
-/// The kernels of Figure 4.8.
-const SHOWN: [&str; 4] = ["hotspot", "pathfinder", "bp_k2", "fwt"];
 /// The kernels of Figures 4.9 and 4.10, with their plots of latencies and of power.
 const CASES: [(&str, PlotNames, PlotNames); 2] = [
     ("pathfinder", ["amat-pathfinder.svg", "amat-pathfinder.png"], ["power-pathfinder.svg", "power-pathfinder.png"]),
     ("bp_k2", ["amat-bp_k2.svg", "amat-bp_k2.png"], ["power-bp_k2.svg", "power-bp_k2.png"]),
 ];
-/// How far a number of cores that the text states may be off.
-const NEAR: f64 = 1.0;
 
 /// Fills the output.
-pub(super) fn all(output: &mut StudyOutput, points: &[Point], stated: &Published) {
-    rows(output, points);
-    for figure in &stated.figure {
-        output.compare(&stated::COLUMNS, figure.ours(points, true).cells());
+pub(super) fn all(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
+    rows(output, points, candidate);
+    for value in &published().values {
+        output.graded(value, &value.of.headline(points));
     }
-    for point in points {
-        numbers(point).into_iter().for_each(|row| output.compare(&stated::COLUMNS, row.cells()));
-    }
-    figures(output, points, stated);
+    points.iter().for_each(|point| numbers(output, point));
+    figures(output, points);
     notes(output, points);
     curves(output, points);
     detections(output, points);
@@ -42,8 +36,8 @@ fn or_dash(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }
 
-fn rows(output: &mut StudyOutput, points: &[Point]) {
-    output.columns(&[
+fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
+    let columns = [
         "kernel",
         "type",
         "published",
@@ -61,11 +55,12 @@ fn rows(output: &mut StudyOutput, points: &[Point]) {
         "Seq-Det det. % of run",
         "ONAC from empty LLC",
         "how",
-    ]);
+    ];
+    let candidate = candidate.map(|name| [format!("{name} perf. %"), format!("{name} saves %")]);
+    output.columns(&columns.into_iter().chain(candidate.iter().flatten().map(String::as_str)).collect::<Vec<_>>());
     for point in points {
         let [onac, seq] = Scheme::ALL.map(|scheme| point.by(scheme));
-        let extrapolated = onac.extrapolated || seq.extrapolated;
-        output.row(vec![
+        let mut cells = vec![
             point.entry.name.clone(),
             format!("{:?}", point.of_type()),
             format!("{:?}", point.published),
@@ -82,79 +77,72 @@ fn rows(output: &mut StudyOutput, points: &[Point]) {
             format!("{:.1}", onac.share()),
             format!("{:.1}", seq.share()),
             or_dash(point.cold.found),
-            if extrapolated { "extrapolated" } else { "simulated" }.into(),
-        ]);
+            if point.ended() == Ended::Extrapolated { "extrapolated" } else { "simulated" }.into(),
+        ];
+        cells.extend(point.candidate.iter().flat_map(|relative| [relative.performance, relative.saved]).map(|value| format!("{value:.1}")));
+        output.row(cells);
     }
 }
 
-impl Figure {
-    fn ours(&self, points: &[Point], fitted_too: bool) -> Stated<'_> {
-        let is_of = |point: &&Point| self.of.is_none_or(|of| point.published == of) && (fitted_too || !point.fitted);
-        let of: Vec<&Point> = points.iter().filter(is_of).collect();
+impl Of {
+    fn headline(&self, points: &[Point]) -> Headline {
         let scheme = self.scheme.unwrap_or(Scheme::Onac);
-        let value = |point: &&Point| match self.quantity {
-            Quantity::Types => f64::from(u8::from(point.of_type() == point.published)),
+        let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
+        let value = |point: &Point| match self.quantity {
+            Quantity::Types => percent(point.of_type() == point.published),
             Quantity::Performance => point.performance(scheme),
             Quantity::Saved => point.saved(scheme),
             Quantity::Ahead => point.saved(Scheme::Onac) - point.saved(Scheme::SeqDet),
             Quantity::Faster => point.faster(),
-            Quantity::Exact => 100.0 * f64::from(u8::from(point.ends_with(scheme) == point.curve.enough)),
+            Quantity::Exact => percent(point.ends_with(scheme) == point.curve.enough),
             Quantity::Detection | Quantity::Shares => point.by(scheme).share(),
         };
-        let values = of.iter().map(value);
-        let ours = match self.quantity {
-            Quantity::Types => (!of.is_empty()).then(|| values.sum()),
-            Quantity::Shares => mean(values)
-                .zip(mean(of.iter().map(|point| point.by(Scheme::SeqDet).share())))
-                .map(|(onac, seq)| 100.0 * (1.0 - onac / seq)),
-            _ => mean(values),
+        let figure = |points: &[&Point]| {
+            let ours = mean(points.iter().map(|point| value(point)));
+            match self.quantity {
+                Quantity::Shares => {
+                    let seq = mean(points.iter().map(|point| point.by(Scheme::SeqDet).share()));
+                    ours.zip(seq).map(|(onac, seq)| 100.0 * (1.0 - onac / seq))
+                }
+                _ => ours,
+            }
         };
-        Stated {
-            figure: self.name(),
-            ours,
-            kernels: of.len(),
-            published: self.value,
-            kind: if self.within.is_some() { Kind::Number } else { Kind::Direction },
-            within: self.within.unwrap_or((self.value, self.value)),
-            section: &self.section,
-        }
+        let of: Vec<&Point> = points.iter().filter(|point| self.of.is_none_or(|of| point.published == of)).collect();
+        let share = |holds: &dyn Fn(&Point) -> bool| mean(of.iter().map(|point| percent(holds(point)))).unwrap_or_default();
+        let trivial = match self.quantity {
+            Quantity::Types => Some(("all of type A", share(&|point| point.published == CoreType::A))),
+            Quantity::Performance => Some(("all cores", 100.0)),
+            Quantity::Saved | Quantity::Ahead | Quantity::Detection => Some(("all cores", 0.0)),
+            Quantity::Exact => Some(("all cores", share(&|point| point.curve.enough == CORES))),
+            Quantity::Faster | Quantity::Shares => None,
+        };
+        Headline::new(&of, &aggregate(&figure, trivial))
     }
+}
+
+fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a str, f64)>) -> Aggregate<'a, Point> {
+    Aggregate { of, fitted: &|point| point.fitted, ended: &Point::ended, trivial }
 }
 
 /// The numbers of cores that the text states of a kernel.
-fn numbers(point: &Point) -> Vec<Stated<'_>> {
-    let row = |what: &str, ours: Option<u32>, published: Option<u32>, section| {
-        let value = f64::from(published?);
-        let figure = format!("{}: {what}", point.entry.name);
-        let ours = ours.map(f64::from);
-        Some(Stated { figure, ours, kernels: 1, published: value, kind: Kind::Number, within: (value - NEAR, value + NEAR), section })
+fn numbers(output: &mut StudyOutput, point: &Point) {
+    let mut grade = |what: &str, ours: Option<u32>, stated: Option<u32>, source: &str| {
+        let Some(stated) = stated else { return };
+        let claim = published().band("cores").around(stated.into());
+        let value = Value { figure: format!("{}: {what}", point.entry.name), source: source.into(), unit: String::new(), claim, of: () };
+        output.graded_number(&value, ours.map(f64::from), if point.fitted { " (fitted)" } else { "" });
     };
-    let entry = &point.entry;
-    let oracle = row("cores that are enough", Some(point.curve.enough), entry.cores, "4.4.2.2, 4.4.4.1");
-    let first = row("first estimate", point.by(Scheme::Onac).estimates.first().copied(), entry.first, "4.4.2.2");
-    oracle.into_iter().chain(first).collect()
+    grade("cores that are enough", Some(point.curve.enough), point.entry.cores, "4.4.2.2, 4.4.4.1");
+    grade("first estimate", point.by(Scheme::Onac).estimates.first().copied(), point.entry.first, "4.4.2.2");
 }
 
-fn figures(output: &mut StudyOutput, points: &[Point], stated: &Published) {
-    if points.iter().any(|point| point.fitted) {
-        for figure in &stated.figure {
-            let (row, all) = (figure.ours(points, false), figure.ours(points, true));
-            if let (true, Some(ours)) = (row.kernels < all.kernels, row.ours) {
-                output.figure(&format!("{} (over the {} not fitted to an optimum or a type)", row.figure, row.kernels), ours);
-            }
-        }
-    } else {
-        output.note("no kernel was fitted to an optimum or a type of Section 4.4, so the means are over kernels not fitted to them".into());
-    }
+fn figures(output: &mut StudyOutput, points: &[Point]) {
     for of in [CoreType::A, CoreType::B] {
-        let ours = || points.iter().filter(|point| point.of_type() == of);
-        for scheme in Scheme::ALL {
-            if let Some(mean) = mean(ours().map(|point| point.performance(scheme))) {
-                output.figure(
-                    &format!("performance with {}, of the {} kernels that are {of:?} here, %", scheme.name(), ours().count()),
-                    mean,
-                );
-            }
+        let ours: Vec<&Point> = points.iter().filter(|point| point.of_type() == of).collect();
+        for scheme in Scheme::ALL.into_iter().filter(|_| !ours.is_empty()) {
+            let performance = |points: &[&Point]| mean(points.iter().map(|point| point.performance(scheme)));
+            let name = format!("performance with {}, of the kernels that are {of:?} here, %", scheme.name());
+            output.headline(&name, &Headline::new(&ours, &aggregate(&performance, Some(("all cores", 100.0)))));
         }
     }
 }
@@ -171,16 +159,16 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
         output.note(format!("{}: some number of cores above the oracle's {} does not reach 98 %", point.entry.name, point.curve.enough));
     }
     for point in points {
-        if let Some(halved) = point.curve.halved().filter(|_| point.curve.points.len() == CORES as usize) {
-            let verdict = if halved == point.curve.enough { "as by halving" } else { "not as by halving" };
+        if let Some(bisected) = point.curve.bisected().filter(|_| point.curve.points.len() == CORES as usize) {
+            let verdict = if bisected == point.curve.enough { "as by bisection" } else { "not as by bisection" };
             output.note(format!("{}: all numbers of cores were run, {} are enough, {verdict}", point.entry.name, point.curve.enough));
         }
     }
     let (mut slower, mut saving): (f64, f64) = (0.0, 0.0);
     for point in points {
         let Some(to_the_end) = &point.to_the_end else { continue };
-        let performance = Scheme::ALL.map(|scheme| (point.performance(scheme), to_the_end.performance[scheme as usize]));
-        let saved = Scheme::ALL.map(|scheme| (point.saved(scheme), to_the_end.saved[scheme as usize]));
+        let pairs = |of: fn(Relative) -> f64| Scheme::ALL.map(|scheme| (of(point.relative(scheme)), of(to_the_end[scheme as usize])));
+        let (performance, saved) = (pairs(|relative| relative.performance), pairs(|relative| relative.saved));
         let worst = |pairs: [(f64, f64); 2]| pairs.iter().fold(0.0f64, |worst, (ours, whole)| worst.max((ours - whole).abs()));
         (slower, saving) = (slower.max(worst(performance)), saving.max(worst(saved)));
         let pair = |pairs: [(f64, f64); 2]| {
@@ -226,7 +214,7 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
     };
     let shown: Vec<Series> = points
         .iter()
-        .filter(|point| SHOWN.contains(&point.entry.name.as_str()))
+        .filter(|point| published().own.shown.curves.contains(&point.entry.name))
         .map(|point| line(point, point.entry.name.clone(), &|cores| point.curve.at(cores).map_or(0.0, Row::rate)))
         .collect();
     if !shown.is_empty() {
