@@ -21,10 +21,9 @@ pub mod wa_sched;
 use lab::request::StudyOption::{
     Configuration, Cycles, Length, Longest, Machine, Only, Order, Pairs, Policy, Scale, Set, Windows, Workload,
 };
-use lab::{output, statistics as compare};
+use lab::statistics as compare;
 
 pub use bench::BenchOptions;
-pub use hetero::HeteroOptions;
 pub use lab::ProgressFn;
 pub use lab::output::{StudyError, StudyOutput};
 pub use lab::request::{LoadFn, Request, Study, StudyOption};

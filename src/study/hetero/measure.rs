@@ -1,21 +1,28 @@
 //! One run: from a setup to its figures.
 //!
-//! With memory-heavy applications everything starts together. A CPU core is measured between two of its own instruction counts; SMs, networks and memory from
-//! the cycle at which the kernel has settled to the end, which is the slowest core's. Cores run on until then. A run that would
-//! take too long is cut, and the cores that are not through count with all that they executed. Light applications need long to
-//! fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured between two cycles.
+//! With memory-heavy applications everything starts together. A CPU core is measured between two of its own instruction counts; SMs,
+//! networks and memory from the cycle at which the kernel has settled to the end, which is the slowest core's. Cores run on until then. A
+//! run that takes too long is cut, and the cores that have not reached their count are measured over all that they executed. Light
+//! applications need long to fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured
+//! between two cycles.
 
+use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
-use crate::config::{Machine, Override};
+use crate::config::{Loaded, Machine, Override};
 use crate::frontend::{Workload, model};
 use crate::policy::registry;
 use crate::report::metrics::cpu_cores;
 use crate::stats::{ComponentStats, IntervalRow, Outcome};
 
+use crate::study::lab::Task;
+
 use super::HeteroOptions;
-use super::setup::{Cpus, KERNELS, LIGHT, LIMITS, Setup};
+use super::published::directions;
+use super::setup::{Cpus, LIGHT, LIMITS, Setup};
 
 /// Core cycles of an interval, at whose ends figures may start.
 const INTERVAL: u64 = 2048;
@@ -23,7 +30,7 @@ const INTERVAL: u64 = 2048;
 const SETTLED: u64 = 8 * INTERVAL;
 
 /// What a run shows.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// Application and instructions per cycle of every CPU core.
     pub(super) cores: Vec<(String, f64)>,
@@ -31,13 +38,13 @@ pub(super) struct Measured {
     pub(super) cut: u32,
     /// Warp instructions per core cycle, over all SMs.
     pub(super) gpu_ipc: f64,
-    /// Partitions that a full queue keeps a request from, mean over time.
+    /// Partitions whose full queue refuses a request, mean over time.
     pub(super) stall_mc: f64,
-    /// Partitions that a full reply network keeps an answer in, mean over time.
+    /// Partitions that cannot send an answer because the reply network is full, mean over time.
     pub(super) stall_net: f64,
     /// LLC accesses per thousand core cycles.
     pub(super) llc_accesses: f64,
-    /// Share of LLC accesses whose line was absent and not on its way.
+    /// Share of LLC accesses that miss, without those whose line is already requested.
     pub(super) llc_misses: f64,
     /// Share of DRAM cycles in which data moves, over all channels.
     pub(super) bandwidth: f64,
@@ -55,11 +62,45 @@ enum Window {
         /// Instructions measured.
         count: u64,
     },
-    /// Kernels start when the slowest core has retired `warm` instructions; all cores are measured between two cycles behind that.
+    /// Kernels start when the slowest core has retired `warm` instructions; all cores are measured between two later cycles.
     Cycles {
         /// Instructions before.
         warm: u64,
     },
+}
+
+/// A setup with the lengths of its run.
+#[derive(Clone, Debug)]
+pub(super) struct Measurement<'a> {
+    pub(super) setup: Setup,
+    pub(super) options: &'a HeteroOptions,
+}
+
+impl fmt::Display for Measurement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.setup.fmt(f)
+    }
+}
+
+impl Task for Measurement<'_> {
+    type Result = Measured;
+
+    fn key(&self) -> Result<String, String> {
+        let kernel = self.setup.kernel.unwrap_or_default();
+        let (parameters, text) = (parameters(kernel), model::builtin_text(kernel));
+        Ok(format!("{self:?} {parameters:?} {text:?}\n{}", load(&self.setup, self.options)?.provenance.to_toml()))
+    }
+
+    fn run(&self) -> Result<Measured, String> {
+        measure(&self.setup, self.options)
+    }
+}
+
+fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, String> {
+    let split = setup.split.overrides();
+    let split = split.iter().map(|(key, value)| Override::new(*key, value.as_str()));
+    let overrides: Vec<Override> = options.overrides.iter().cloned().chain(split).collect();
+    Machine::load(&options.machine, &overrides).map_err(|errors| errors.to_string())
 }
 
 /// Simulates `setup`.
@@ -67,10 +108,7 @@ enum Window {
 /// # Errors
 /// When the machine, a model or the run is not possible; a message for the user.
 pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, String> {
-    let split = setup.split.overrides();
-    let split = split.iter().map(|(key, value)| Override::new(*key, value.as_str()));
-    let overrides: Vec<Override> = options.overrides.iter().cloned().chain(split).collect();
-    let machine = Machine::load(&options.machine, &overrides).map_err(|errors| errors.to_string())?.machine;
+    let machine = load(setup, options)?.machine;
     let clocks = machine.clocks;
     let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
     let run = |window, until| simulate_until(setup, &machine, window, until);
@@ -83,7 +121,7 @@ pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured
         let end = outcome.intervals.last().map_or(0, |row| row.cycle);
         return Ok(figures(&outcome, SETTLED.min(end / 2), channels));
     }
-    // Nothing depends on when a run ends, so that a shorter run tells what a longer one had executed by then.
+    // Nothing depends on when a run ends, so a shorter run shows what a longer one had executed by then.
     let window = Window::Cycles { warm: options.light_warm };
     let (before, outcome) = (run(window, options.light_from)?, run(window, options.light_until)?);
     let started = outcome.kernels.first().map_or(Some(0), |kernel| kernel.started);
@@ -134,12 +172,15 @@ fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) 
     simulate(machine, &workload(setup.kernel)?, run).map(|result| result.outcome).map_err(|error| error.to_string())
 }
 
+fn parameters(kernel: &str) -> Vec<(String, String)> {
+    directions().own.kernels.get(kernel).into_iter().flatten().map(|(key, value)| (key.clone(), value.to_string())).collect()
+}
+
 fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
     let Some(name) = kernel else {
         return Ok(Arc::new(Workload { name: "nothing".to_owned(), commands: Vec::new(), kernels: Vec::new(), notes: Vec::new() }));
     };
-    let parameters = KERNELS.iter().find(|kernel| kernel.name == name).map_or(&[][..], |kernel| kernel.parameters);
-    let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let parameters = parameters(name);
     model::builtin(name, 1, &parameters).map(Arc::new).map_err(|error| error.to_string())
 }
 

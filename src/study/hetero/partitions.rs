@@ -1,6 +1,7 @@
-//! Section 2.2: shared against partitioned networks and controllers, all cores running omnetpp.
+//! Section 2.2: shared and partitioned networks and controllers, all cores running omnetpp.
 
-use super::results::{CLEAR, Finding, HARDLY, Results, change, listed, mean};
+use super::published::Finding;
+use super::results::{Results, change, clear, hardly, listed, mean};
 use super::setup::{KERNELS, OMNETPP, PRESSING, Setup, Split, splits};
 
 /// Mean over the kernels that press the memory of CPU and GPU performance, over those with everything shared.
@@ -9,16 +10,30 @@ pub(super) fn mean_relative(results: &Results, split: Split) -> (f64, f64) {
     (mean(of.map(|(cpu, _)| cpu)), mean(of.map(|(_, gpu)| gpu)))
 }
 
-/// The worth of a split as a whole: the paper's overall system speed-up with equal weights, relative to everything shared.
+/// How good a split is as a whole: the paper's overall system speed-up with equal weights, relative to everything shared.
 pub(super) fn whole(results: &Results, split: Split) -> f64 {
     let (cpu, gpu) = mean_relative(results, split);
     (cpu + gpu) / 2.0
 }
 
-/// Whether a list falls from its first value to its last, without rising by more than chance.
+/// Whether a list falls from its first value to its last, without a rise that counts.
 fn falls(values: &[f64]) -> bool {
-    let steps = values.windows(2).all(|pair| pair[1] <= pair[0] + CLEAR);
-    steps && values.last().zip(values.first()).is_some_and(|(last, first)| *last < *first - CLEAR)
+    let steps = values.windows(2).all(|pair| pair[1] <= pair[0] + clear());
+    steps && values.last().zip(values.first()).is_some_and(|(last, first)| *last < *first - clear())
+}
+
+/// What one virtual channel for the CPU cores does without and with a quarter of the width, which the paper changes together: CPU and
+/// GPU performance over everything shared, in percent.
+pub(super) fn width_and_channels(results: &Results) -> [(&'static str, f64); 4] {
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let channels = mean_relative(results, Split { bytes: 0, ..Split::network(1) });
+    let both = mean_relative(results, Split::network(1));
+    [
+        ("CPU with 1 virtual channel of its own, %", percent(channels.0)),
+        ("GPU with 1 virtual channel of the CPU's, %", percent(channels.1)),
+        ("CPU with 1 virtual channel and 8 B of its own, %", percent(both.0)),
+        ("GPU with 1 virtual channel and 8 B of the CPU's, %", percent(both.1)),
+    ]
 }
 
 pub(super) fn findings(results: &Results) -> Vec<Finding> {
@@ -34,28 +49,17 @@ fn network(results: &Results) -> Vec<Finding> {
     // Whether one kernel's CPU cores lose when their share of the network grows.
     let hurts = |kernel: &'static str| {
         let cpu = [1, 2, 3].map(|cpu| results.relative(kernel, Split::network(cpu)).0);
-        cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - CLEAR))
+        cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - clear()))
     };
-    let hurt: Vec<&str> = KERNELS.iter().map(|kernel| kernel.name).filter(|kernel| hurts(kernel)).collect();
-    let channels = mean_relative(results, Split { bytes: 0, ..Split::network(1) });
+    let hurt: Vec<&str> = KERNELS.into_iter().filter(|kernel| hurts(kernel)).collect();
     vec![
-        Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - CLEAR)),
+        Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - clear())),
         Finding::direction("network-share-helps-gpu", list(gpu), falls(&gpu)),
-        Finding::direction("network-own-for-cpu", list(cpu), cpu.iter().any(|cpu| *cpu > 1.0 + CLEAR)),
+        Finding::direction("network-own-for-cpu", list(cpu), cpu.iter().any(|cpu| *cpu > 1.0 + clear())),
         Finding::direction(
             "network-share-may-hurt-cpu",
-            if hurt.is_empty() { "beside no kernel".into() } else { format!("beside {}", hurt.join(", ")) },
+            if hurt.is_empty() { "with no kernel".into() } else { format!("with {}", hurt.join(", ")) },
             !hurt.is_empty(),
-        ),
-        Finding::number(
-            "network-width-and-channels",
-            format!(
-                "1 VC alone: CPU {}, GPU {}; with 8 B: CPU {}, GPU {}",
-                change(channels.0),
-                change(channels.1),
-                change(cpu[0]),
-                change(gpu[0])
-            ),
         ),
     ]
 }
@@ -76,7 +80,7 @@ fn controllers(results: &Results) -> Vec<Finding> {
     let most = divided.iter().copied().fold(0.0, f64::max);
     vec![
         Finding::direction("controllers-fewer-hurt-gpu", list(&gpu), falls(&gpu)),
-        Finding::direction("controllers-shared-for-gpu", list(&gpu), gpu.iter().all(|gpu| *gpu < 1.0 + CLEAR)),
+        Finding::direction("controllers-shared-for-gpu", list(&gpu), gpu.iter().all(|gpu| *gpu < 1.0 + clear())),
         Finding::direction("controllers-four-for-cpu", format!("best at {}; {}", name(best + 1), list(&cpu)), best == 3),
         Finding::direction(
             "controllers-more-than-four-hurt",
@@ -85,12 +89,12 @@ fn controllers(results: &Results) -> Vec<Finding> {
                 change(cpu[3]),
                 listed([("3G5C", change(cpu[4])), ("2G6C", change(cpu[5])), ("1G7C", change(cpu[6]))])
             ),
-            cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + CLEAR)) && cpu[6] < cpu[3] * (1.0 - CLEAR),
+            cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + clear())) && cpu[6] < cpu[3] * (1.0 - clear()),
         ),
         Finding::direction(
             "controllers-shared-hardly-hurt-cpu",
-            format!("shared {} against 4G4C", change(1.0 / cpu[3])),
-            1.0 / cpu[3] > 1.0 - 2.0 * HARDLY,
+            format!("shared {} relative to 4G4C", change(1.0 / cpu[3])),
+            1.0 / cpu[3] > 1.0 - 2.0 * hardly(),
         ),
         Finding::direction(
             "controllers-bandwidth-drops",
@@ -108,11 +112,11 @@ fn both(results: &Results) -> Vec<Finding> {
     let all = splits();
     let best = all.iter().copied().max_by(|a, b| whole(results, *a).total_cmp(&whole(results, *b))).unwrap_or_default();
     vec![
-        Finding::direction("both-partitioned-degrade-both", ours, of.iter().all(|(cpu, gpu)| *cpu < 1.0 - CLEAR && *gpu < 1.0 - CLEAR)),
+        Finding::direction("both-partitioned-degrade-both", ours, of.iter().all(|(cpu, gpu)| *cpu < 1.0 - clear() && *gpu < 1.0 - clear())),
         Finding::direction(
             "shared-is-the-best-whole",
             format!("best: {best}, {} over shared", change(whole(results, best))),
-            whole(results, best) <= 1.0 + CLEAR,
+            whole(results, best) <= 1.0 + clear(),
         ),
     ]
 }

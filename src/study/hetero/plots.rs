@@ -1,8 +1,8 @@
 //! The plots: what limits of warps do, and what partitioning does.
 
 use crate::report::plot::{Form, Plot, Series};
+use crate::study::lab::output::PlotNames;
 
-use super::super::output::PlotNames;
 use super::partitions::{mean_relative, whole};
 use super::results::Results;
 use super::setup::{Cpus, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup, Split};
@@ -13,13 +13,13 @@ pub(super) fn plots(results: &Results) -> Vec<(PlotNames, Plot)> {
         (["warps-cpu.svg", "warps-cpu.png"], warps_cpu(results)),
         (
             ["warps-gpu.svg", "warps-gpu.png"],
-            sweep("GPU under a limit of warps, beside CPU mix H2", "GPU IPC over that with 48 warps", &|kernel, warps| {
+            sweep("GPU under a limit of warps, with CPU mix H2", "GPU IPC over that with 48 warps", &|kernel, warps| {
                 results.gpu_under_limit(kernel, HEAVY, warps)
             }),
         ),
         (
             ["warps-stalls.svg", "warps-stalls.png"],
-            sweep("controllers that are full, beside CPU mix H2", "stall_mc [controllers]", &|kernel, warps| {
+            sweep("controllers that are full, with CPU mix H2", "stall_mc [controllers]", &|kernel, warps| {
                 results.get(&Setup { warps, ..Setup::together(kernel, HEAVY) }).stall_mc
             }),
         ),
@@ -43,14 +43,13 @@ fn lines(title: &str, x: &str, y: &str, series: Vec<Series>) -> Plot {
 }
 
 fn sweep(title: &str, y: &str, of: &dyn Fn(&'static str, u32) -> f64) -> Plot {
-    let series = KERNELS.iter().map(|kernel| line(kernel.name, &|warps| of(kernel.name, warps))).collect();
+    let series = KERNELS.iter().map(|kernel| line(kernel, &|warps| of(kernel, warps))).collect();
     lines(title, "limit of warps per SM", y, series)
 }
 
 fn warps_cpu(results: &Results) -> Plot {
-    let of =
-        |kernel: &'static str, mix: Cpus| line(&format!("{mix} beside {kernel}"), &|warps| results.cpu_under_limit(kernel, mix, warps));
-    let heavy = KERNELS.iter().map(|kernel| of(kernel.name, HEAVY));
+    let of = |kernel: &'static str, mix: Cpus| line(&format!("{mix} with {kernel}"), &|warps| results.cpu_under_limit(kernel, mix, warps));
+    let heavy = KERNELS.into_iter().map(|kernel| of(kernel, HEAVY));
     let series = heavy.chain([of(STREAM, LIGHT)]).collect();
     lines("CPU cores under a limit of the GPU's warps", "limit of warps per SM", "CPU weighted speed-up over that with 48 warps", series)
 }
@@ -63,6 +62,6 @@ fn splits(results: &Results, x: &str, most: u32, split: fn(u32) -> Split) -> Plo
         Series { name: "GPU".into(), points: points(&|split| mean_relative(results, split).1) },
         Series { name: "both, equal weights".into(), points: points(&|split| whole(results, split)) },
     ];
-    let title = format!("omnetpp on all CPU cores, mean beside {}", PRESSING.join(", "));
+    let title = format!("omnetpp on all CPU cores, mean with {}", PRESSING.join(", "));
     lines(&title, x, "performance over everything shared", series)
 }

@@ -1,23 +1,86 @@
-//! What the paper states, from `configs/published/hetero.toml`.
+//! What the paper states, from `configs/published/hetero.toml` and `hetero-directions.toml`, and how findings are graded by it.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::study::lab::output::StudyOutput;
+use crate::study::lab::published::{Published, Value, read};
+use crate::study::lab::verdict::{Headline, Verdict};
+
 use super::concurrency::GpuType;
 
-/// A sentence of the paper.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// The study's part of `hetero-directions.toml`, which says what each parameter means.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Statement {
-    /// Our name of it.
-    pub(super) id: String,
-    /// Section, and figure where there is one.
-    pub(super) source: String,
-    /// `direction`, or `number`, which stands beside ours and is not judged.
-    pub(super) kind: String,
-    /// What is stated, shortened.
-    pub(super) text: String,
+pub(super) struct Directions {
+    pub(super) margins: DirectionMargins,
+    pub(super) lengths: Lengths,
+    pub(super) kernels: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+/// Relative differences that count.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DirectionMargins {
+    pub(super) clear: f64,
+    pub(super) hardly: f64,
+}
+
+/// The machine and the lengths of runs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lengths {
+    pub(super) machine: String,
+    pub(super) cpu_warm: u64,
+    pub(super) cpu_measure: u64,
+    pub(super) gpu_cycles: u64,
+    pub(super) longest: u64,
+    pub(super) light_warm: u64,
+    pub(super) light_from: u64,
+    pub(super) light_until: u64,
+}
+
+/// The study's part of `hetero.toml`, which says what each parameter means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Concurrency {
+    pub(super) margins: Margins,
+    pub(super) lengths: PaperLengths,
+    pub(super) policies: Policies,
+    /// The GPU applications of Table II.
+    pub(super) application: Vec<Application>,
+}
+
+/// Relative differences and stalls that count.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Margins {
+    pub(super) clear: f64,
+    pub(super) little: f64,
+    pub(super) significant: f64,
+    pub(super) negligible: f64,
+    pub(super) busy: f64,
+}
+
+/// The paper's lengths, and those of a quick study.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PaperLengths {
+    pub(super) scale: f64,
+    pub(super) longest: f64,
+    pub(super) least: u64,
+    pub(super) warm: f64,
+    pub(super) cpu: f64,
+    pub(super) gpu: f64,
+}
+
+/// Policies with their parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Policies {
+    pub(super) dyncta: String,
 }
 
 /// A GPU application of Table II.
@@ -32,60 +95,72 @@ pub(super) struct Application {
     pub(super) optimal: (u32, u32),
 }
 
-/// A result of Section 6.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Figure {
-    /// Our name of it.
-    pub(super) id: String,
-    /// Section, and figure where there is one.
-    pub(super) source: String,
-    /// `number`, `direction`, or `not stated` for what stands in a figure alone.
-    pub(super) kind: String,
-    /// What is stated, shortened.
-    pub(super) text: String,
-    /// The number, in percent of the baseline.
-    pub(super) value: Option<f64>,
-    /// Where ours is to lie.
-    pub(super) within: Option<(f64, f64)>,
+/// What Sections 1 to 4 state.
+pub(super) fn directions() -> &'static Published<Directions, String> {
+    static READ: OnceLock<Published<Directions, String>> = OnceLock::new();
+    READ.get_or_init(|| read("hetero-directions", include_str!("../../../configs/published/hetero-directions.toml")))
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Published {
-    statement: Vec<Statement>,
-    application: Vec<Application>,
-    figure: Vec<Figure>,
-}
-
-/// The file.
-///
-/// # Panics
-/// When the compiled-in file is broken, which a test would have found.
-fn published() -> &'static Published {
-    static READ: OnceLock<Published> = OnceLock::new();
-    READ.get_or_init(|| toml::from_str(include_str!("../../../configs/published/hetero.toml")).expect("hetero.toml is read"))
-}
-
-/// All statements.
-pub(super) fn statements() -> &'static [Statement] {
-    &published().statement
+/// What Section 6 states.
+pub(super) fn concurrency() -> &'static Published<Concurrency, String> {
+    static READ: OnceLock<Published<Concurrency, String>> = OnceLock::new();
+    READ.get_or_init(|| read("hetero", include_str!("../../../configs/published/hetero.toml")))
 }
 
 /// The GPU applications, in the order of Table II.
 pub(super) fn applications() -> &'static [Application] {
-    &published().application
+    &concurrency().own.application
 }
 
-/// All results of Section 6.
-pub(super) fn figures() -> &'static [Figure] {
-    &published().figure
+/// Ours for one published value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    /// The published value.
+    pub(super) id: &'static str,
+    ours: Ours,
 }
 
-/// The statement of a name.
-///
-/// # Panics
-/// When there is none.
-pub(super) fn statement(id: &str) -> &'static Statement {
-    statements().iter().find(|statement| statement.id == id).unwrap_or_else(|| panic!("configs/published/hetero.toml has no `{id}`"))
+#[derive(Clone, Debug, PartialEq)]
+enum Ours {
+    /// A figure over several workloads.
+    Headline(Headline),
+    /// A number, and a remark.
+    Number(Option<f64>, String),
+    /// Our figures in words, and whether they agree; `None` where nothing was run that shows it.
+    Direction(String, Option<bool>),
+}
+
+impl Finding {
+    /// A mean over workloads.
+    pub(super) fn headline(id: &'static str, headline: Headline) -> Self {
+        Self { id, ours: Ours::Headline(headline) }
+    }
+
+    /// A number that is stated, in percent, from a ratio.
+    pub(super) fn number(id: &'static str, ratio: Option<f64>, remark: impl Into<String>) -> Self {
+        Self { id, ours: Ours::Number(ratio.map(|ratio| (ratio - 1.0) * 100.0), remark.into()) }
+    }
+
+    /// A direction.
+    pub(super) fn direction(id: &'static str, ours: String, agrees: impl Into<Option<bool>>) -> Self {
+        Self { id, ours: Ours::Direction(ours, agrees.into()) }
+    }
+
+    /// Adds the comparison, and returns the verdict.
+    fn compare(&self, value: &Value<String>, output: &mut StudyOutput) -> Verdict {
+        match &self.ours {
+            Ours::Headline(headline) => output.graded(value, headline),
+            Ours::Number(number, remark) => output.graded_number(value, *number, remark),
+            Ours::Direction(ours, agrees) => output.graded_direction(value, ours.clone(), *agrees),
+        }
+    }
+}
+
+/// Adds the comparison of all values with the findings of the same names, and returns the verdicts.
+pub(super) fn compare(values: &[Value<String>], findings: &[Finding], output: &mut StudyOutput) -> Vec<(String, Verdict)> {
+    let graded = values.iter().filter_map(|value| {
+        let finding = findings.iter().find(|finding| finding.id == value.of)?;
+        Some((value.of.clone(), finding.compare(value, output)))
+    });
+    graded.collect()
 }

@@ -2,33 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use crate::study::lab::statistics;
+
 use super::measure::Measured;
+use super::published::directions;
 use super::setup::{Cpus, LIMITS, OMNETPP, Setup, Split};
 
-/// Relative differences below this are none: what chance makes in runs of this length.
-pub(super) const CLEAR: f64 = 0.03;
-/// What the paper's "not greatly" and "hardly" allow.
-pub(super) const HARDLY: f64 = 0.10;
-
-/// What ours does in the matter of one statement.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Finding {
-    /// The statement.
-    pub(super) id: &'static str,
-    /// Ours, in figures.
-    pub(super) ours: String,
-    /// Whether it is as stated; nothing for a number, which belongs to other applications.
-    pub(super) agrees: Option<bool>,
+/// Relative differences below this do not count.
+pub(super) fn clear() -> f64 {
+    directions().own.margins.clear
 }
 
-impl Finding {
-    pub(super) fn direction(id: &'static str, ours: String, agrees: bool) -> Self {
-        Self { id, ours, agrees: Some(agrees) }
-    }
-
-    pub(super) fn number(id: &'static str, ours: String) -> Self {
-        Self { id, ours, agrees: None }
-    }
+/// What the paper's "not greatly" and "hardly" allow.
+pub(super) fn hardly() -> f64 {
+    directions().own.margins.hardly
 }
 
 /// All runs.
@@ -60,6 +47,11 @@ pub(super) const RUN_COLUMNS: [&str; 18] = [
 impl Results {
     pub(super) fn new(runs: impl IntoIterator<Item = (Setup, Measured)>) -> Self {
         Self(runs.into_iter().collect())
+    }
+
+    /// Runs that were cut before every CPU core had reached its count.
+    pub(super) fn cut(&self) -> usize {
+        self.0.values().filter(|measured| measured.cut > 0).count()
     }
 
     /// The figures of a run.
@@ -144,10 +136,9 @@ impl Results {
     }
 }
 
-/// The arithmetic mean.
+/// The arithmetic mean; 0 without values.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
-    sum / f64::from(count.max(1))
+    statistics::mean(values).unwrap_or(0.0)
 }
 
 /// "+12 %" of a ratio of 1.12.

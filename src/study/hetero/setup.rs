@@ -3,15 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A kernel model with parameters that keep it running to the end of any run.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kernel {
-    /// The model's name.
-    pub(super) name: &'static str,
-    /// Its parameters.
-    pub(super) parameters: &'static [(&'static str, &'static str)],
-}
-
 /// Streams through memory; regular, no reuse.
 pub(super) const STREAM: &str = "stream";
 /// Lists of its own for each lane, which a few warps keep in the L1 and many do not.
@@ -21,15 +12,10 @@ pub(super) const GATHER: &str = "gather";
 /// Bound by arithmetic.
 pub(super) const GEMM: &str = "gemm_tiled";
 
-/// The kernels, those that press the memory first.
-pub(super) const KERNELS: [Kernel; 4] = [
-    Kernel { name: STREAM, parameters: &[("cta_count", "40000")] },
-    Kernel { name: DIVERGENT, parameters: &[("cta_count", "40000")] },
-    Kernel { name: GATHER, parameters: &[("cta_count", "40000")] },
-    Kernel { name: GEMM, parameters: &[("n", "4096"), ("k", "512")] },
-];
+/// The kernels, those that saturate memory first; their parameters are in `configs/published/hetero-directions.toml`.
+pub(super) const KERNELS: [&str; 4] = [STREAM, DIVERGENT, GATHER, GEMM];
 
-/// The kernels that press the memory.
+/// The kernels that saturate memory.
 pub(super) const PRESSING: [&str; 3] = [STREAM, DIVERGENT, GATHER];
 
 /// The limits of warps per SM that Figures 7 to 10 sweep; the first limits nothing.
@@ -146,17 +132,17 @@ pub(super) struct Setup {
     pub(super) cpus: Cpus,
     /// The limit of warps per SM.
     pub(super) warps: u32,
-    /// Who has what of network and controllers.
+    /// How network and controllers are divided.
     pub(super) split: Split,
 }
 
 impl Setup {
-    /// A kernel beside CPU cores, nothing limited or divided.
+    /// A kernel with CPU cores, nothing limited or divided.
     pub(super) fn together(kernel: &'static str, cpus: Cpus) -> Self {
         Self { kernel: Some(kernel), cpus, warps: LIMITS[0], split: Split::SHARED }
     }
 
-    /// CPU cores beside idle SMs.
+    /// CPU cores with idle SMs.
     pub(super) fn cpus_alone(cpus: Cpus) -> Self {
         Self { kernel: None, cpus, warps: LIMITS[0], split: Split::SHARED }
     }
@@ -164,7 +150,7 @@ impl Setup {
 
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} beside CPUs {}, {} warps, {}", self.kernel.unwrap_or("no kernel"), self.cpus, self.warps, self.split)
+        write!(f, "{} with CPUs {}, {} warps, {}", self.kernel.unwrap_or("no kernel"), self.cpus, self.warps, self.split)
     }
 }
 
@@ -184,7 +170,7 @@ pub(super) fn all_setups() -> Vec<Setup> {
         setups.extend(applications(mix).into_iter().map(|application| Setup::cpus_alone(Cpus::All(application, 1))));
     }
     setups.extend(APPLICATIONS.map(|application| Setup::cpus_alone(Cpus::All(application, CORES))));
-    for Kernel { name, .. } in &KERNELS {
+    for name in KERNELS {
         setups.insert(Setup::together(name, Cpus::Off));
         setups.extend(APPLICATIONS.map(|application| Setup::together(name, Cpus::All(application, CORES))));
         setups.insert(Setup::together(name, Cpus::All("omnetpp", 8)));

@@ -1,6 +1,7 @@
 //! Section 3: what a limit of warps does to the memory's congestion, to the GPU and to the CPU cores.
 
-use super::results::{CLEAR, Finding, HARDLY, Results, change, listed, mean};
+use super::published::Finding;
+use super::results::{Results, change, clear, hardly, listed, mean};
 use super::setup::{DIVERGENT, GATHER, GEMM, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup};
 
 /// Under the tightest limit.
@@ -15,21 +16,25 @@ fn on_the_gpu(results: &Results) -> Vec<Finding> {
         let ipc = |warps: u32| results.gpu_under_limit(kernel, HEAVY, warps);
         LIMITS.into_iter().max_by(|a, b| ipc(*a).total_cmp(&ipc(*b))).map_or((0, 1.0), |warps| (warps, ipc(warps)))
     };
-    let all: Vec<(&str, (u32, f64))> = KERNELS.iter().map(|kernel| (kernel.name, best(kernel.name))).collect();
+    let all: Vec<(&str, (u32, f64))> = KERNELS.map(|kernel| (kernel, best(kernel))).into();
     let of = |kernel: &'static str, warps: u32| results.gpu_under_limit(kernel, HEAVY, warps);
-    let gains = |kernel: &&(&str, (u32, f64))| kernel.1.1 > 1.0 + CLEAR;
-    let needs = KERNELS.iter().any(|kernel| of(kernel.name, TIGHT) < 1.0 - HARDLY);
+    let gains = |kernel: &&(&str, (u32, f64))| kernel.1.1 > 1.0 + clear();
+    let needs = KERNELS.iter().any(|kernel| of(kernel, TIGHT) < 1.0 - hardly());
     vec![
         Finding::direction(
             "tlp-helps-some-and-hurts-some",
             listed(all.iter().map(|(name, (warps, ipc))| (*name, format!("best at {warps} ({})", change(*ipc))))),
             needs && all.iter().any(|kernel| gains(&kernel)),
         ),
-        Finding::direction("compute-needs-warps", format!("{GEMM} {} at {TIGHT}", change(of(GEMM, TIGHT))), of(GEMM, TIGHT) < 1.0 - HARDLY),
+        Finding::direction(
+            "compute-needs-warps",
+            format!("{GEMM} {} at {TIGHT}", change(of(GEMM, TIGHT))),
+            of(GEMM, TIGHT) < 1.0 - hardly(),
+        ),
         Finding::direction(
             "too-few-warps-do-not-hide-latency",
             listed([STREAM, DIVERGENT].map(|kernel| (kernel, format!("{} from 8 to 4", change(of(kernel, 4) / of(kernel, 8)))))),
-            [STREAM, DIVERGENT].iter().all(|kernel| of(kernel, 4) < of(kernel, 8) * (1.0 - CLEAR)),
+            [STREAM, DIVERGENT].iter().all(|kernel| of(kernel, 4) < of(kernel, 8) * (1.0 - clear())),
         ),
     ]
 }
@@ -39,27 +44,27 @@ fn on_the_memory(results: &Results) -> Vec<Finding> {
     let sweep = |of: &dyn Fn(u32) -> f64| LIMITS.map(|warps| format!("{:.2}", of(warps))).join(" ");
     let mc = |kernel: &'static str| sweep(&|warps| under(kernel, warps).stall_mc);
     let relieved = [STREAM, DIVERGENT];
-    let net = KERNELS.iter().map(|kernel| kernel.name).max_by(|a, b| under(a, 48).stall_net.total_cmp(&under(b, 48).stall_net));
+    let net = KERNELS.into_iter().max_by(|a, b| under(a, 48).stall_net.total_cmp(&under(b, 48).stall_net));
     let net = net.unwrap_or(STREAM);
     let kept = under(GATHER, TIGHT).stall_mc / under(GATHER, LIMITS[0]).stall_mc;
     let gather_gpu = results.gpu_under_limit(GATHER, HEAVY, TIGHT);
     let per_instruction = |warps: u32| under(DIVERGENT, warps).llc_accesses / under(DIVERGENT, warps).gpu_ipc;
-    let memory_first = KERNELS.iter().filter(|kernel| under(kernel.name, 48).stall_mc > under(kernel.name, 48).stall_net).count();
+    let memory_first = KERNELS.iter().filter(|kernel| under(kernel, 48).stall_mc > under(kernel, 48).stall_net).count();
     vec![
         Finding::direction(
             "fewer-warps-relieve-controllers",
             listed(relieved.map(|kernel| (kernel, mc(kernel)))),
-            relieved.iter().all(|kernel| under(kernel, TIGHT).stall_mc < under(kernel, LIMITS[0]).stall_mc * (1.0 - HARDLY)),
+            relieved.iter().all(|kernel| under(kernel, TIGHT).stall_mc < under(kernel, LIMITS[0]).stall_mc * (1.0 - hardly())),
         ),
         Finding::direction(
             "fewer-warps-relieve-the-reply-network",
             format!("{net} {}", sweep(&|warps| under(net, warps).stall_net)),
-            under(net, TIGHT).stall_net < under(net, LIMITS[0]).stall_net * (1.0 - HARDLY),
+            under(net, TIGHT).stall_net < under(net, LIMITS[0]).stall_net * (1.0 - hardly()),
         ),
         Finding::direction(
             "some-press-with-few-warps",
             format!("{GATHER}: stall_mc {}, GPU {} at {TIGHT}", change(kept), change(gather_gpu)),
-            kept > 1.0 - 2.0 * HARDLY && gather_gpu > 1.0 - 2.0 * HARDLY,
+            kept > 1.0 - 2.0 * hardly() && gather_gpu > 1.0 - 2.0 * hardly(),
         ),
         Finding::direction(
             "memory-is-the-bottleneck",
@@ -69,7 +74,7 @@ fn on_the_memory(results: &Results) -> Vec<Finding> {
         Finding::direction(
             "fewer-warps-fewer-llc-accesses",
             format!("{DIVERGENT} {} per instruction at {TIGHT}", change(per_instruction(TIGHT) / per_instruction(LIMITS[0]))),
-            per_instruction(TIGHT) < per_instruction(LIMITS[0]) * (1.0 - CLEAR),
+            per_instruction(TIGHT) < per_instruction(LIMITS[0]) * (1.0 - clear()),
         ),
     ]
 }
@@ -83,7 +88,7 @@ fn on_the_cpus(results: &Results) -> Vec<Finding> {
     let light = PRESSING.map(|kernel| (kernel, tight(kernel, LIGHT)));
     let heavy = mean(relieved.map(|kernel| tight(kernel, HEAVY)));
     let every = || {
-        let limits = KERNELS.iter().flat_map(|kernel| LIMITS.map(|warps| (kernel.name, warps)));
+        let limits = KERNELS.iter().flat_map(|kernel| LIMITS.map(|warps| (*kernel, warps)));
         limits.flat_map(|(kernel, warps)| [HEAVY, LIGHT].map(|mix| (kernel, mix, warps, results.cpu_under_limit(kernel, mix, warps))))
     };
     let worst = every().min_by(|a, b| a.3.total_cmp(&b.3));
@@ -94,20 +99,20 @@ fn on_the_cpus(results: &Results) -> Vec<Finding> {
         Finding::direction(
             "fewer-warps-help-heavy-cpus",
             listed(relieved.map(|kernel| (kernel, sweep(kernel, HEAVY)))),
-            relieved.iter().all(|kernel| tight(kernel, HEAVY) > 1.0 + CLEAR),
+            relieved.iter().all(|kernel| tight(kernel, HEAVY) > 1.0 + clear()),
         ),
         Finding::direction(
             "light-cpus-hardly-move",
             listed(light.map(|(kernel, ratio)| (kernel, change(ratio)))),
-            light.iter().all(|(_, ratio)| (ratio - 1.0).abs() < HARDLY.max((heavy - 1.0) / 4.0)) && heavy > 1.0,
+            light.iter().all(|(_, ratio)| (ratio - 1.0).abs() < hardly().max((heavy - 1.0) / 4.0)) && heavy > 1.0,
         ),
-        Finding::direction("fewer-warps-never-hurt-cpus", worst_text, worst.is_some_and(|(.., ratio)| ratio > 1.0 - HARDLY)),
-        Finding::direction("compute-leaves-cpus-alone", format!("{GEMM}: CPU {}", change(gemm)), gemm > 1.0 - HARDLY),
+        Finding::direction("fewer-warps-never-hurt-cpus", worst_text, worst.is_some_and(|(.., ratio)| ratio > 1.0 - hardly())),
+        Finding::direction("compute-leaves-cpus-alone", format!("{GEMM}: CPU {}", change(gemm)), gemm > 1.0 - hardly()),
         Finding::number(
             "four-warps-for-eight",
+            Some(from_eight),
             format!(
-                "{STREAM}: CPU {}, GPU {}",
-                change(from_eight),
+                " with {STREAM}, GPU {}",
                 change(results.gpu_under_limit(STREAM, HEAVY, 4) / results.gpu_under_limit(STREAM, HEAVY, 8))
             ),
         ),

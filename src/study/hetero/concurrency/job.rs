@@ -1,24 +1,23 @@
-//! One run: a GPU application, what the CPU cores do, a scheme and a system; and what it shows.
+//! One run: a GPU application, what the CPU cores do, a scheme and a system; and its measurements.
 //!
-//! A GPU application that has ended begins again, since the paper says how long it is measured and not what follows: CPU
-//! applications are beside it all the time, as the ones measured longer are beside the others.
+//! A GPU application that has ended begins again: the paper states how long it is measured and not what follows, and CPU applications
+//! are to run with it all the time.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::KernelIndex;
 use crate::chip::{CpuApplication, CpuEnd, CpuLoad, RunOptions, simulate};
-use crate::config::{Machine, Override};
+use crate::config::{Loaded, Machine, Override};
 use crate::frontend::model::{builtin_model, builtin_text};
 use crate::frontend::{Command, Workload};
 use crate::stats::{Outcome, TimelineEntry};
 
 use super::scheme::{Scheme, System};
 use super::span::{Counts, Goals, STEP, Span, Total};
-use crate::study::lab::store::stored;
+use crate::study::lab::Task;
 
 /// Times that a GPU application is begun, at most; more than the longest run needs.
 const PASSES: usize = 200;
@@ -49,7 +48,7 @@ pub(super) struct Lengths {
     pub(super) gpu: u64,
     /// Warp instructions and core cycles with which both it has been measured, too.
     pub(super) gpu_enough: (u64, u64),
-    /// Core cycles of the span at which it is cut.
+    /// Core cycles after which the span is cut.
     pub(super) longest: Option<u64>,
 }
 
@@ -72,13 +71,13 @@ impl fmt::Display for Job {
         match &self.cpus {
             Cpus::Off => write!(f, "{gpu} alone")?,
             Cpus::One(name) => write!(f, "{name} alone")?,
-            Cpus::Mix(mix) => write!(f, "{gpu} beside {mix}")?,
+            Cpus::Mix(mix) => write!(f, "{gpu} with {mix}")?,
         }
         write!(f, ", {}, {}", self.scheme, self.system)
     }
 }
 
-/// What a run shows.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// What was counted.
@@ -161,27 +160,52 @@ pub(super) fn model_name(application: &str) -> String {
     format!("hetero/{}", application.to_lowercase())
 }
 
+/// A job with the lengths and settings of the study.
+#[derive(Clone, Debug)]
+pub(super) struct JobTask<'a> {
+    pub(super) job: Job,
+    pub(super) lengths: Lengths,
+    pub(super) overrides: &'a [Override],
+}
+
+impl fmt::Display for JobTask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.job.fmt(f)
+    }
+}
+
+impl Task for JobTask<'_> {
+    type Result = Measured;
+
+    fn key(&self) -> Result<String, String> {
+        let Self { job, lengths, .. } = self;
+        let loaded = job.load(self.overrides)?;
+        let applications = job.applications(&loaded.machine)?;
+        let text = job.gpu.as_ref().and_then(|gpu| builtin_text(&model_name(gpu))).unwrap_or("no GPU");
+        Ok(format!("{}\n{lengths:?}\n{applications:?}\n{text}\n{}", job.scheme.key(), loaded.provenance.to_toml()))
+    }
+
+    fn run(&self) -> Result<Measured, String> {
+        let loaded = self.job.load(self.overrides)?;
+        self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?)
+    }
+}
+
 impl Job {
-    /// Simulates the run, or reads what an earlier one gave.
-    ///
-    /// # Errors
-    /// When the machine, a model or the run is not possible; a message for the user.
-    pub(super) fn measure(&self, lengths: Lengths, overrides: &[Override], cache: Option<&Path>) -> Result<Measured, String> {
+    fn load(&self, overrides: &[Override]) -> Result<Loaded, String> {
         let of = [self.system.overrides(), self.scheme.overrides()].concat();
         let own = of.iter().map(|(key, value)| Override::new(*key, value.as_str()));
         let overrides: Vec<Override> = overrides.iter().cloned().chain(own).collect();
-        let loaded = Machine::load(self.system.machine(), &overrides).map_err(|errors| errors.to_string())?;
+        Machine::load(self.system.machine(), &overrides).map_err(|errors| errors.to_string())
+    }
+
+    fn applications(&self, machine: &Machine) -> Result<Vec<CpuApplication>, String> {
         let names = match &self.cpus {
             Cpus::Off => Vec::new(),
             Cpus::One(name) => vec![name.clone()],
             Cpus::Mix(mix) => vec![format!("@{mix}")],
         };
-        let cores = loaded.machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
-        let applications = CpuApplication::all(&names, cores)?;
-        let text = self.gpu.as_ref().and_then(|gpu| builtin_text(&model_name(gpu)));
-        let key =
-            format!("{}\n{lengths:?}\n{applications:?}\n{}\n{}", self.scheme.key(), text.unwrap_or("no GPU"), loaded.provenance.to_toml());
-        stored(cache, &key, || self.simulate(lengths, &loaded.machine, applications))
+        CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count))
     }
 
     fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>) -> Result<Measured, String> {

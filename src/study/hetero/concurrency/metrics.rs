@@ -18,19 +18,6 @@ pub(super) fn overall(alpha: f64, weighted: f64, gpu: f64) -> f64 {
     (1.0 - alpha) * weighted + alpha * gpu
 }
 
-/// The harmonic mean of positive values; `None` of nothing, or when one is not positive.
-pub(super) fn harmonic_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0u32);
-    for value in values {
-        if value.is_nan() || value <= 0.0 {
-            return None;
-        }
-        sum += 1.0 / value;
-        count += 1;
-    }
-    (count > 0).then(|| f64::from(count) / sum)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,13 +43,5 @@ mod tests {
         assert_eq!([of(0.0), of(1.0)], [1.24, 0.89]);
         assert!((of(0.5) - 1.065).abs() < 1e-12);
         assert!((of(0.2) - (0.8 * 1.24 + 0.2 * 0.89)).abs() < 1e-12);
-    }
-
-    #[test]
-    fn harmonic_means_are_below_arithmetic_ones() {
-        // 2 / (1/1 + 1/3) = 1.5.
-        assert_eq!(harmonic_mean([1.0, 3.0]), Some(1.5));
-        assert_eq!(harmonic_mean([2.0, 2.0, 2.0]), Some(2.0));
-        assert_eq!([harmonic_mean([]), harmonic_mean([1.0, 0.0]), harmonic_mean([1.0, f64::NAN])], [None, None, None]);
     }
 }

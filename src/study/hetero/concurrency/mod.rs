@@ -1,9 +1,9 @@
 //! `study hetero`: Section 6 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al., MICRO 2014): GPU
-//! applications beside mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
+//! applications with mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
 //!
-//! In: which pairs, how long, and where runs are kept. Out: the baseline in figures first, since gains scale with them; then what
-//! every scheme gains by kind of workload, beside what the paper states. Every run is simulated once, on one thread, all side by
-//! side, those with heavy CPU applications first; what is shown follows from the runs in the order of their jobs, so that the
+//! In: which pairs, how long, and where runs are stored. Out: the baseline in figures first, since gains scale with them; then what
+//! every scheme gains by kind of workload, compared with what the paper states. Every run is simulated once, on one thread, all in
+//! parallel, those with heavy CPU applications first; what is shown follows from the runs in the order of their jobs, so that the
 //! bytes are the same on every host, however often the study was interrupted and wherever its parts were run.
 
 #[cfg(test)]
@@ -21,16 +21,14 @@ mod tables;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-use crossbeam_channel::Sender;
-use rayon::prelude::*;
 
 use crate::config::Override;
 
+use super::super::lab::Lab;
 use super::super::lab::request::Request;
 use super::super::{StudyError, StudyOutput};
-use job::{Cpus, Job, Lengths};
+use super::published::{PaperLengths, compare, concurrency};
+use job::{Cpus, Job, JobTask, Lengths};
 pub(super) use pairs::GpuType;
 use pairs::Pair;
 use results::Results;
@@ -38,67 +36,40 @@ use scheme::{ELSEWHERE, SYSTEMS, Scheme, System, schemes};
 
 /// What is run.
 #[derive(Clone, Debug)]
-pub struct ConcurrencyOptions {
+struct ConcurrencyOptions {
     /// Changes to every machine.
-    pub overrides: Vec<Override>,
+    overrides: Vec<Override>,
     /// Lengths of the runs over those of Section 5.
-    pub scale: f64,
+    scale: f64,
     /// All 36 pairs instead of one of each kind.
-    pub full: bool,
+    full: bool,
     /// Of these pairs the ones whose numbers lie in one of these ranges, first and last; all when there is none.
-    pub pairs: Vec<(usize, usize)>,
-    /// Core cycles after which a run is cut, whether or not its slowest CPU core is through.
-    pub longest: Option<u64>,
-    /// The folder where runs are kept; none are without one.
-    pub cache: Option<PathBuf>,
-    /// Where news of finished runs goes.
-    pub progress: Option<Sender<Finished>>,
+    pairs: Vec<(usize, usize)>,
+    /// Core cycles after which a run is cut, even when its slowest CPU core has not reached its count.
+    longest: Option<u64>,
 }
-
-/// A run has been made, or read where an earlier one left it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// The run.
-    pub run: String,
-    /// Runs of the study.
-    pub of: usize,
-}
-
-/// Core cycles of a run of the quick study at the paper's lengths: what its slowest CPU cores would need beside the heaviest GPU
-/// applications is several times as much.
-const QUICK_LONGEST: f64 = 30e6;
-
-/// Core cycles for which a GPU application is measured at least where its count is not the paper's: 200 intervals of the
-/// controllers, which do not shrink with the lengths and take 24 intervals from 48 warps to 1. The fastest applications reach the
-/// paper's own count before.
-const LEAST: u64 = 200 * span::STEP;
 
 impl ConcurrencyOptions {
-    /// One pair of each kind, at a tenth of the lengths.
-    pub fn quick() -> Self {
+    /// One pair of each kind at a tenth of the lengths; with `--full` all pairs at the paper's lengths.
+    fn new(request: &Request) -> Self {
+        let lengths = concurrency().own.lengths;
+        let (scale, longest) = if request.full { (1.0, None) } else { (lengths.scale, Some((lengths.longest * lengths.scale) as u64)) };
         Self {
-            overrides: Vec::new(),
-            scale: 0.1,
-            full: false,
-            pairs: Vec::new(),
-            longest: Some((QUICK_LONGEST * 0.1) as u64),
-            cache: None,
-            progress: None,
+            overrides: request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect(),
+            scale: request.scale.unwrap_or(scale),
+            full: request.full,
+            pairs: request.pairs.clone(),
+            longest: request.longest.or(longest),
         }
     }
 
-    /// All pairs at the paper's lengths.
-    pub fn full() -> Self {
-        Self { scale: 1.0, full: true, longest: None, ..Self::quick() }
-    }
-
-    /// Section 5: 500 thousand instructions of warm-up, 5 million of the slowest CPU core, 100 million of the GPU application's
-    /// threads. A warp instruction counts for 32, as one of all lanes does.
+    /// The lengths of Section 5, scaled. A warp instruction counts for 32, as one of all lanes does.
     fn lengths(&self) -> Lengths {
-        const GPU: f64 = 100e6 / 32.0;
+        let PaperLengths { warm, cpu, gpu, least, .. } = concurrency().own.lengths;
         let of = |instructions: f64| ((instructions * self.scale) as u64).max(1);
-        let whole = of(GPU).max(GPU as u64);
-        Lengths { warm: of(500e3), cpu: of(5e6), gpu: whole, gpu_enough: (of(GPU), LEAST), longest: self.longest }
+        let gpu = gpu / 32.0;
+        let whole = of(gpu).max(gpu as u64);
+        Lengths { warm: of(warm), cpu: of(cpu), gpu: whole, gpu_enough: (of(gpu), least * span::STEP), longest: self.longest }
     }
 
     /// Pairs that are tried on the other systems: one of each type of CPU applications, each of another GPU type. Parts of a study
@@ -124,7 +95,7 @@ fn together(system: System, pair: &Pair, scheme: Scheme) -> Job {
     Job { system, cpus: Cpus::Mix(pair.mix.clone()), gpu: Some(pair.gpu.clone()), scheme }
 }
 
-/// The mix of a pair beside idle SMs.
+/// The mix of a pair with idle SMs.
 fn without_gpu(pair: &Pair) -> Job {
     Job { gpu: None, ..together(System::Base, pair, Scheme::All) }
 }
@@ -167,63 +138,42 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
     Ok(jobs)
 }
 
-/// Runs the study as asked.
-///
-/// # Errors
-/// As [`run`].
-pub(in crate::study) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let mut options = if request.full { ConcurrencyOptions::full() } else { ConcurrencyOptions::quick() };
-    options.scale = request.scale.unwrap_or(options.scale);
-    options.longest = request.longest.or(options.longest);
-    options.pairs.clone_from(&request.pairs);
-    options.overrides = request.machine_settings().into_iter().map(|(key, value)| Override::new(key, value)).collect();
-    options.cache = request.cache.as_ref().map(|cache| cache.join("hetero"));
-    run(&options)
-}
-
 /// Runs the study.
 ///
 /// # Errors
 /// When no pair is left, or a run is not possible as asked.
-pub fn run(options: &ConcurrencyOptions) -> Result<StudyOutput, StudyError> {
-    run_with(options, &schemes())
+pub(in crate::study) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    run(&ConcurrencyOptions::new(request), &schemes(), &request.lab())
 }
 
-fn run_with(options: &ConcurrencyOptions, schemes: &[Scheme]) -> Result<StudyOutput, StudyError> {
+fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<StudyOutput, StudyError> {
     let pairs = options.pairs();
     if pairs.is_empty() {
         let known: Vec<String> =
             ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
         return Err(StudyError::Input(format!("`--pairs`: none of the pairs {} is among them", known.join(", "))));
     }
-    let lengths = options.lengths();
     let elsewhere = options.elsewhere();
     let mut jobs: Vec<Job> = jobs(&pairs, &elsewhere, schemes)?.into_iter().collect();
     // Those that take long come first, so that no host core is left with one at the end.
     jobs.sort_by_key(|job| (std::cmp::Reverse(matches!(&job.cpus, Cpus::Mix(mix) if mix.starts_with('H'))), job.clone()));
-    let of = jobs.len();
-    let measure = |job: &Job| {
-        let measured = job.measure(lengths, &options.overrides, options.cache.as_deref());
-        if let Some(progress) = &options.progress {
-            // Nobody may be listening.
-            let _ = progress.send(Finished { run: job.to_string(), of });
-        }
-        measured.map_err(|why| StudyError::Input(format!("{job}: {why}")))
-    };
-    let measured: Vec<_> = jobs.par_iter().with_max_len(1).map(measure).collect::<Result<_, _>>()?;
+    let (lengths, overrides) = (options.lengths(), options.overrides.as_slice());
+    let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides }).collect();
+    let measured = lab.all(&tasks).map_err(StudyError::Input)?;
     let results = Results::new(jobs.into_iter().zip(measured), pairs, elsewhere, schemes.to_vec());
     Ok(report(&results, options))
 }
 
 fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
     let of = if options.full { "all pairs" } else { "one pair of each kind" };
-    let title = format!("GPU concurrency beside CPU applications: {of}, {} of the paper's lengths", options.scale);
+    let (cut, runs) = (results.cut(), results.runs().count());
+    let title = format!("GPU concurrency with CPU applications: {of}, {} of the paper's lengths; {cut} of {runs} runs cut", options.scale);
     let mut output = StudyOutput::new("hetero", title);
     tables::add(results, &mut output);
-    findings::add(results, &mut output);
+    compare(&concurrency().values, &findings::findings(results), &mut output);
     plots::add(results, &mut output);
     if let Some(longest) = options.longest {
-        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv says what had not its count by then"));
+        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv shows what had not reached its count"));
     }
     output.note(format!("pairs were drawn with seed {} (configs/workloads/hetero/pairs.toml)", pairs::drawn_from().0));
     output

@@ -4,11 +4,12 @@ use super::pairs::{Pair, kinds};
 use super::results::Results;
 use super::scheme::{LIMITS, Scheme, System};
 use super::span::Total;
-use super::tables::{NEGLIGIBLE, alphas, relative_oss};
+use super::tables::{alphas, negligible, relative_oss};
 use crate::report::bars::{Bars, Group};
 use crate::report::plot::{Form, Plot, Series};
 use crate::study::StudyOutput;
-use crate::study::output::PlotNames;
+use crate::study::lab::output::PlotNames;
+use crate::study::lab::statistics::{harmonic_mean, mean};
 
 /// What Figures 16 and 17 compare, as many as a chart tells apart.
 const SHOWN: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];
@@ -51,7 +52,7 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
             "over 48 warps",
             &MANAGED,
             Some(1.0),
-            &|pair, scheme| over(pair, scheme, NEGLIGIBLE, &|run| run.per_cycle(Total::StallMc)),
+            &|pair, scheme| over(pair, scheme, negligible(), &|run| run.per_cycle(Total::StallMc)),
         );
         let names = ["stall-gpu.svg", "stall-gpu.png"];
         add_bars(results, output, names, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
@@ -88,7 +89,7 @@ fn add_bars(
 ) {
     let mean = |pairs: &[&'static Pair], scheme| {
         let values: Vec<f64> = pairs.iter().filter_map(|pair| of(pair, scheme)).collect();
-        let mean = if line.is_some() { super::metrics::harmonic_mean(values) } else { super::results::mean(values) };
+        let mean = if line.is_some() { harmonic_mean(values) } else { mean(values) };
         mean.unwrap_or(line.unwrap_or(0.0))
     };
     let group = |name: String, pairs: Vec<&'static Pair>| {
@@ -113,7 +114,7 @@ fn oss(results: &Results) -> Plot {
     }
 }
 
-/// Figure 13: PATH beside L1 and H1 under both schemes, or another pair where these were not run.
+/// Figure 13: PATH with L1 and H1 under both schemes, or another pair where these were not run.
 fn over_time(results: &Results) -> Plot {
     let path: Vec<&Pair> =
         results.all().into_iter().filter(|pair| pair.gpu == "PATH" && ["L1", "H1"].contains(&pair.mix.as_str())).collect();

@@ -1,9 +1,13 @@
 //! The runs' figures, and what follows from several of them: speed-ups over runs alone, and over the baseline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::job::{Job, Measured};
-use super::metrics::{gpu_speedup, harmonic_mean, weighted_speedup};
+use crate::frontend::model::builtin_model;
+use crate::study::lab::statistics::{harmonic_mean, mean};
+use crate::study::lab::verdict::{Aggregate, Ended, Headline};
+
+use super::job::{Job, Measured, model_name};
+use super::metrics::{gpu_speedup, weighted_speedup};
 use super::pairs::{Kind, Pair};
 use super::scheme::{Scheme, System};
 use super::{cpu_alone, gpu_alone, together, without_gpu};
@@ -18,6 +22,8 @@ pub(super) struct Results {
     pub(super) elsewhere: Vec<&'static Pair>,
     /// The schemes, the baseline first.
     pub(super) schemes: Vec<Scheme>,
+    /// GPU applications whose models were fitted to their type.
+    fitted: BTreeSet<String>,
 }
 
 /// Speed-ups of a pair; 1 is what they are over.
@@ -36,7 +42,28 @@ impl Results {
         elsewhere: Vec<&'static Pair>,
         schemes: Vec<Scheme>,
     ) -> Self {
-        Self { runs: runs.into_iter().collect(), pairs, elsewhere, schemes }
+        let is_fitted = |gpu: &String| builtin_model(&model_name(gpu), 1, &[]).is_ok_and(|model| !model.fitted_to.is_empty());
+        let fitted = pairs.iter().map(|(_, pair)| pair.gpu.clone()).filter(is_fitted).collect();
+        Self { runs: runs.into_iter().collect(), pairs, elsewhere, schemes, fitted }
+    }
+
+    /// A headline over pairs on a system: in percent over 1, from a ratio of several pairs under a scheme.
+    pub(super) fn headline(&self, system: System, pairs: &[&Pair], scheme: Scheme, ratio: &dyn Fn(&[&Pair]) -> Option<f64>) -> Headline {
+        let run = |pair: &Pair, scheme| &self.get(&together(system, pair, scheme)).counts;
+        let cut =
+            |pair: &Pair| [scheme, Scheme::All].into_iter().any(|scheme| !run(pair, scheme).cpu_through || !run(pair, scheme).gpu_through);
+        let by = Aggregate {
+            of: &|pairs: &[&Pair]| ratio(pairs).map(|ratio| (ratio - 1.0) * 100.0),
+            fitted: &|pair| self.fitted.contains(&pair.gpu),
+            ended: &|pair| if cut(pair) { Ended::Cut } else { Ended::Whole },
+            trivial: Some(("48 warps", 0.0)),
+        };
+        Headline::new(pairs, &by)
+    }
+
+    /// Runs that were cut before everything had reached its count.
+    pub(super) fn cut(&self) -> usize {
+        self.runs.values().filter(|run| !run.counts.cpu_through || !run.counts.gpu_through).count()
     }
 
     /// All runs in the order of their jobs.
@@ -109,12 +136,6 @@ impl Results {
         };
         mean(pairs.iter().filter_map(relative))
     }
-}
-
-/// The arithmetic mean; `None` of nothing.
-pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// "+12.0" of a ratio of 1.12, in percent.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::control::Controller;
 use crate::policy::registry;
 
+use super::super::published::concurrency;
 use super::super::setup::Split;
 
 /// How the GPU's concurrency is managed.
@@ -26,30 +27,25 @@ pub(super) enum Scheme {
     Static(u32),
 }
 
-/// DYNCTA's parameters as tuned for this chip, by what GPU applications gain alone: see `docs/validation/hetero-study.md`. The paper
-/// tuned them, too, and does not print them.
-const DYNCTA: [(&str, i64); 4] = [("period", 2048), ("idle", 16), ("mem_low", 1024), ("mem_high", 1536)];
-
 impl Scheme {
     /// Its controller.
     ///
     /// # Errors
     /// When the policy refuses its parameters; a message for the user.
     pub(super) fn controllers(self) -> Result<Vec<Box<dyn Controller>>, String> {
-        let integer = |(name, value): (&str, i64)| (name.to_owned(), toml::Value::Integer(value));
-        let (name, table) = match self {
-            Self::All | Self::Ccws => return Ok(Vec::new()),
-            Self::DynCta => ("dyncta", toml::Table::from_iter(DYNCTA.map(integer))),
-            Self::CmCpu => ("cm_cpu", toml::Table::new()),
-            Self::CmBal(level) => {
-                // Signals of single SMs are not shown, and long runs would keep millions of them.
-                let record = ("record".to_owned(), toml::Value::Array(Vec::new()));
-                ("cm_bal", toml::Table::from_iter([integer(("level", level.into())), record]))
-            }
-            Self::Static(warps) => ("static_limit", toml::Table::from_iter([integer(("warps", warps.into()))])),
-        };
-        let built = registry::find(name).and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())?;
-        Ok(vec![built])
+        self.policy().map(|text| registry::from_text(&text)).into_iter().collect()
+    }
+
+    /// Its policy with parameters, if it has one.
+    fn policy(self) -> Option<String> {
+        match self {
+            Self::All | Self::Ccws => None,
+            Self::DynCta => Some(concurrency().own.policies.dyncta.clone()),
+            Self::CmCpu => Some("cm_cpu".into()),
+            // Signals of single SMs are not shown, and long runs would store millions of them.
+            Self::CmBal(level) => Some(format!("cm_bal:level={level},record=[]")),
+            Self::Static(warps) => Some(format!("static_limit:warps={warps}")),
+        }
     }
 
     /// Settings of the machine that it needs.
@@ -60,12 +56,9 @@ impl Scheme {
         }
     }
 
-    /// What a result depends on besides the machine: its parameters.
+    /// What a result depends on besides the machine.
     pub(super) fn key(self) -> String {
-        match self {
-            Self::DynCta => format!("{self} {DYNCTA:?}"),
-            _ => self.to_string(),
-        }
+        format!("{self} {:?}", self.policy())
     }
 }
 

@@ -1,14 +1,15 @@
 //! The tables: the baseline, gains by kind of workload, the metrics behind them, overall speed-ups, other systems, and all runs.
 
-use super::super::published::applications;
+use super::super::published::{applications, concurrency};
 use super::job::{Cpus, Measured};
-use super::metrics::{harmonic_mean, overall};
+use super::metrics::overall;
 use super::pairs::{CPU_TYPES, GPU_TYPES, Kind, Pair, kinds};
-use super::results::{Gain, Results, mean, percent};
+use super::results::{Gain, Results, percent};
 use super::scheme::{ELSEWHERE, SYSTEMS, Scheme, System};
 use super::span::Total;
 use super::{gpu_alone, together, without_gpu};
 use crate::study::StudyOutput;
+use crate::study::lab::statistics::{harmonic_mean, mean};
 
 /// Adds all tables.
 pub(super) fn add(results: &Results, output: &mut StudyOutput) {
@@ -128,7 +129,7 @@ fn behind(results: &Results, output: &mut StudyOutput) {
     }
     let of: [&Cell<'_>; 4] = [
         &|pairs, scheme| mean(pairs.iter().map(|pair| results.of(pair, scheme).active_warps())).map(|warps| format!("{warps:.1}")),
-        &|pairs, scheme| results.mean_relative(pairs, scheme, NEGLIGIBLE, |run| run.per_cycle(Total::StallMc)).map(percent),
+        &|pairs, scheme| results.mean_relative(pairs, scheme, negligible(), |run| run.per_cycle(Total::StallMc)).map(percent),
         &|pairs, scheme| results.mean_relative(pairs, scheme, 0.0, Measured::stall_gpu_per_instruction).map(percent),
         &|pairs, scheme| results.mean_relative(pairs, scheme, 0.0, |run| run.per_cycle(Total::LlcAccesses)).map(percent),
     ];
@@ -140,8 +141,10 @@ fn behind(results: &Results, output: &mut StudyOutput) {
     output.section("Active warps, and stalls and LLC accesses over 48 warps", "metrics.csv", header, rows);
 }
 
-/// A `stall_mc` below this is none, and relative changes of it say nothing.
-pub(super) const NEGLIGIBLE: f64 = 0.05;
+/// A `stall_mc` below this is none, and relative changes of it mean nothing.
+pub(super) fn negligible() -> f64 {
+    concurrency().own.margins.negligible
+}
 
 /// The weights of Figure 19.
 pub(super) fn alphas() -> impl Iterator<Item = f64> {
