@@ -15,6 +15,10 @@ mod oracle;
 pub mod power;
 mod reference;
 pub mod relaxed;
+#[cfg(test)]
+mod stored;
+#[cfg(test)]
+mod tests;
 mod traces;
 pub mod wa_sched;
 

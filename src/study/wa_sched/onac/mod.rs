@@ -277,6 +277,20 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, S
     })
 }
 
+/// The first sample that ONAC takes of a kernel, as a row of `samples.csv` without its last cell.
+#[cfg(test)]
+pub(in crate::study) fn first_sample(kernel: &str, request: &Request, lab: &crate::study::lab::Lab) -> Result<String, String> {
+    /// Core cycles within which the first sample ends.
+    const ENOUGH: u64 = 31_000;
+    let Own { parameters, kernel: entries, .. } = &published().own;
+    let entry = entries.iter().find(|entry| entry.name == kernel).ok_or("no such kernel")?;
+    let thesis = Thesis::new(request);
+    let job = thesis.job(library().kernel(kernel).ok_or("no such kernel")?, &library().own.machines.cores, &entry.grid);
+    let run = lab.one(&job.policy(format!("onac:warm={},stop_after=0", parameters.warm)).cycles(Some(ENOUGH)))?;
+    let value = |name: &str| run.of_machine(name).next().map(|record| record.value).ok_or("no sample ended");
+    Ok(format!("{kernel},ONAC,1,{},{:.4}", value("sample_cores")?, value("sample_ipc")?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
