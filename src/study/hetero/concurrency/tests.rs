@@ -54,7 +54,7 @@ fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
         (Scheme::CmBal(level), _) => {
             let more = if broken == Break::LevelsAreEqual { 0.0 } else { f64::from(level - 1) };
             let bfs = if broken == Break::BalHurtsBfs && job.gpu.as_deref() == Some("BFS") { 0.8 } else { 1.0 };
-            (by(1.03, 1.09, 1.09) + 0.04 * more, bfs * (by(1.0, 1.02, 1.2) - 0.02 * more), fewer * by(40.0, 16.0, 6.0))
+            (by(1.03, 1.09, 1.09) + 0.04 * more, bfs * (by(0.97, 1.02, 1.2) - 0.02 * more), fewer * by(40.0, 16.0, 6.0))
         }
         (Scheme::Static(warps), _) => {
             let (cpu, gpu) = match warps {
