@@ -1,7 +1,8 @@
-//! Which bytes of a few words are a certain one.
+//! Finds a byte value in a few words.
 //!
-//! Input: words, seen as bytes from the lowest of the first to the highest of the last. Output: a bit for each byte that is the one
-//! asked for. Here because the processor's comparison of sixteen bytes at once counts as unsafe, and the compiler does not find it.
+//! Input: words, as bytes from the lowest of the first word to the highest of the last, and the byte value. Output: a bit for each
+//! byte that equals it. In this crate because the intrinsics for comparing 16 bytes at once are unsafe, and the compiler does not
+//! vectorise the plain loop.
 
 /// Bit `8 * w + b` is set where byte `b` of word `w`, the lowest first, is `byte`.
 #[cfg(target_arch = "x86_64")]
@@ -16,7 +17,7 @@ pub fn positions(words: &[u64; 3], byte: u8) -> u32 {
         let high = _mm_cmpeq_epi8(_mm_cvtsi64_si128(c.cast_signed()), wanted);
         (_mm_movemask_epi8(low), _mm_movemask_epi8(high))
     };
-    // The upper half of the last comparison is no word.
+    // The upper half of the last comparison holds no word.
     low.cast_unsigned() | (high.cast_unsigned() & 0xff) << 16
 }
 

@@ -1,12 +1,12 @@
-//! Asking the system for a heap of huge pages, of which a simulated machine needs a few dozen instead of thousands.
+//! Requests huge pages for the heap: a simulated machine needs a few dozen of them instead of thousands of small pages.
 //!
-//! Input: nothing. Output: nothing, and no effect on any result. Where the C library is GNU's and the system has transparent
-//! huge pages, the heap grows by one large piece whose pages, untouched so far, the system is advised to make huge; anywhere else,
-//! or where the system declines, nothing changes. Here because the calls are foreign.
+//! No input, no output, and no effect on any result. With the GNU C library and transparent huge pages, the heap grows by one large
+//! piece, and the system is advised to use huge pages for it. Elsewhere, or where the system declines, nothing changes. In this
+//! crate because the calls are foreign functions.
 
-/// Asks for it, once, before much memory was taken: best as the first thing that a program does.
+/// Requests huge pages for what the heap allocates from now on: to be called once, at the start of the program.
 ///
-/// Address space is reserved, memory is not: a huge page is given when its first byte is written.
+/// This reserves address space, not memory: the system supplies a huge page when its first byte is written.
 pub fn prefer_huge_pages() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     gnu::prefer_huge_pages();
@@ -18,7 +18,7 @@ mod gnu {
 
     /// How much the heap grows at a time: more than a machine of several hundred SMs takes.
     const PIECE: c_int = 256 << 20;
-    /// From which size on an allocation is mapped apart from the heap; the library allows no more.
+    /// Allocations of this size or more are mapped outside of the heap; the library allows no larger threshold.
     const APART: c_int = 32 << 20;
     /// More than the heap has left without the advice.
     const GROWS: usize = 1 << 20;
@@ -42,9 +42,9 @@ mod gnu {
         }
     }
 
-    /// Where the heap ends; 0 where that cannot be said.
+    /// Where the heap ends; 0 where that is unknown.
     fn end_of_heap() -> usize {
-        // SAFETY: with 0 the call changes nothing and only answers.
+        // SAFETY: with 0 the call changes nothing and returns the present end.
         let end = unsafe { sbrk(0) } as usize;
         if end == usize::MAX { 0 } else { end }
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::prefer_huge_pages;
 
     #[test]
-    fn memory_is_as_good_afterwards() {
+    fn memory_keeps_its_contents() {
         let before: Vec<u64> = (0..100_000).collect();
         prefer_huge_pages();
         prefer_huge_pages();

@@ -1,16 +1,16 @@
-//! Asking the host's caches for memory some time before it is used.
+//! Prefetches memory into the host's caches.
 //!
-//! Input: a reference. Output: nothing, and no effect that any program could see: the processor may begin to fetch what is
-//! referred to, or ignore it. Nothing waits for what is fetched. Here because the instruction takes a pointer.
+//! Input: a reference. Output: none, and no visible effect: the processor may begin to fetch the referenced memory, or ignore the
+//! hint. Execution does not wait for the fetch. In this crate because the instruction takes a raw pointer.
 
-/// Bytes that the host's caches move at once.
+/// Bytes of a cache line of the host.
 const LINE: usize = 64;
 
-/// Asks for every cache line of `place`.
+/// Prefetches every cache line of `place`.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(place: &T) {
     let first = std::ptr::from_ref(place).cast::<i8>();
-    // A place of more than a word need not begin at the beginning of a line; the line that it ends in is asked for besides.
+    // A value of more than a word may begin within a line; then the line of its last byte is prefetched, too.
     let bytes = size_of_val(place);
     let mut offset = 0;
     while offset < bytes {
@@ -40,7 +40,7 @@ mod tests {
     use super::prefetch;
 
     #[test]
-    fn any_place_may_be_asked_for_and_stays_as_it_is() {
+    fn any_value_may_be_prefetched_and_is_unchanged() {
         prefetch(&());
         prefetch("");
         prefetch(&[0_u8; 0]);

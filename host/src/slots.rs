@@ -1,8 +1,8 @@
-//! Places that are indexed modulo their number, which is a power of two: the index needs no check because it cannot be wrong.
+//! Arrays that are indexed modulo their length, a power of two, so that no index needs a bounds check.
 //!
-//! Input: a number of places and what they hold at first. Output: references to places. Invariant: `places` is the beginning of
-//! `mask + 1` elements, a power of two that fits 32 bits, allocated as one boxed slice that this owns. Here because an index that
-//! is masked by a field, not by a length, is beyond what the compiler can prove.
+//! Input: a length and an initial value. Output: references to elements. Invariant: `places` is the beginning of
+//! `mask + 1` elements, a power of two that fits 32 bits, allocated as one boxed slice that this owns. In this crate because
+//! the compiler cannot prove that an index masked by a field is in bounds.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,14 +74,14 @@ impl<T> Slots<T> {
     /// The same, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, index: u32) -> &mut T {
-        // SAFETY: as in `get`; nobody else refers to the places while `self` is borrowed mutably.
+        // SAFETY: as in `get`; no other reference to the elements exists while `self` is borrowed mutably.
         unsafe { &mut *self.places.as_ptr().add((index & self.mask) as usize) }
     }
 }
 
 impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
-        // SAFETY: by the invariant the pointer and the length are those of the boxed slice that `own` took, which nobody else frees.
+        // SAFETY: by the invariant the pointer and the length are those of the boxed slice that `own` took, which nothing else frees.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(self.places.as_ptr(), self.mask as usize + 1)) });
     }
 }

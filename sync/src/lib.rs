@@ -1,28 +1,29 @@
 //! The concurrency primitives of warpshard: everything in the project that uses an atomic.
 //!
 //! # The problem
-//! A simulated machine is cut into shards, and worker threads step them side by side. Two things must hold at once: the
-//! threads may hardly ever wait for each other, and the result must be the same bytes for any number of threads. Locks
-//! around shared queues give neither.
+//! A simulated machine is cut into shards, which worker threads step in parallel. Two things are required: the threads must
+//! rarely wait for each other, and the result must be the same bytes for any number of threads. Locks around shared queues
+//! give neither.
 //!
 //! # The idea
-//! Time is cut into *epochs* so short that nothing sent inside one can matter to another shard before the next. Inside an
-//! epoch a worker touches only what is its own; all exchange happens at one meeting point between two epochs, and whatever
-//! is handed over carries a number that says from when it may be seen. Then *when a thread happens to run* can change
-//! nothing, and almost all memory needs no synchronisation, because the meeting point supplies it.
+//! Time is cut into *epochs* so short that a message sent in one has no effect on another shard before the next. Within an
+//! epoch a worker accesses only its own state. All exchange happens at a barrier between two epochs, and a message carries
+//! the epoch in which it is received. So the timing of the threads has no effect on the result, and almost all memory needs
+//! no synchronisation of its own, because the barrier supplies it.
 //!
 //! # The terms
-//! * [`EpochBarrier`]: the meeting point. Each worker holds a [`Party`] with a *local state* of its own and reads a
-//!   *shared state*. The last to arrive runs the *control step*, alone, on all of them; then everybody goes on.
-//! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is seen in epoch e+1. It has one
-//!   *slot* per parity of the epoch, so sender and receiver are never in the same one.
-//! * [`tray()`]: a worker's items; in each epoch it offers those that want work, and who has finished its own may take some of
-//!   another's, each item to one taker.
+//! * [`EpochBarrier`]: each worker holds a [`Party`] with a *local state* of its own and reads a *shared state*. The last
+//!   party to arrive runs the *control step* on all states, with exclusive access; then all parties go on. The control step
+//!   may *retire* parties: they sleep, and the barrier does not wait for them until they are active again.
+//! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is received in epoch e+1. It has one
+//!   *slot* per parity of the epoch, so that sender and receiver never use the same one at a time.
+//! * [`tray()`]: a worker's list of items for work stealing. In each epoch the owner offers those that have work; workers
+//!   that have finished their own steal from it. Each item goes to one worker.
 //! * [`Published`]: the newest of some values, for readers outside of the workers that look at any time, such as a progress bar;
 //!   nothing simulated may depend on it.
-//! * [`StopFlag`]: somebody outside asks for an end; the control step looks and chooses the cycle.
-//! * *Poison*: a party broke off (a panic, a drop, a call), so the meeting can never again be complete: everybody who
-//!   waits, now or later, is told [`Poisoned`] with who and why, and nobody hangs.
+//! * [`StopFlag`]: a request from outside to end the run; the control step reads it and chooses the cycle.
+//! * *Poison*: a party has failed (a panic, a drop, a call), so the barrier can never again be complete: every wait, now or
+//!   later, returns [`Poisoned`] with the party and the reason, and no party hangs.
 //!
 //! # An example
 //! Two workers send each other their numbers; the control step counts the epochs and sees all states.

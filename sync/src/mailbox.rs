@@ -40,7 +40,7 @@ impl<T> Slots<T> {
 /// Makes a lock-free mailbox with one sender and one receiver, double-buffered by the epoch's parity.
 ///
 /// What is sent in epoch e is received in epoch e+1. Sender and receiver must stay within one epoch of each other, which
-/// an epoch barrier grants; the mailbox does not rely on it: each slot carries a stamp, so a sender that runs ahead is
+/// an epoch barrier guarantees; the mailbox does not rely on it: each slot carries a stamp, so a sender that runs ahead is
 /// stopped by a panic and a receiver never sees what is not due.
 ///
 /// # Memory ordering

@@ -1,4 +1,4 @@
-//! The only door to atomics, locks and cells: the standard library's, or loom's under `cfg(loom)`.
+//! All atomics, locks and cells of this crate: the standard library's, or loom's under `cfg(loom)`.
 //!
 //! Inputs: none. Outputs: one set of names with one shape, so that every type of this crate is written once and can be
 //! run on real threads or explored by the model checker. Invariant: no other module names `std::sync` atomics or

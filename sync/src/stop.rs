@@ -1,32 +1,32 @@
-//! The flag with which a signal handler or a monitor asks a run to stop.
+//! The flag with which a signal handler or a monitor requests the end of a run.
 //!
-//! Inputs: requests from any thread. Outputs: the same answer to all who look. Invariant: once requested, always requested.
+//! Inputs: requests from any thread. Output: whether there was one. Invariant: a request is never withdrawn.
 
 use crate::mutant;
 use crate::primitive::{Arc, AtomicBool, Ordering};
 
-/// A cooperative stop flag, shared by its clones: a request does not interrupt anybody, it is seen by whoever looks.
+/// A cooperative stop flag, shared by its clones: a request interrupts no thread; threads poll for it.
 ///
 /// # Memory ordering
-/// A request is a `Release` store and a look an `Acquire` load, so whoever sees the request also sees what its author
-/// wrote before, for instance why.
+/// A request is a `Release` store and a poll an `Acquire` load, so a thread that sees the request also sees what the
+/// requesting thread wrote before, for instance the reason.
 #[derive(Debug, Clone)]
 pub struct StopFlag {
     requested: Arc<AtomicBool>,
 }
 
 impl StopFlag {
-    /// A flag that nobody has raised yet.
+    /// A flag without a request.
     pub fn new() -> Self {
         Self { requested: Arc::new(AtomicBool::new(false)) }
     }
 
-    /// Asks for a stop; may be called from any thread, and again.
+    /// Requests a stop; may be called from any thread, and repeatedly.
     pub fn request(&self) {
         self.requested.store(true, mutant::order(mutant::STOP_RELAXED, Ordering::Release));
     }
 
-    /// Whether a stop was asked for.
+    /// Whether a stop was requested.
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }

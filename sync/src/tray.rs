@@ -1,7 +1,7 @@
-//! A worker's items, which the others may take one by one while the worker offers them.
+//! A worker's list of items for work stealing: other workers may take offered items one by one.
 //!
-//! Inputs: items, and in each epoch the list of those that want work. Outputs: each item of the list to exactly one taker.
-//! Invariants: between offers all items are the owner's alone; nobody ever waits; nothing is allocated by an offer.
+//! Inputs: items, and in each epoch the list of those that have work. Outputs: each item of that list to exactly one taker.
+//! Invariants: between offers only the owner accesses the items; no operation waits; an offer allocates nothing.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -20,7 +20,7 @@ struct Content<T> {
     offered: Vec<u32>,
 }
 
-/// What owner and guests share.
+/// What the owner and the other workers (guests) share.
 struct Shared<T> {
     /// Entries of the list that nobody has taken yet; at most zero when nothing is on offer.
     left: CachePadded<AtomicU64>,
@@ -65,12 +65,12 @@ pub struct TrayOwner<T: Send> {
     offered: Option<u64>,
 }
 
-/// Somebody else who may take what is on offer; as many as wanted.
+/// Another worker's access to the offered items; there may be any number of them.
 pub struct TrayGuest<T: Send> {
     shared: Arc<Shared<T>>,
 }
 
-/// An item in the hands of its taker; given back when dropped.
+/// An item that was taken; given back when dropped.
 pub struct Taken<'a, T: Send> {
     shared: &'a Shared<T>,
     item: *mut T,
@@ -172,7 +172,7 @@ impl<T: Send> TrayOwner<T> {
         items.into_iter().map(UnsafeCell::into_inner).collect()
     }
 
-    /// Adds an item behind the others.
+    /// Appends an item.
     pub fn push(&mut self, item: T) {
         self.shut();
         // SAFETY: as in `drain`.
@@ -181,7 +181,7 @@ impl<T: Send> TrayOwner<T> {
 
     #[inline]
     fn shut(&self) {
-        assert!(self.offered.is_none(), "tray: the owner reaches for its items while they are on offer");
+        assert!(self.offered.is_none(), "tray: the owner accesses its items while they are on offer");
     }
 }
 
@@ -192,7 +192,7 @@ impl<T: Send> TrayGuest<T> {
         self.shared.take()
     }
 
-    /// How many items could be taken just now.
+    /// How many items can be taken at present.
     #[inline]
     pub fn left(&self) -> u64 {
         let left = self.shared.left.load(Ordering::Relaxed);
@@ -203,7 +203,7 @@ impl<T: Send> TrayGuest<T> {
 impl<T: Send> Shared<T> {
     #[inline]
     fn take(&self) -> Option<Taken<'_, T>> {
-        // A look first, so that those who come in vain neither fight for the line nor count far below zero.
+        // Loaded first, so that a failed attempt neither takes the cache line exclusively nor counts far below zero.
         let seen = self.left.load(Ordering::Relaxed);
         if seen == 0 || seen >= HALF {
             return None;

@@ -1,13 +1,13 @@
-//! Why a barrier will not open any more.
+//! Why no wait at a barrier can succeed any more.
 
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-/// Some party cannot take part any more, so no wait can ever be fulfilled again.
+/// A party cannot take part any more, so no wait can succeed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poisoned {
-    /// Index of the party that broke off; the first one if several did.
+    /// Index of the party that failed; the first one if several did.
     pub party: usize,
     /// What happened to it: the text given to `poison`, the text of a panic, or how it left.
     pub message: String,
