@@ -49,7 +49,7 @@ pub struct Mshr {
     /// The first free entry; the others follow by `chain`, the one freed last first.
     free: u16,
     used: u32,
-    /// The first entry of those whose keys' hashes lead here.
+    /// The first entry of each hash bucket.
     buckets: Slots<u16>,
     /// Requests that wait, first ones included, and how many may.
     waiting: u16,

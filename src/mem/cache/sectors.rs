@@ -167,7 +167,7 @@ impl Sectors {
     }
 
     /// After a write into absent or reserved sectors: their other bytes are unknown, unless the write covered all. With
-    /// `pending`, the fetch under way will bring them, and leaves the sectors modified.
+    /// `pending`, the outstanding fetch will fill them and leave the sectors modified.
     pub(super) fn write_missed(&mut self, mask: u8, pending: bool) {
         let mask = u32::from(mask);
         let unknown = self.of(mask, PARTIAL);
