@@ -185,7 +185,7 @@ fn each_line_means_what_the_grammar_says() {
     let classes: Vec<OpClass> = warp.iter().map(|(inst, ..)| inst.class).collect();
     use OpClass::{Alu, Exit, Load, Store};
     assert_eq!(classes, [Alu, Load, Load, Load, Alu, Alu, Store, Store, Store, Exit]);
-    // Mode 2 has one difference for each lane after the first; the number behind them is the immediate.
+    // Mode 2 has one difference for each lane after the first; the number after them is the immediate.
     assert_eq!(warp[1].3, [0x100, 0x108, 0x110, 0x120]);
     assert_eq!(warp[1].0.mem.unwrap().cache, CachePolicy::Global);
     assert_eq!(warp[1].0.mem.unwrap().width, 8);
@@ -216,7 +216,7 @@ fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
     let (mut lines, mut expected) = (String::new(), Vec::new());
     for (round, differences) in chosen.iter().enumerate() {
         let written: Vec<String> = differences.iter().map(i64::to_string).collect();
-        // Once the last lanes are missing, and once the number behind the differences is another.
+        // In one line the last lanes are missing, in another the number after the differences differs.
         let (mask, count, immediate) = match round {
             2 => ("0000ffff", 15, 0),
             10 => ("ffffffff", 31, 8),
@@ -317,7 +317,7 @@ fn a_missing_final_newline_is_accepted() {
 }
 
 #[test]
-fn a_failure_in_mid_stream_is_told_when_its_cta_is_asked_for() {
+fn a_failure_later_in_the_stream_is_reported_when_its_cta_is_requested() {
     let text = small(4, 1);
     let (head, tail) = text.split_at(text.find("thread block = 2").unwrap());
     let broken = format!("{head}{}", tail.replacen("R9 LDG.E 1", "R9 LDG.E x", 1));

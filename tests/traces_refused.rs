@@ -176,7 +176,7 @@ fn leniency_guesses_the_isa_and_the_registers_and_says_so() {
         notes,
         [
             "binary version 0 is in no table: Volta (70) guessed from the opcodes",
-            "21955 registers per thread are beyond belief: 18 taken, from the highest register used",
+            "21955 registers per thread are impossible: 18 assumed, from the highest register used",
         ]
     );
 }
@@ -372,6 +372,57 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
     );
 }
 
+/// A list of more kernels than can be numbered is refused by its length, before any of their files is looked for.
+#[test]
+fn a_list_of_a_million_kernels_or_copies_is_refused_at_once() {
+    let folder = folder(&[("kernel-1.traceg", &whole())]);
+    let list = folder.path().join("kernelslist.g");
+    std::fs::write(&list, "kernel-missing.traceg\n".repeat(1_000_000)).unwrap();
+    let message = refusal(folder.path(), &TraceOptions::default());
+    assert!(message.contains("found: 1000000 kernels\n  expected: at most 65536"), "{message}");
+    std::fs::write(&list, "MemcpyHtoD,0x100,32\n".repeat(2_000_000) + "kernel-1.traceg\n").unwrap();
+    let message = refusal(folder.path(), &TraceOptions::default());
+    assert!(message.contains("found: 2000000 copies\n  expected: at most 1048576"), "{message}");
+    // The largest list that is taken.
+    std::fs::write(&list, "MemcpyHtoD,0x100,32\n".repeat(1 << 20) + "kernel-1.traceg\n").unwrap();
+    assert_eq!(load(folder.path(), &TraceOptions::default()).unwrap().commands.len(), (1 << 20) + 1);
+}
+
+/// Text that goes on without `#END_TB` is read no further than its warps promise; compressed, it would fill the memory.
+#[test]
+fn a_cta_that_does_not_end_is_refused_where_its_promise_ends() {
+    let begun = format!("{HEADER}#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = 2\n");
+    let line = "0000 ffffffff 1 R1 MOV 1 R2 0 \n";
+    let endless: [(&str, String, &str); 4] = [
+        ("more instructions than promised", line.repeat(1 << 20), "of 2 instructions in 1 warps"),
+        ("blank lines", "\n".repeat(1 << 20), "of 2 instructions in 1 warps"),
+        ("comments", "# comment\n".repeat(1 << 20), "of 2 instructions in 1 warps"),
+        ("a line without end", "f".repeat(4 << 20), "a line of more than 1048576 bytes"),
+    ];
+    for (name, text, found) in endless {
+        let folder = tempfile::tempdir().unwrap();
+        let packed = zstd::encode_all(format!("{begun}{text}").as_bytes(), 3).unwrap();
+        assert!(packed.len() < 1 << 16, "{name}");
+        std::fs::write(folder.path().join("kernel-1.traceg.zst"), packed).unwrap();
+        std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
+        let options = TraceOptions { chunk_bytes: 1 << 16, ..TraceOptions::default() };
+        let message = refusal(folder.path(), &options);
+        assert!(message.contains("a CTA goes on after what it promises") && message.contains(found), "{name}: {message}");
+    }
+}
+
+#[test]
+fn control_characters_are_shown_as_escapes_in_messages_and_notes() {
+    let named = folder(&[("kernelslist.g", "kernel-\u{1b}[2J.traceg\n")]);
+    let message = refusal(named.path(), &TraceOptions::default());
+    assert!(message.contains("found: `kernel-\\u{1b}[2J.traceg`"), "{message}");
+    let text = whole().replace("-kernel id = 1", "-\u{1b}[2J = 1");
+    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &text)]);
+    let workload = load(folder.path(), &TraceOptions::default()).unwrap();
+    assert!(workload.notes.iter().all(|(note, _)| !note.contains(char::is_control)), "{:?}", workload.notes);
+    assert!(workload.notes.iter().any(|(note, _)| note.contains("-\\u{1b}[2J")), "{:?}", workload.notes);
+}
+
 #[test]
 fn files_that_cannot_be_decompressed_or_read_are_refused() {
     let corrupt = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg.xz", "this is no xz stream")]);
@@ -381,11 +432,11 @@ fn files_that_cannot_be_decompressed_or_read_are_refused() {
     let nested = folder(&[("kernelslist.g", "kernel-1.traceg\n")]);
     std::fs::create_dir(nested.path().join("kernel-1.traceg")).unwrap();
     let message = refusal(nested.path(), &TraceOptions::default());
-    assert!(message.contains("kernel-1.traceg: the file cannot be read\n  found: it is a folder\n"), "{message}");
+    assert!(message.contains("kernel-1.traceg: the file cannot be read\n  found: it is a folder, expected a regular file"), "{message}");
 }
 
 #[test]
-fn a_raw_trace_is_told_to_be_grouped_first() {
+fn a_raw_trace_is_refused_until_it_is_grouped() {
     let raw = format!("{HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
     assert_eq!(
         refused(&raw),

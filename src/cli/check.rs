@@ -91,8 +91,8 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
     if file.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Kind::Trace);
     }
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
+    let text = crate::config::input::read_text(file)
+        .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
     // A text that is no TOML at all may still say what it was meant to be.
     let is_model = match text.parse::<toml::Table>() {
         Ok(table) => ["kernel", "parameters", "buffers"].iter().any(|key| table.contains_key(*key)),

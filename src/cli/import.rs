@@ -38,7 +38,7 @@ fn runnable(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Result<Arc<Source>, Failure> {
-    let text = std::fs::read_to_string(path)
+    let text = crate::config::input::read_text(path)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read the configuration {}: {error}", path.display())))?;
     Ok(Source::file(path.display().to_string(), text))
 }

@@ -5,6 +5,7 @@ mod cpu;
 mod dram;
 mod memory;
 mod network;
+mod size;
 mod sm;
 
 use super::error::Problem;
@@ -13,7 +14,7 @@ use super::resolve::{Origin, Setting};
 use super::value::Value;
 use crate::base::{Frequency, TimeBase};
 
-/// Collects what is wrong, each with the place of the key that is most likely to be mended.
+/// Collects problems, each with the place of the key that the user most likely has to change.
 struct Checker<'a> {
     settings: &'a [Setting],
     problems: &'a mut Vec<Problem>,
@@ -31,6 +32,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     network::check(machine, &mut checker);
     memory::check(&machine.mem, &mut checker);
     dram::check(machine, &mut checker);
+    size::check(machine, &mut checker);
 }
 
 impl Checker<'_> {
@@ -60,7 +62,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The problem shown at the key of the topmost layer, which is the one that its writer can mend; the others are listed.
+    /// The problem, shown at the key of the highest layer, which is the one that the user wrote; the others are listed.
     fn problem(&self, keys: &[&str], message: String, help: String) -> Problem {
         let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
         settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));
@@ -94,25 +96,17 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
     let clocks = &machine.clocks;
     let named = [("clocks.core", clocks.core), ("clocks.noc", clocks.noc), ("clocks.llc", clocks.llc), ("clocks.dram", clocks.dram)];
     let named: Vec<(&str, Frequency)> = named.into_iter().chain(machine.cpu.as_ref().map(|cpu| ("cpu.clock", cpu.clock))).collect();
-    let zero = |f: Frequency| f.0 == 0;
-    for &(key, frequency) in &named {
-        checker.require(
-            !zero(frequency),
-            &[key],
-            || format!("`{key}` is 0 MHz, expected a clock that runs"),
-            || "leave the unit idle rather than stop its clock".to_owned(),
-        );
-    }
-    if named.iter().all(|(_, frequency)| !zero(*frequency)) {
-        let (keys, frequencies): (Vec<&str>, Vec<Frequency>) = named.iter().copied().unzip();
-        let list: Vec<String> = named.iter().map(|(_, frequency)| frequency.to_string()).collect();
-        checker.require(
-            TimeBase::of(&frequencies).is_some(),
-            &keys,
-            || format!("the clocks {} have no common base tick of a femtosecond or more", list.join(", ")),
-            || "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor, such as whole MHz".to_owned(),
-        );
-    }
+    let (keys, frequencies): (Vec<&str>, Vec<Frequency>) = named.iter().copied().unzip();
+    let list: Vec<String> = named.iter().map(|(_, frequency)| frequency.to_string()).collect();
+    checker.require(
+        TimeBase::of(&frequencies).is_some(),
+        &keys,
+        || format!("the clocks {} have no common base tick of a femtosecond or more", list.join(", ")),
+        || {
+            "time is an integer count of a tick that divides every period; use frequencies with a larger common divisor, such as whole MHz"
+                .to_owned()
+        },
+    );
 }
 
 fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {

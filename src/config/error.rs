@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, said so that the writer can mend it: where, what was given, what was expected.
+//! Errors of a configuration: where the problem is, what was given, what was expected, and how to correct it.
 //!
 //! All problems of a load are collected and shown together, in the order of the text.
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::check;
 use super::error::{ConfigErrors, Place, Problem, Source};
+use super::input;
 use super::machine::Machine;
 use super::nearest::nearest;
 use super::provenance::Provenance;
@@ -120,7 +121,7 @@ impl Text {
             return Ok(Self { source: Source::file(format!("{name} (built in)"), text), id: Id::Builtin(name) });
         }
         let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
-        let text = std::fs::read_to_string(&path)
+        let text = input::read_text(&path)
             .map_err(|error| problem(format!("cannot read the machine file `{}`: {}", path.display(), reason(&error))))?;
         let id = Id::File(path.canonicalize().unwrap_or_else(|_| path.clone()));
         Ok(Self { source: Source::file(path.display().to_string(), text), id })

@@ -1,4 +1,4 @@
-//! The resolved machine: every value given, in the units that the models use. Spans are in cycles of the clock named beside.
+//! The resolved machine: every value given, in the units that the models use. Durations are in cycles of the clock that each field names.
 
 use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
 use crate::protocol::AddressMap;
@@ -356,7 +356,7 @@ pub struct VcCrossbar {
     pub buffers: u32,
     /// Bytes of a channel, and so of a flit.
     pub channel_bytes: u32,
-    /// Bytes of a packet beside its data.
+    /// Bytes of a packet's header.
     pub header_bytes: u32,
 }
 
@@ -380,7 +380,7 @@ pub struct Mesh {
     pub buffers: u32,
     /// Bytes of a channel, and so of a flit.
     pub channel_bytes: u32,
-    /// Bytes of a packet beside its data.
+    /// Bytes of a packet's header.
     pub header_bytes: u32,
     /// Virtual channels that packets of CPU cores have for themselves; 0 shares all.
     pub cpu_vcs: u32,

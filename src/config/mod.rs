@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod dram;
 pub mod error;
 pub mod import;
+pub mod input;
 pub mod keys;
 pub mod layout;
 pub mod load;

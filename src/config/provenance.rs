@@ -1,4 +1,4 @@
-//! The resolved machine as text: every key with its value, and behind it where the value came from.
+//! The resolved machine as text: every key with its value, and in a comment the origin of the value.
 
 use super::resolve::{Origin, Setting};
 

@@ -84,7 +84,7 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
     (machine, settings)
 }
 
-/// The value of a default, which the declaration of the key vouches for.
+/// The value of a default. A test checks that every default fits the kind of its key.
 fn read_default(key: &Key, default: &str) -> Value {
     let raw = raw_of_text(&format!("default = {default}"));
     key.kind.read(&raw).unwrap_or_else(|_| panic!("the default of {} does not fit its kind", key.path))
@@ -94,8 +94,8 @@ fn flag_is(settings: &[Setting], flag: &str, wanted: bool) -> bool {
     settings.iter().any(|setting| setting.key.path == flag && setting.value.is_set()) == wanted
 }
 
-/// The problem with a value whose key is not read. What a lower layer gives is passed over: a machine that extends another
-/// and makes other choices need not take back all of its values.
+/// The problem with a value whose key is not read. Values of lower layers are ignored, so that a machine
+/// that extends another and makes other choices does not have to remove them.
 fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option<Problem> {
     let refused = key.refused?;
     // The choices that leave the key out, and those that they hang on in turn.
@@ -108,7 +108,7 @@ fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option
     }
     let decided = choices.iter().map(|choice| choice.layer).max().unwrap_or(0);
     let layer = 1_usize.saturating_add(entry.layer);
-    if layer < decided || layer == decided && refused.beside {
+    if layer < decided || layer == decided && refused.same_layer {
         return None;
     }
     let mut problem = Problem::at(&entry.place, format!("`{}` means nothing to this machine", key.path)).help(refused.help);

@@ -35,7 +35,7 @@ pub struct Entry {
 pub struct Schema {
     /// The whole dotted keys, in the order of the reference.
     pub keys: Vec<&'static str>,
-    /// Top-level keys and tables that belong to somebody else and are passed over.
+    /// Top-level keys and tables of other readers of the same file, which are ignored.
     pub foreign: Vec<&'static str>,
 }
 

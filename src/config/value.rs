@@ -1,5 +1,9 @@
 //! From a value as typed to a value as meant: the kinds of value that keys take, how each is read, and how it is written.
 
+use std::ops::RangeInclusive;
+
+use crate::base::Frequency;
+
 use super::layout::Layout;
 use super::placement::{self, Seat};
 use super::quantity::{self, Bytes, QuantityError};
@@ -37,10 +41,10 @@ pub enum Kind {
     Flag,
     /// A whole number from the first to the second.
     Count(u64, u64),
-    /// A span in cycles of the named clock, at least so many.
-    Cycles(&'static str, u64),
-    /// A size, at least so many bytes.
-    Bytes(u64),
+    /// A span in cycles of the named clock, from the first number to the second.
+    Cycles(&'static str, u64, u64),
+    /// A size in bytes, from the first number to the second.
+    Bytes(u64, u64),
     /// Sizes, in a list.
     Sizes,
     /// A clock frequency.
@@ -97,8 +101,11 @@ pub struct Mismatch {
     pub hint: Option<String>,
 }
 
-/// The longest span and the largest size: the fields of a machine are 32 bits wide.
-const LARGEST: u64 = u32::MAX as u64;
+/// The range of clock frequencies in kilohertz. Within it the period of one clock is at most a thousand periods of another, and a
+/// run of 64 bits of base ticks lasts for more than 10^10 cycles.
+const FREQUENCIES: RangeInclusive<u64> = 10_000..=10_000_000;
+/// The largest size in a list, in bytes.
+const LARGEST_LISTED: u64 = 1 << 24;
 
 impl Kind {
     /// What a value of this kind looks like, for messages and the key reference.
@@ -106,13 +113,14 @@ impl Kind {
         match self {
             Self::Text => "a text".to_owned(),
             Self::Flag => "true or false".to_owned(),
-            Self::Count(low, high) if high >= LARGEST => format!("a whole number, at least {low}"),
+            Self::Count(low, u64::MAX) => format!("a whole number, at least {low}"),
             Self::Count(low, high) => format!("a whole number from {low} to {high}"),
-            Self::Cycles(clock, 0) => format!("a number of cycles of the {clock} clock"),
-            Self::Cycles(clock, low) => format!("cycles of the {clock} clock, at least {low}"),
-            Self::Bytes(_) => "a size, such as \"96 KiB\"".to_owned(),
-            Self::Sizes => "a list of sizes, such as [\"0 B\", \"64 KiB\"]".to_owned(),
-            Self::Frequency => "a frequency, such as \"1132 MHz\"".to_owned(),
+            Self::Cycles(clock, low, high) => format!("cycles of the {clock} clock, from {low} to {high}"),
+            Self::Bytes(low, high) => format!("a size from {} to {}", Bytes(low), Bytes(high)),
+            Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(LARGEST_LISTED)),
+            Self::Frequency => {
+                format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCIES.start()), Frequency(*FREQUENCIES.end()))
+            }
             Self::Voltage => "a voltage, such as \"900 mV\"".to_owned(),
             Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
             Self::Choice(choices) => format!("one of {}", names(choices)),
@@ -133,19 +141,21 @@ impl Kind {
                 _ => fail(None),
             },
             (Self::Count(..), Raw::Text(text)) => fail(whole(text).map(|n| format!("write {n} without quotes"))),
-            (Self::Cycles(_, low), Raw::Number(text) | Raw::Text(text)) => match quantity::parse_cycles(text) {
-                Ok(cycles) if (low..=LARGEST).contains(&cycles) => Ok(Value::Number(cycles)),
+            (Self::Cycles(_, low, high), Raw::Number(text) | Raw::Text(text)) => match quantity::parse_cycles(text) {
+                Ok(cycles) if (low..=high).contains(&cycles) => Ok(Value::Number(cycles)),
                 Ok(_) => fail(None),
                 Err(error) => fail(error.hint),
             },
-            (Self::Bytes(low), Raw::Number(text) | Raw::Text(text)) => match Bytes::parse(text) {
-                Ok(bytes) if bytes.0 < low => fail(Some(format!("at least {}", Bytes(low)))),
-                Ok(bytes) if bytes.0 > LARGEST => fail(Some("less than 4 GiB".to_owned())),
-                Ok(bytes) => Ok(Value::Number(bytes.0)),
+            (Self::Bytes(low, high), Raw::Number(text) | Raw::Text(text)) => match Bytes::parse(text) {
+                Ok(bytes) if (low..=high).contains(&bytes.0) => Ok(Value::Number(bytes.0)),
+                Ok(_) => fail(None),
                 Err(error) => Err(error.into()),
             },
             (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
-            (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_frequency(text)?.0)),
+            (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => match quantity::parse_frequency(text)?.0 {
+                khz if FREQUENCIES.contains(&khz) => Ok(Value::Number(khz)),
+                _ => fail(None),
+            },
             (Self::Voltage, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_voltage(text)?)),
             (Self::Percent, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
             (Self::Choice(choices), Raw::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
@@ -165,8 +175,8 @@ impl Kind {
     pub fn write(self, value: &Value) -> String {
         match (self, value) {
             (Self::Choice(choices), Value::Choice(position)) => format!("{:?}", choices[*position].name),
-            (Self::Bytes(_), Value::Number(bytes)) => format!("\"{}\"", Bytes(*bytes)),
-            (Self::Frequency, Value::Number(khz)) => format!("\"{}\"", crate::base::Frequency(*khz)),
+            (Self::Bytes(..), Value::Number(bytes)) => format!("\"{}\"", Bytes(*bytes)),
+            (Self::Frequency, Value::Number(khz)) => format!("\"{}\"", Frequency(*khz)),
             (Self::Voltage, Value::Number(millivolts)) => format!("\"{millivolts} mV\""),
             (Self::Percent, Value::Number(percent)) => format!("\"{percent} %\""),
             (_, Value::Number(number)) => number.to_string(),
@@ -196,7 +206,7 @@ pub fn names(choices: &[Choice]) -> String {
 }
 
 fn size_in_list(raw: &Raw) -> Result<u64, Mismatch> {
-    match Kind::Bytes(0).read(raw) {
+    match Kind::Bytes(0, LARGEST_LISTED).read(raw) {
         Ok(Value::Number(bytes)) => Ok(bytes),
         Ok(_) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: None }),
         Err(mismatch) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: mismatch.hint }),
@@ -222,8 +232,8 @@ mod tests {
             (Kind::Text, Value::Text("a \"quoted\" text".to_owned())),
             (Kind::Flag, Value::Flag(true)),
             (Kind::Count(0, 9), Value::Number(9)),
-            (Kind::Cycles("core", 0), Value::Number(40)),
-            (Kind::Bytes(1), Value::Number(98304)),
+            (Kind::Cycles("core", 0, 40), Value::Number(40)),
+            (Kind::Bytes(1, 98304), Value::Number(98304)),
             (Kind::Sizes, Value::Sizes(vec![0, 8192])),
             (Kind::Frequency, Value::Number(1_132_500)),
             (Kind::Voltage, Value::Number(925)),
@@ -240,7 +250,11 @@ mod tests {
     #[test]
     fn numbers_outside_their_range_are_refused() {
         assert!(Kind::Count(1, 64).read(&Raw::Number("65".to_owned())).is_err());
-        assert!(Kind::Cycles("core", 1).read(&Raw::Number("4294967296".to_owned())).is_err());
-        assert!(Kind::Cycles("core", 1).read(&Raw::Number("0".to_owned())).is_err());
+        let refused = |kind: Kind, text: &str| kind.read(&Raw::Text(text.to_owned())).is_err();
+        for number in ["0", "1000", "65537", "4294967296", "18446744073709551617"] {
+            assert!(refused(Kind::Cycles("core", 1, 999), number), "{number}");
+        }
+        assert!(refused(Kind::Bytes(32, 128), "31 B") && refused(Kind::Bytes(32, 128), "129 B") && !refused(Kind::Bytes(32, 128), "128 B"));
+        assert!(refused(Kind::Frequency, "9999 kHz") && refused(Kind::Frequency, "10.1 GHz") && !refused(Kind::Frequency, "10 GHz"));
     }
 }

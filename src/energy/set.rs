@@ -205,7 +205,8 @@ impl EnergySet {
     /// A message for the user: an unknown name with the known ones, a file that cannot be read, or what is wrong in it.
     pub fn named(name: &str) -> Result<Self, String> {
         if name.contains('/') || name.ends_with(".toml") {
-            let text = std::fs::read_to_string(Path::new(name)).map_err(|error| format!("cannot read the energy set `{name}`: {error}"))?;
+            let text = crate::config::input::read_text(Path::new(name))
+                .map_err(|error| format!("cannot read the energy set `{name}`: {error}"))?;
             return Self::from_text(name, &text);
         }
         match BUILTIN.iter().find(|(known, _)| *known == name) {

@@ -48,7 +48,7 @@ pub enum MemSpace {
     Local,
     /// The CTA's scratchpad.
     Shared,
-    /// Global, local or shared, told apart by the address windows of the kernel.
+    /// Global, local or shared, distinguished by the address windows of the kernel.
     Generic,
     /// The constant bank.
     Constant,

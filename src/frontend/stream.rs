@@ -67,7 +67,7 @@ impl WarpStream {
         hasher.finish()
     }
 
-    /// The instruction at `cursor`, which moves behind it; `None` at the end.
+    /// The instruction at `cursor`, which moves past it; `None` at the end.
     #[inline]
     pub fn next(&self, cursor: &mut Cursor) -> Option<DynInst> {
         let mut at = cursor.0 as usize;
@@ -85,7 +85,7 @@ impl WarpStream {
             _ => AddressForm::List,
         };
         if form != AddressForm::None {
-            // The addresses are read when it reaches the load/store unit, and many of them lie behind the host's cache line.
+            // The addresses are read when it reaches the load/store unit, and many of them lie outside the host's cache line.
             self.prefetch_word(at + 16);
             at += match form {
                 AddressForm::Deltas => 1 + (lanes as usize).max(1),

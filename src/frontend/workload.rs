@@ -82,10 +82,10 @@ pub struct CtaProgram {
 
 /// Hands out the CTAs of a kernel.
 ///
-/// Called by an SM in the cycle in which it learns that a CTA is bound to it, once per CTA, from any worker thread. Within
-/// one kernel CTAs are asked for in an order close to ascending. May block the host thread while the CTA is decoded; what
+/// Called by an SM in the cycle in which a CTA is bound to it, once per CTA, from any worker thread. Within
+/// one kernel CTAs are requested in an order close to ascending. May block the host thread while the CTA is decoded; what
 /// it returns depends on the index alone. After a failure (a trace that is broken further on) it returns programs with
-/// empty streams, and the failure is found in [`CtaSource::failure`], which the engine asks between epochs.
+/// empty streams, and the failure is found in [`CtaSource::failure`], which the engine checks between epochs.
 pub trait CtaSource: Send + Sync + fmt::Debug {
     /// The program of a CTA.
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram>;

@@ -79,15 +79,16 @@ pub struct CtaNeeds {
 }
 
 impl CtaNeeds {
-    /// The needs of a CTA of a kernel on an SM of this kind.
+    /// The needs of a CTA of a kernel on an SM of this kind; what exceeds 32 bits is the largest number, which no SM has.
     pub fn of(spec: &Sm, info: &KernelInfo) -> Self {
         let warps = info.warps_per_cta();
-        let per_warp = (info.registers * WARP_SIZE).next_multiple_of(spec.register_granularity.max(1));
+        let multiple = |need: u32, of: u32| need.checked_next_multiple_of(of.max(1)).unwrap_or(u32::MAX);
+        let per_warp = multiple(info.registers.saturating_mul(WARP_SIZE), spec.register_granularity);
         Self {
-            threads: warps * WARP_SIZE,
+            threads: warps.saturating_mul(WARP_SIZE),
             warps,
-            shared_bytes: info.shared_bytes.next_multiple_of(spec.shared_granularity.max(1)),
-            registers: warps * per_warp,
+            shared_bytes: multiple(info.shared_bytes, spec.shared_granularity),
+            registers: warps.saturating_mul(per_warp),
         }
     }
 }
@@ -159,6 +160,21 @@ mod tests {
         info.registers = 33;
         assert_eq!(CtaNeeds::of(&spec, &info).registers, 32 * 36 * 32);
         assert_eq!(resident_ctas(&spec, &info), Ok(1));
+    }
+
+    #[test]
+    fn needs_beyond_32_bits_are_refused_and_do_not_wrap() {
+        let spec = test_machine().gpu.sm;
+        let mut info = kernel_info(64, 1);
+        for bytes in [u32::MAX, u32::MAX - 100, 1 << 31] {
+            info.shared_bytes = bytes;
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::SharedMemory, "{bytes}");
+        }
+        info.shared_bytes = 0;
+        for registers in [u32::MAX, 1 << 27, 1 << 26] {
+            info.registers = registers;
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::Registers, "{registers}");
+        }
     }
 
     #[test]

@@ -196,6 +196,12 @@ impl Partition {
         self.arbiter.slice_ports.iter().map(|side| &side.slice)
     }
 
+    /// Its slices with their sides of the networks.
+    #[cfg(test)]
+    pub(super) fn into_slice_ports(self) -> Vec<SlicePort> {
+        self.arbiter.slice_ports.into_vec()
+    }
+
     /// The DRAM channel.
     pub fn channel(&self) -> &Channel {
         &self.channel

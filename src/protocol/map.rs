@@ -130,7 +130,8 @@ impl Hashed {
             stretch + (slice << self.slice.0 | partition << interleave)
         };
         let next = slices.map(place_of).filter(|place| *place > addr.0).min();
-        Some(next.unwrap_or(stretch + (1 << self.above)) - addr.0)
+        // The stretch may be the last of the address space.
+        Some(next.unwrap_or(stretch.wrapping_add(1 << self.above)).wrapping_sub(addr.0))
     }
 }
 

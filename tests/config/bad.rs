@@ -1,4 +1,4 @@
-//! What is said of texts that are no machine: each message whole, as the user sees it.
+//! Messages for texts that are not a valid machine, each in full, as the user sees it.
 
 use insta::assert_snapshot;
 use warpshard::config::{Machine, Override};
@@ -96,7 +96,7 @@ fn a_span_in_seconds_is_refused() {
 rop_latency = "160 ns"
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `mem.rop_latency` is "160 ns", expected a number of cycles of the llc clock
+    error: `mem.rop_latency` is "160 ns", expected cycles of the llc clock, from 0 to 4096
       --> mine.toml:3:15
        | rop_latency = "160 ns"
        |               ^^^^^^^^
@@ -175,7 +175,7 @@ fn a_latency_of_zero_on_a_link_is_refused() {
 latency = 0
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.dispatch.latency` is 0, expected cycles of the core clock, at least 1
+    error: `gpu.dispatch.latency` is 0, expected cycles of the core clock, from 1 to 4096
       --> mine.toml:3:11
        | latency = 0
        |           ^
@@ -190,7 +190,7 @@ fn a_queue_without_places_is_refused() {
 input_queue = 0
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `noc.input_queue` is 0, expected a whole number from 1 to 65535
+    error: `noc.input_queue` is 0, expected a whole number from 1 to 16384
       --> mine.toml:3:15
        | input_queue = 0
        |               ^
@@ -236,7 +236,7 @@ fn a_list_names_its_wrong_item() {
 shared_options = ["0 B", 8]
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `gpu.sm.l1.unified.shared_options` is ["0 B", 8], expected a list of sizes, such as ["0 B", "64 KiB"]
+    error: `gpu.sm.l1.unified.shared_options` is ["0 B", 8], expected a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
       --> mine.toml:3:18
        | shared_options = ["0 B", 8]
        |                  ^^^^^^^^^^
@@ -271,7 +271,7 @@ layout = "RRRRXBBBCSS"
        | layout = "RRRRXBBBCSS"
        |          ^^^^^^^^^^^^^
        = help: bit 6 is `X`
-       = help: `layout`: The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also tell slices apart.
+       = help: `layout`: The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also select the slice.
     "#);
 }
 
@@ -356,11 +356,11 @@ fn a_stopped_clock_is_refused() {
 dram = "0 MHz"
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `clocks.dram` is 0 MHz, expected a clock that runs
+    error: `clocks.dram` is "0 MHz", expected a frequency from 10 MHz to 10000 MHz, such as "1132 MHz"
       --> mine.toml:3:8
        | dram = "0 MHz"
        |        ^^^^^^^
-       = help: leave the unit idle rather than stop its clock
+       = help: `dram`: DRAM command clock.
     "#);
 }
 
@@ -608,7 +608,7 @@ total_bytes = "64 KiB"
     assert_snapshot!(errors(text, &[]), @r#"
     error: missing key `gpu.sm.l1.unified.shared_options`
       --> mine.toml
-       = help: `shared_options`: Shared memory sizes to choose from, ascending. It takes a list of sizes, such as ["0 B", "64 KiB"]
+       = help: `shared_options`: Shared memory sizes to choose from, ascending. It takes a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
        = help: extends = "v100" takes what is not given from another machine
     "#);
 }

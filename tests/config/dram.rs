@@ -17,7 +17,7 @@ fn refused(name: &str, settings: &[&str]) -> String {
 const STANDARD: &str = "mem.dram.controller=standard";
 
 #[test]
-fn built_in_machines_keep_gpgpusims_channel_until_told_otherwise() {
+fn built_in_machines_have_gpgpusims_channel_by_default() {
     for builtin in builtin_machines() {
         assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control, None, "{}", builtin.name);
     }

@@ -110,7 +110,7 @@ fn an_index_beyond_its_buffer_names_cta_and_warp() {
 }
 
 #[test]
-fn division_by_zero_while_generating_is_told() {
+fn division_by_zero_while_generating_is_reported() {
     insta::assert_snapshot!(complaint(&[(r#""global_thread""#, r#""global_thread % lane""#)], &[]), @r#"
     bad.toml:11: `index`: 0 is divided by zero
       given: global_thread % lane
@@ -268,7 +268,7 @@ fn a_negative_trip_count_is_refused() {
 }
 
 #[test]
-fn text_that_is_not_toml_is_told_with_its_line() {
+fn text_that_is_not_toml_is_reported_with_its_line() {
     insta::assert_snapshot!(complaint(&[(r#""n" }"#, r#""n" "#)], &[]), @r#"
     bad.toml:6: not TOML: missing key for inline table element, expected `,`
       help: check brackets, quotes and commas here and above

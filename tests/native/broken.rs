@@ -110,7 +110,7 @@ fn every_cut_is_refused() {
         let message = refused(&path);
         assert!(message.starts_with("error: trace.wst: the file is cut off"), "{length}: {message}");
     }
-    // Something behind the end is no native file either.
+    // A file with bytes after its end is not a native file either.
     std::fs::write(&path, [&whole[..], b"\n"].concat()).unwrap();
     assert!(refused(&path).starts_with("error: trace.wst: the file is cut off"));
 }

@@ -23,7 +23,7 @@ fn every_recorded_trace_comes_back_byte_by_byte_and_executes_the_same() {
         for (one, two) in text.kernels.iter().zip(&packed.kernels) {
             assert_eq!((&one.info, one.classes, one.static_instructions), (&two.info, two.classes, two.static_instructions));
             assert_eq!((one.ctas, one.warps, one.decoded_bytes), (two.ctas, two.warps, two.decoded_bytes));
-            assert!(one.text_bytes.abs_diff(two.text_bytes) < 16, "the blank lines behind the last CTA");
+            assert!(one.text_bytes.abs_diff(two.text_bytes) < 16, "the blank lines after the last CTA");
         }
         // Programs are compared where both fit in memory with ease.
         if done.text_bytes < 64 << 20 {

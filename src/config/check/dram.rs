@@ -3,7 +3,6 @@
 use super::super::dram::DramControl;
 use super::super::machine::{Dram, Machine};
 use super::Checker;
-use crate::base::Frequency;
 use crate::device::mapping::Mapping;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
@@ -74,7 +73,7 @@ fn queues(control: &DramControl, checker: &mut Checker<'_>) {
 fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) -> bool {
     let (mem, clock) = (&machine.mem, machine.clocks.dram);
     if let Some(standard) = control.standard {
-        let fits = clock == Frequency(0) || standard.at(clock).is_ok();
+        let fits = standard.at(clock).is_ok();
         checker.require(
             fits,
             &["mem.dram.standard", "clocks.dram"],
@@ -86,7 +85,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
                 )
             },
         );
-        return fits && clock != Frequency(0);
+        return fits;
     }
     let own = control.own;
     let refreshes = own.refresh_interval > 0 && own.refresh_cycle > 0;
@@ -99,15 +98,12 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
                 .to_owned()
         },
     );
-    if clock == Frequency(0) {
-        return false;
-    }
     let problem = mem.device(clock).err().map(|error| error.problem);
     checker.require(
         problem.is_none(),
         &["mem.dram.standard"],
         || format!("the machine's own widths and timing make no device: {}", problem.as_deref().unwrap_or_default()),
-        || "mend the value under [mem.dram] or [mem.dram.timing] that it names (tCWL is tWL, tRTP is tRTPL, tWTR is tCDLR), or name a device with mem.dram.standard".to_owned(),
+        || "correct the value under [mem.dram] or [mem.dram.timing] that it names (tCWL is tWL, tRTP is tRTPL, tWTR is tCDLR), or name a device with mem.dram.standard".to_owned(),
     );
     problem.is_none()
 }

@@ -21,13 +21,26 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
     if mem.dram.has_own_device() {
         layout(mem, checker);
     }
+    let rows = map.row_mask.count_ones();
+    checker.require(
+        rows <= 32,
+        &["mem.map.layout"],
+        || format!("`mem.map.layout` has {rows} row bits (R), expected at most 32"),
+        || "rows are numbered with 32 bits; leave out the highest bits".to_owned(),
+    );
     let bits = map.bank_mask.count_ones();
+    checker.require(
+        bits <= 32,
+        &["mem.map.layout"],
+        || format!("`mem.map.layout` has {bits} bank bits (B), expected at most 32"),
+        || "banks are numbered with 32 bits".to_owned(),
+    );
     checker.require(
         mem.dram.has_own_device() || u64::from(map.slices_per_partition) <= 1 << bits,
         &["mem.map.slices_per_partition", "mem.map.layout"],
         || {
             format!(
-                "`mem.map.slices_per_partition` is {}, expected at most the {} that {bits} bank bits tell apart",
+                "`mem.map.slices_per_partition` is {}, expected at most {}, as {bits} bank bits can select",
                 map.slices_per_partition,
                 1u64 << bits
             )

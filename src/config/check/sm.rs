@@ -21,7 +21,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
                 sm.registers, sm.register_granularity
             )
         },
-        || "the rest could never be allocated".to_owned(),
+        || "the remainder could never be allocated".to_owned(),
     );
     checker.require(
         sm.shared_bytes.is_multiple_of(sm.shared_granularity),
@@ -32,7 +32,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
                 sm.shared_bytes, sm.shared_granularity
             )
         },
-        || "the rest could never be allocated".to_owned(),
+        || "the remainder could never be allocated".to_owned(),
     );
     checker.power_of_two("gpu.sm.shared.banks", sm.shared.banks.into(), "an address picks its bank by its low bits");
     checker.power_of_two("gpu.sm.operands.banks", sm.operands.banks.into(), "a register picks its bank by its low bits");
@@ -53,7 +53,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     }
 }
 
-/// Victim tags stand beside an L1, in a power of two of full sets.
+/// Victim tags need an L1, and a number of full sets that is a power of two.
 fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
     let Ccws { victim_tags: tags, victim_ways: ways, .. } = *ccws;
     checker.require(

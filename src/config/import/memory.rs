@@ -127,7 +127,7 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
 fn dram(sheet: &mut Sheet) {
     let (width, of_width) = sheet.number("gpgpu_dram_buswidth", 4);
     let (chips, of_chips) = sheet.number("gpgpu_n_mem_per_ctrlr", 1);
-    sheet.set_text("mem.dram.bus_bytes", &format!("{} B", width * chips), format!("{of_width}, {of_chips}"));
+    sheet.set_text("mem.dram.bus_bytes", &format!("{} B", width.saturating_mul(chips)), format!("{of_width}, {of_chips}"));
     sheet.copy("mem.dram.burst", "gpgpu_dram_burst_length", 4);
     sheet.copy("mem.dram.beats_per_clock", "dram_data_command_freq_ratio", 2);
     sheet.copy_flag("mem.dram.dual_command_bus", "dram_dual_bus_interface", false);

@@ -1,8 +1,7 @@
 //! Machines from Accel-Sim's configurations.
 //!
-//! Input: the texts of a `gpgpusim.config` and a `trace.config`. Output: a machine file of ours with the option behind each
-//! value, checked, and a report on what became of every option. Nothing is dropped silently: an option is translated,
-//! ignored for a reason, warned of, or unknown; a policy that has no counterpart here is an error.
+//! Input: the texts of a `gpgpusim.config` and a `trace.config`. Output: a checked machine file, each value with its option in a comment, and a report on what became of every option. Each option is translated, ignored for a stated reason,
+//! translated with a warning, or reported as unknown; a policy that has no counterpart here is an error.
 //! Order: `read` (options with places), `translate` (keys), `sheet` (text and report).
 
 mod known;
@@ -41,7 +40,7 @@ pub fn import(gpgpusim: &Arc<Source>, trace: &Arc<Source>, name: &str) -> Result
     let mut sheet = sheet::Sheet::new(given, Place::whole(gpgpusim), problems);
     translate::translate(&mut sheet);
     let head = format!(
-        "# Imported from Accel-Sim's {} and {}.\n# The comment behind a value names the option that it comes from.\n\nsummary = \"{name}, imported from Accel-Sim\"\nname = \"{name}\"\n",
+        "# Imported from Accel-Sim's {} and {}.\n# The comment after a value names its option.\n\nsummary = \"{name}, imported from Accel-Sim\"\nname = \"{name}\"\n",
         gpgpusim.name, trace.name
     );
     let (toml, report, problems) = sheet.finish(&head);

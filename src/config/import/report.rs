@@ -11,7 +11,7 @@ pub struct Report {
     pub ignored: Vec<(String, String)>,
     /// What is not the same here as in Accel-Sim, each with what is done instead.
     pub warnings: Vec<String>,
-    /// Options that nobody knows, with value and place.
+    /// Unknown options, with value and place.
     pub unknown: Vec<String>,
 }
 

@@ -96,7 +96,7 @@ fn collectors(sheet: &mut Sheet) {
         let (of_kind, _) = sheet.number(&names[0], default_units);
         let (ins, _) = sheet.number(&names[1], default_ports);
         let (outs, _) = sheet.number(&names[2], default_ports);
-        // Without matrix units their collectors serve nobody in traces.
+        // Without matrix units no traced instruction uses their collectors.
         if kind != "gen" && !specialised || kind == "tensor_core" {
             continue;
         }

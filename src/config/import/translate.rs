@@ -37,7 +37,7 @@ fn clocks(sheet: &mut Sheet) {
 fn chip(sheet: &mut Sheet) {
     let (clusters, comment) = sheet.number("gpgpu_n_clusters", 10);
     let (cores, of_cluster) = sheet.number("gpgpu_n_cores_per_cluster", 3);
-    sheet.set("gpu.sms", clusters * cores, format!("{comment}, {of_cluster}"));
+    sheet.set("gpu.sms", clusters.saturating_mul(cores), format!("{comment}, {of_cluster}"));
     if cores > 1 {
         sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: SMs share no network port here, each has its own"));
     }

@@ -36,17 +36,17 @@ macro_rules! cache_keys {
                 };
             }
             &[
-                member!(sets, Kind::Count(1, 65536), "Sets.", "nsets"),
+                member!(sets, Kind::Count(1, 32768), "Sets.", "nsets"),
                 member!(ways, Kind::Count(1, 1024), "Ways.", "assoc"),
                 member!(sectored, Kind::Flag, "Whether lines are filled sector by sector.", "S or N"),
                 member!(write, WritePolicy::KIND, "When written data reaches the next level.", "wr"),
                 member!(write_miss, WriteMiss::KIND, "What a write miss does.", "wr_alloc"),
                 member!(allocate, Allocate::KIND, "Whether a miss reserves its line when sent or when filled.", "alloc"),
                 member!(index, SetIndex::KIND, "Set index function.", "set_index_fn"),
-                member!(mshrs, Kind::Count(1, 65536), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
-                member!(mshr_merge, Kind::Count(1, 65536), "Requests merged into one outstanding miss.", "mshr merge"),
-                member!(miss_queue, Kind::Count(1, 65536), "Misses waiting to leave for the next level.", "mq"),
-                member!(port_bytes, Kind::Bytes(1), "What the data port moves in a cycle.", "data_port_width"),
+                member!(mshrs, Kind::Count(1, 16384), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
+                member!(mshr_merge, Kind::Count(1, 16384), "Requests merged into one outstanding miss.", "mshr merge"),
+                member!(miss_queue, Kind::Count(1, 16384), "Misses waiting to leave for the next level.", "mq"),
+                member!(port_bytes, Kind::Bytes(1, 256), "What the data port moves in a cycle.", "data_port_width"),
             ]
         };
     };

@@ -69,7 +69,7 @@ macro_rules! device_key {
 /// Timing of the machine's own device that GPGPU-Sim's channel has not.
 macro_rules! own_key {
     ($name:literal, $doc:literal, $field:ident) => {
-        Key::new(concat!("mem.dram.timing.", $name), DRAM, $doc, |m, value| control(m).own.$field = Field::of(value))
+        Key::new(concat!("mem.dram.timing.", $name), LONG, $doc, |m, value| control(m).own.$field = Field::of(value))
             .when(STANDARD, false)
             .and(CONTROLLER, true)
             .refused("only `mem.dram.controller = \"standard\"` with `mem.dram.standard = \"machine\"` reads it; a named device has its own, and GPGPU-Sim's channel none")
@@ -77,7 +77,10 @@ macro_rules! own_key {
     };
 }
 
-const DRAM: Kind = Kind::Cycles("dram", 0);
+/// A timing of a device.
+const DRAM: Kind = Kind::Cycles("dram", 0, 4096);
+/// Spans around refreshes, and others that may be longer.
+const LONG: Kind = Kind::Cycles("dram", 0, 1 << 20);
 
 pub(super) const KEYS: &[Key] = &[
     Key::new(CONTROLLER, Kind::Choice(CONTROLLERS), "What schedules the commands of a channel.", |m, value| {
@@ -96,9 +99,9 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_dram_scheduler"),
     control_key!("row_hit_cap", Kind::Count(0, 1 << 20), "Column commands to an open row after which its requests lose their advantage; 0 for no limit.", row_hit_cap)
         .default("0"),
-    control_key!("age_cap", DRAM, "Wait of the oldest request of a queue after which it goes before all others; 0 for no limit.", age_cap).default("0"),
+    control_key!("age_cap", LONG, "Wait of the oldest request of a queue after which it goes before all others; 0 for no limit.", age_cap).default("0"),
     control_key!("page", DramPage::KIND, "What happens to an open row.", page).default("\"open\""),
-    Key::new("mem.dram.queue", Kind::Count(1, 65535), "Requests that the scheduler sees.", |m, value| m.mem.dram.queue = Field::of(value))
+    Key::new("mem.dram.queue", Kind::Count(1, 8192), "Requests that the scheduler sees.", |m, value| m.mem.dram.queue = Field::of(value))
         .when(CONTROLLER, false)
         .refused("the command-level controller has a queue for reads and one for writes: `mem.dram.read_queue` and `mem.dram.write_queue`")
         .option("-gpgpu_frfcfs_dram_sched_queue_size"),
@@ -107,7 +110,7 @@ pub(super) const KEYS: &[Key] = &[
     control_key!("drain_high", Kind::Percent, "Share of the write queue above which writes are drained, whatever reads wait; without reads they are drained at once.", drain_high)
         .default("\"80 %\""),
     control_key!("drain_low", Kind::Percent, "Share of the write queue below which reads get their turn again.", drain_low).default("\"20 %\""),
-    key!("mem.dram.return_queue", Kind::Count(1, 65535), "Answers that wait to leave.", |m| m.mem.dram.return_queue)
+    key!("mem.dram.return_queue", Kind::Count(1, 8192), "Answers that wait to leave.", |m| m.mem.dram.return_queue)
         .option("-gpgpu_dram_return_queue_size"),
     control_key!("refresh", Kind::Flag, "Whether the banks are refreshed.", refresh).default("true"),
     device_key!("banks", Kind::Count(1, 64), "Banks of a channel.", "-gpgpu_dram_timing_opt, nbk", banks),
@@ -116,7 +119,7 @@ pub(super) const KEYS: &[Key] = &[
         .when(CONTROLLER, false)
         .refused("the command-level controller takes banks and bank groups from `mem.dram.mapping`")
         .option("-dram_bnkgrp_indexing_policy"),
-    device_key!("bus_bytes", Kind::Bytes(1), "Width of a channel's data bus.", "-gpgpu_dram_buswidth x -gpgpu_n_mem_per_ctrlr", bus_bytes),
+    device_key!("bus_bytes", Kind::Bytes(1, 256), "Width of a channel's data bus.", "-gpgpu_dram_buswidth x -gpgpu_n_mem_per_ctrlr", bus_bytes),
     device_key!("burst", Kind::Count(1, 64), "Beats of a burst.", "-gpgpu_dram_burst_length", burst),
     device_key!(
         "beats_per_clock",
@@ -139,7 +142,7 @@ pub(super) const KEYS: &[Key] = &[
     device_key!("timing.tRAS", DRAM, "Activate to precharge.", "-gpgpu_dram_timing_opt, RAS", timing.tRAS),
     device_key!("timing.tRP", DRAM, "Precharge to activate.", "-gpgpu_dram_timing_opt, RP", timing.tRP),
     device_key!("timing.tRC", DRAM, "Activate to activate, same bank.", "-gpgpu_dram_timing_opt, RC", timing.tRC),
-    device_key!("timing.tCL", DRAM, "Read to data.", "-gpgpu_dram_timing_opt, CL", timing.tCL),
+    device_key!("timing.tCL", Kind::Cycles("dram", 1, 4096), "Read to data.", "-gpgpu_dram_timing_opt, CL", timing.tCL),
     device_key!("timing.tWL", DRAM, "Write to data.", "-gpgpu_dram_timing_opt, WL", timing.tWL),
     device_key!("timing.tCDLR", DRAM, "Last write data to read.", "-gpgpu_dram_timing_opt, CDLR", timing.tCDLR),
     device_key!("timing.tWR", DRAM, "Last write data to precharge.", "-gpgpu_dram_timing_opt, WR", timing.tWR),

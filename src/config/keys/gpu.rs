@@ -5,20 +5,23 @@ use super::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!("name", Kind::Text, "The machine's name, as reports print it.", |m| m.name),
-    key!("decision_latency", Kind::Cycles("core", 0), "From a controller's decision to its effect.", |m| m.decision_latency).default("0"),
+    key!("decision_latency", Kind::Cycles("core", 0, 1 << 20), "From a controller's decision to its effect.", |m| m.decision_latency)
+        .default("0"),
     key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
     key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
     key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
     key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
     key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms).option("-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster"),
-    key!("gpu.dispatch.latency", Kind::Cycles("core", 1), "Latency of the links between the grid scheduler and the SMs, each way.", |m| m
-        .gpu
-        .dispatch
-        .latency),
+    key!(
+        "gpu.dispatch.latency",
+        Kind::Cycles("core", 1, 4096),
+        "Latency of the links between the grid scheduler and the SMs, each way.",
+        |m| m.gpu.dispatch.latency
+    ),
     key!("gpu.dispatch.ahead", Kind::Count(0, 64), "CTAs bound to an SM beyond those resident.", |m| m.gpu.dispatch.ahead).default("1"),
     key!(
         "gpu.dispatch.launch_latency",
-        Kind::Cycles("core", 0),
+        Kind::Cycles("core", 0, 1 << 30),
         "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",
         |m| m.gpu.dispatch.launch_latency
     )

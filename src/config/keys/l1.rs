@@ -7,7 +7,7 @@ use super::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Banks of four bytes.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),
-    key!("gpu.sm.shared.latency", Kind::Cycles("core", 1), "From access to data, without conflicts.", |m| m.gpu.sm.shared.latency)
+    key!("gpu.sm.shared.latency", Kind::Cycles("core", 1, 4096), "From access to data, without conflicts.", |m| m.gpu.sm.shared.latency)
         .option("-gpgpu_smem_latency"),
     key!(
         "gpu.sm.lsu.sector_requests",
@@ -16,20 +16,20 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.gpu.sm.lsu.sector_requests
     )
     .option("-gpgpu_coalesce_arch, 40 and above"),
-    key!("gpu.sm.lsu.response_queue", Kind::Count(1, 65536), "Replies that wait between the network and the L1.", |m| m
+    key!("gpu.sm.lsu.response_queue", Kind::Count(1, 16384), "Replies that wait between the network and the L1.", |m| m
         .gpu
         .sm
         .lsu
         .response_queue)
     .option("-gpgpu_n_ldst_response_buffer_size"),
-    key!("gpu.sm.lsu.ejection_queue", Kind::Count(1, 65536), "Packets that wait between the network and the SM.", |m| m
+    key!("gpu.sm.lsu.ejection_queue", Kind::Count(1, 16384), "Packets that wait between the network and the SM.", |m| m
         .gpu
         .sm
         .lsu
         .ejection_queue)
     .option("-gpgpu_n_cluster_ejection_buffer_size"),
     key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
-    key!("gpu.sm.l1.latency", Kind::Cycles("core", 1), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
+    key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
         .option("-gpgpu_l1_latency"),
     key!(
         "gpu.sm.l1.write_ratio",
@@ -62,7 +62,7 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
     )
     .default("false")
     .option("-gpgpu_adaptive_cache_config"),
-    key!("gpu.sm.l1.unified.total_bytes", Kind::Bytes(1), "Size of the unified memory.", |m| unified(m).total_bytes)
+    key!("gpu.sm.l1.unified.total_bytes", Kind::Bytes(1, 1 << 24), "Size of the unified memory.", |m| unified(m).total_bytes)
         .when("gpu.sm.l1.unified.adaptive", true)
         .option("-gpgpu_unified_l1d_size"),
     key!("gpu.sm.l1.unified.shared_options", Kind::Sizes, "Shared memory sizes to choose from, ascending.", |m| unified(m).shared_options)

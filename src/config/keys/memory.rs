@@ -8,9 +8,9 @@ use super::{Field, Key, key};
 use crate::protocol::PartitionHash;
 
 pub(super) const KEYS: &[Key] = &[
-    key!("mem.rop_latency", Kind::Cycles("llc", 0), "The pipe before the slice's tags, where the reference has its raster pipe.", |m| m.mem.rop_latency)
+    key!("mem.rop_latency", Kind::Cycles("llc", 0, 4096), "The pipe before the slice's tags, where the reference has its raster pipe.", |m| m.mem.rop_latency)
         .option("-gpgpu_l2_rop_latency"),
-    key!("mem.dram_latency", Kind::Cycles("llc", 0), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
+    key!("mem.dram_latency", Kind::Cycles("llc", 0, 4096), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
         .option("-dram_latency"),
     key!("mem.memcpy_warms_llc", MemcpyWarms::KIND, "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
         .default("\"full\"")
@@ -28,7 +28,7 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_n_sub_partition_per_mchannel"),
     Key::new(
         "mem.map.interleave",
-        Kind::Bytes(32),
+        Kind::Bytes(32, 1 << 24),
         "How many neighbouring bytes stay in one partition.",
         |m, value| m.mem.map.interleave_bit = u64::of(value).trailing_zeros(),
     )
@@ -36,7 +36,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "mem.map.layout",
         Kind::Layout,
-        "The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also tell slices apart.",
+        "The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also select the slice.",
         |m, value| match value {
             Value::Layout(layout) => {
                 m.mem.map.row_mask = layout.row;
@@ -50,17 +50,17 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_mem_addr_mapping"),
     key!("mem.map.hash", PartitionHash::KIND, "Mixing of the slice number.", |m| m.mem.map.hash)
         .option("-gpgpu_memory_partition_indexing"),
-    key!("mem.queues.in_queue", Kind::Count(1, 65535), "Packets between network and slice.", |m| m.mem.queues.in_queue)
+    key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
         .option("-gpgpu_dram_partition_queues, 1st"),
-    key!("mem.queues.to_dram", Kind::Count(1, 65535), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)
+    key!("mem.queues.to_dram", Kind::Count(1, 16384), "Packets between slice and DRAM.", |m| m.mem.queues.to_dram)
         .option("-gpgpu_dram_partition_queues, 2nd"),
-    key!("mem.queues.from_dram", Kind::Count(1, 65535), "Packets between DRAM and slice.", |m| m.mem.queues.from_dram)
+    key!("mem.queues.from_dram", Kind::Count(1, 16384), "Packets between DRAM and slice.", |m| m.mem.queues.from_dram)
         .option("-gpgpu_dram_partition_queues, 3rd"),
-    key!("mem.queues.out_queue", Kind::Count(1, 65535), "Packets between slice and network.", |m| m.mem.queues.out_queue)
+    key!("mem.queues.out_queue", Kind::Count(1, 16384), "Packets between slice and network.", |m| m.mem.queues.out_queue)
         .option("-gpgpu_dram_partition_queues, 4th"),
     key!(
         "mem.llc.line_bytes",
-        Kind::Bytes(1),
+        Kind::Bytes(128, 256),
         "Bytes of a line, 128 or, where lines are not filled sector by sector, 256: a miss reads the whole line, whatever was asked for.",
         |m| m.mem.llc.line_bytes
     )

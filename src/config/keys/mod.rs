@@ -39,7 +39,7 @@ pub struct Key {
     pub when: Option<(&'static str, bool)>,
     /// A second condition of the same kind.
     pub and: Option<(&'static str, bool)>,
-    /// What to do about a value that is given where the key is not read; `None` passes over it.
+    /// What to do about a value that is given where the key is not read; `None` ignores it.
     pub refused: Option<Refused>,
     /// Sets the field.
     pub set: fn(&mut Machine, &Value),
@@ -50,8 +50,8 @@ pub struct Key {
 pub struct Refused {
     /// What to do instead.
     pub help: &'static str,
-    /// Whether the value may stand beside the choice that makes it meaningless, and only what is given on top is refused.
-    pub beside: bool,
+    /// Whether the layer that makes the choice may also give the value, so that only a value of a higher layer is refused.
+    pub same_layer: bool,
 }
 
 impl Key {
@@ -80,12 +80,12 @@ impl Key {
     }
 
     const fn refused(mut self, help: &'static str) -> Self {
-        self.refused = Some(Refused { help, beside: false });
+        self.refused = Some(Refused { help, same_layer: false });
         self
     }
 
     const fn refused_above(mut self, help: &'static str) -> Self {
-        self.refused = Some(Refused { help, beside: true });
+        self.refused = Some(Refused { help, same_layer: true });
         self
     }
 
@@ -118,7 +118,7 @@ pub fn find(path: &str) -> Option<&'static Key> {
     all().find(|key| key.path == path)
 }
 
-/// Conversion from a value that its key's kind has checked.
+/// Conversion of a value that the kind of its key has already checked.
 pub(super) trait Field {
     fn of(value: &Value) -> Self;
 }

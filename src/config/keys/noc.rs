@@ -45,11 +45,11 @@ pub(super) const KEYS: &[Key] = &[
         m.noc.mesh = (Topology::of(value) == Topology::Mesh).then_some(NO_MESH);
     })
     .default("\"crossbar\""),
-    key!("noc.input_queue", Kind::Count(1, 65535), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)
+    key!("noc.input_queue", Kind::Count(1, 16384), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)
         .option("-icnt_in_buffer_limit"),
-    key!("noc.output_queue", Kind::Count(1, 65535), "Packets that wait at an output of a subnet.", |m| m.noc.output_queue)
+    key!("noc.output_queue", Kind::Count(1, 16384), "Packets that wait at an output of a subnet.", |m| m.noc.output_queue)
         .option("-icnt_out_buffer_limit"),
-    key!("noc.link_latency", Kind::Cycles("noc", 1), "Latency of each link between a core or partition and its subnet; what lies in a loop of links bounds the lookahead.", |m| m.noc.link_latency)
+    key!("noc.link_latency", Kind::Cycles("noc", 1, 4096), "Latency of each link between a core or partition and its subnet; what lies in a loop of links bounds the lookahead.", |m| m.noc.link_latency)
         .default("1"),
     key!("noc.crossbar", Crossbar::KIND, "What kind of crossbar it is.", |m| m.noc.crossbar)
         .when("noc.topology", false)
@@ -66,10 +66,10 @@ pub(super) const KEYS: &[Key] = &[
     key!("noc.vc.buffers", Kind::Count(0, 1024), "Flits that the buffer of a virtual channel holds; 0 unless the crossbar is `vc`.", |m| m.noc.vc.buffers)
         .when("noc.topology", false)
         .default("0"),
-    key!("noc.vc.channel_bytes", Kind::Bytes(0), "Width of a channel, and so the size of a flit; 0 B unless the crossbar is `vc`.", |m| m.noc.vc.channel_bytes)
+    key!("noc.vc.channel_bytes", Kind::Bytes(0, 4096), "Width of a channel, and so the size of a flit; 0 B unless the crossbar is `vc`.", |m| m.noc.vc.channel_bytes)
         .when("noc.topology", false)
         .default("\"0 B\""),
-    key!("noc.vc.header_bytes", Kind::Bytes(1), "What a packet carries beside its data.", |m| m.noc.vc.header_bytes)
+    key!("noc.vc.header_bytes", Kind::Bytes(1, 4096), "Header of a packet, in addition to its data.", |m| m.noc.vc.header_bytes)
         .when("noc.crossbar", true)
         .default("\"8 B\""),
     mesh_key!(columns, Kind::Count(1, 64), "Routers of a row; packets go along rows first, then along columns."),
@@ -78,12 +78,12 @@ pub(super) const KEYS: &[Key] = &[
         .default("3"),
     mesh_key!(vcs, Kind::Count(1, 12), "Virtual channels of a port."),
     mesh_key!(buffers, Kind::Count(1, 1024), "Flits that the buffer of a virtual channel holds."),
-    mesh_key!(channel_bytes, Kind::Bytes(1), "Width of a channel, and so the size of a flit."),
-    mesh_key!(header_bytes, Kind::Bytes(1), "What a packet carries beside its data.").default("\"8 B\""),
+    mesh_key!(channel_bytes, Kind::Bytes(1, 4096), "Width of a channel, and so the size of a flit."),
+    mesh_key!(header_bytes, Kind::Bytes(1, 4096), "Header of a packet, in addition to its data.").default("\"8 B\""),
     mesh_key!(cpu_vcs, Kind::Count(0, 11), "Virtual channels that packets of CPU cores have for themselves; 0 shares all.").default("0"),
     mesh_key!(
         cpu_channel_bytes,
-        Kind::Bytes(0),
+        Kind::Bytes(0, 4096),
         "Share of a channel's width that packets of CPU cores have for themselves; 0 B shares all. Packets of each have more flits then, and a channel carries one flit of each per cycle."
     )
     .default("\"0 B\""),

@@ -5,7 +5,11 @@ use super::super::machine::{CoreStyle, Machine, SimpleCache, WarpOrder};
 use super::super::value::Kind;
 use super::{Field, Key, key};
 
-const CORE: Kind = Kind::Cycles("core", 1);
+/// A fixed time that a miss of a small cache takes.
+const MISS: Kind = Kind::Cycles("core", 1, 4096);
+/// What a set of a small cache holds, and how many sets there are.
+const WAYS: Kind = Kind::Count(1, 64);
+const SETS: Kind = Kind::Count(1, 4096);
 
 pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.warps", Kind::Count(1, 64), "Warp slots.", |m| m.gpu.sm.warps).option("-gpgpu_shader_core_pipeline, threads / 32"),
@@ -18,8 +22,9 @@ pub(super) const KEYS: &[Key] = &[
         .gpu
         .sm
         .register_granularity),
-    key!("gpu.sm.shared_bytes", Kind::Bytes(0), "Shared memory that CTAs can use.", |m| m.gpu.sm.shared_bytes).option("-gpgpu_shmem_size"),
-    key!("gpu.sm.shared_granularity", Kind::Bytes(1), "Shared memory is allocated to a CTA in multiples of this size.", |m| m
+    key!("gpu.sm.shared_bytes", Kind::Bytes(0, 1 << 24), "Shared memory that CTAs can use.", |m| m.gpu.sm.shared_bytes)
+        .option("-gpgpu_shmem_size"),
+    key!("gpu.sm.shared_granularity", Kind::Bytes(1, 1 << 24), "Shared memory is allocated to a CTA in multiples of this size.", |m| m
         .gpu
         .sm
         .shared_granularity),
@@ -39,7 +44,7 @@ pub(super) const KEYS: &[Key] = &[
     .default("6"),
     key!(
         "gpu.sm.wake_latency",
-        Kind::Cycles("core", 0),
+        Kind::Cycles("core", 0, 1 << 20),
         "From the end of power gating until CTAs may start; the default is chosen, in the order of published gating of execution units.",
         |m| m.gpu.sm.wake_latency
     )
@@ -63,7 +68,7 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .result_buses)
     .option("-gpgpu_pipeline_widths, EX_WB"),
-    key!("gpu.sm.fetch.buffer", Kind::Count(1, 8), "Decoded instructions that a warp's buffer holds.", |m| m.gpu.sm.fetch.buffer)
+    key!("gpu.sm.fetch.buffer", Kind::Count(1, 4), "Decoded instructions that a warp's buffer holds.", |m| m.gpu.sm.fetch.buffer)
         .option("IBUFFER_SIZE, a constant of its sources"),
     key!("gpu.sm.fetch.warps_per_cycle", Kind::Count(1, 64), "Warps fetched for per cycle, over the SM.", |m| m
         .gpu
@@ -79,16 +84,16 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("true")
     .option("-gpgpu_perfect_inst_const_cache"),
-    key!("gpu.sm.fetch.icache.sets", Kind::Count(1, 65536), "Sets.", |m| icache(m).sets)
+    key!("gpu.sm.fetch.icache.sets", SETS, "Sets.", |m| icache(m).sets)
         .when("gpu.sm.fetch.icache.perfect", false)
         .option("-gpgpu_cache:il1, nsets"),
-    key!("gpu.sm.fetch.icache.ways", Kind::Count(1, 1024), "Ways.", |m| icache(m).ways)
+    key!("gpu.sm.fetch.icache.ways", WAYS, "Ways.", |m| icache(m).ways)
         .when("gpu.sm.fetch.icache.perfect", false)
         .option("-gpgpu_cache:il1, assoc"),
-    key!("gpu.sm.fetch.icache.line_bytes", Kind::Bytes(16), "Bytes of a line.", |m| icache(m).line_bytes)
+    key!("gpu.sm.fetch.icache.line_bytes", Kind::Bytes(16, 4096), "Bytes of a line.", |m| icache(m).line_bytes)
         .when("gpu.sm.fetch.icache.perfect", false)
         .option("-gpgpu_cache:il1, bsize"),
-    key!("gpu.sm.fetch.icache.miss_latency", CORE, "What a miss takes.", |m| icache(m).miss_latency)
+    key!("gpu.sm.fetch.icache.miss_latency", MISS, "What a miss takes.", |m| icache(m).miss_latency)
         .when("gpu.sm.fetch.icache.perfect", false),
     Key::new(
         "gpu.sm.fetch.ccache.perfect",
@@ -98,16 +103,16 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("true")
     .option("-gpgpu_perfect_inst_const_cache"),
-    key!("gpu.sm.fetch.ccache.sets", Kind::Count(1, 65536), "Sets.", |m| ccache(m).sets)
+    key!("gpu.sm.fetch.ccache.sets", SETS, "Sets.", |m| ccache(m).sets)
         .when("gpu.sm.fetch.ccache.perfect", false)
         .option("-gpgpu_const_cache:l1, nsets"),
-    key!("gpu.sm.fetch.ccache.ways", Kind::Count(1, 1024), "Ways.", |m| ccache(m).ways)
+    key!("gpu.sm.fetch.ccache.ways", WAYS, "Ways.", |m| ccache(m).ways)
         .when("gpu.sm.fetch.ccache.perfect", false)
         .option("-gpgpu_const_cache:l1, assoc"),
-    key!("gpu.sm.fetch.ccache.line_bytes", Kind::Bytes(16), "Bytes of a line.", |m| ccache(m).line_bytes)
+    key!("gpu.sm.fetch.ccache.line_bytes", Kind::Bytes(16, 4096), "Bytes of a line.", |m| ccache(m).line_bytes)
         .when("gpu.sm.fetch.ccache.perfect", false)
         .option("-gpgpu_const_cache:l1, bsize"),
-    key!("gpu.sm.fetch.ccache.miss_latency", CORE, "What a miss takes.", |m| ccache(m).miss_latency)
+    key!("gpu.sm.fetch.ccache.miss_latency", MISS, "What a miss takes.", |m| ccache(m).miss_latency)
         .when("gpu.sm.fetch.ccache.perfect", false),
     key!("gpu.sm.operands.collectors", Kind::Count(1, 64), "Collector units of the SM.", |m| m.gpu.sm.operands.collectors)
         .option("-gpgpu_operand_collector_num_units_gen"),

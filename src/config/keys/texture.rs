@@ -12,7 +12,7 @@ pub(super) const KEYS: &[Key] = &[
         |m, value| m.gpu.sm.texture = bool::of(value).then_some(NOTHING),
     )
     .default("false"),
-    key!("gpu.sm.texture.sets", Kind::Count(1, 65536), "Sets.", |m| texture(m).sets)
+    key!("gpu.sm.texture.sets", Kind::Count(1, 4096), "Sets.", |m| texture(m).sets)
         .when(PRESENT, true)
         .option("-gpgpu_tex_cache:l1, nsets"),
     key!("gpu.sm.texture.ways", Kind::Count(1, 1024), "Ways.", |m| texture(m).ways)

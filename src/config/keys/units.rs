@@ -31,14 +31,14 @@ macro_rules! timing {
         pub(super) const TIMING_KEYS: &[Key] = &[$(
             Key::new(
                 concat!("gpu.sm.timing.", $name, ".latency"),
-                Kind::Cycles("core", 1),
+                Kind::Cycles("core", 1, 999),
                 concat!("From an instruction of class `", $name, "` entering its unit to its result."),
                 |m, value| m.gpu.sm.timing[$class].latency = Field::of(value),
             )
             .option($option),
             Key::new(
                 concat!("gpu.sm.timing.", $name, ".initiation"),
-                Kind::Cycles("core", 1),
+                Kind::Cycles("core", 1, 999),
                 concat!("From one instruction of class `", $name, "` entering a unit to the next."),
                 |m, value| m.gpu.sm.timing[$class].initiation = Field::of(value),
             )

@@ -1,11 +1,13 @@
 //! Run files: a machine, a workload and how to run it, under one name.
 //!
-//! A run file has one table, `[run]`. A file may hold a machine too, as the `run.toml` beside every result does: then the
-//! run is on that machine, and loading the file as a machine passes over `[run]`.
+//! A run file has one table, `[run]`. A file may hold a machine too, as the `run.toml` of every result does: then the
+//! run is on that machine, and loading the file as a machine ignores `[run]`.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use super::super::error::{ConfigErrors, Problem, Source};
+use super::super::input;
 use super::super::keys;
 use super::super::nearest::nearest;
 use super::super::provenance::Provenance;
@@ -57,7 +59,7 @@ impl RunFile {
     /// Everything that is wrong with the file, together.
     pub fn load(name_or_path: &str) -> Result<Self, ConfigErrors> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
-            let text = std::fs::read_to_string(name_or_path)
+            let text = input::read_text(Path::new(name_or_path))
                 .map_err(|error| Problem::nowhere(format!("cannot read the run file `{name_or_path}`: {error}")))?;
             return Self::from_text(name_or_path, &text);
         }

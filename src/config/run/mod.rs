@@ -1,4 +1,4 @@
-//! What a run needs besides the machine and the workload: threads, epochs, seed, which kernels, where to stop.
+//! What a run needs in addition to the machine and the workload: threads, epochs, seed, which kernels, where to stop.
 //!
 //! Input: run files, arguments of the command line. Output: a checked [`RunConfig`]. Nothing here changes what is simulated
 //! except seed, kernels and `max_cycles`: threads and epochs only say how.

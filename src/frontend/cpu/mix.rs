@@ -51,7 +51,8 @@ impl CpuMix {
     pub fn named(name: &str) -> Result<Self, ProfileError> {
         let fail = |what: String| ProfileError { file: name.to_owned(), what };
         if name.contains('/') || name.ends_with(".toml") {
-            let text = std::fs::read_to_string(Path::new(name)).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
+            let text =
+                crate::config::input::read_text(Path::new(name)).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
             return Self::from_text(name, &text);
         }
         match MIXES.iter().find(|(known, _)| *known == name) {

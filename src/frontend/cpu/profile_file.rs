@@ -14,7 +14,7 @@ pub struct ProfileError {
     pub what: String,
 }
 
-/// An application as a stream of accesses with the given statistics behind private caches of 32 KB and 256 KB.
+/// An application as a stream of accesses with the given statistics below private caches of 32 KB and 256 KB.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuProfile {
@@ -57,7 +57,7 @@ impl CpuProfile {
     /// When the file cannot be read or says something impossible.
     pub fn load(path: &Path) -> Result<Self, ProfileError> {
         let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match crate::config::input::read_text(path) {
             Ok(text) => Self::from_text(&file, &text),
             Err(error) => Err(ProfileError { file, what: format!("the profile cannot be read: {error}") }),
         }

@@ -38,7 +38,7 @@ impl CpuTrace {
             match text.next_line() {
                 Ok(Some(line)) => {
                     trace.lines += 1;
-                    trace.bubbles += line.bubbles;
+                    trace.bubbles = trace.bubbles.saturating_add(line.bubbles);
                     trace.writebacks += u64::from(line.writeback.is_some());
                 }
                 Ok(None) if trace.lines == 0 => {
@@ -76,7 +76,7 @@ impl CpuTrace {
 
     /// Instructions of one pass, writebacks not counted.
     pub fn instructions(&self) -> u64 {
-        self.lines + self.bubbles
+        self.lines.saturating_add(self.bubbles)
     }
 
     /// The trace from its start, for ever; with `dependent` each load waits for the one before it.
@@ -197,7 +197,7 @@ impl Text {
         }
     }
 
-    /// Reads more text behind the line that was begun.
+    /// Reads more text after the beginning of the current line.
     fn fill(&mut self) -> io::Result<()> {
         /// No line of a trace is nearly as long; a file without line ends must not be held as a whole.
         const LONGEST_LINE: usize = 4096;

@@ -2,7 +2,7 @@
 
 use crate::base::Addr;
 
-/// Addresses lie below this: the bits above tell the cores' address spaces apart.
+/// Addresses lie below this: the bits above number the cores' address spaces.
 pub(super) const ADDRESS_BITS: u32 = 48;
 
 /// A decoded line.
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Line, Fault> {
             what,
             found: shown(field),
             expected: "a byte address below 2^48, decimal or with 0x in front hexadecimal",
-            help: "addresses are virtual or physical byte addresses; the bits from 48 up tell the cores apart",
+            help: "addresses are virtual or physical byte addresses; the bits from 48 up number the cores",
         })
     };
     let read = address(read, "the second field is no read address")?;
@@ -81,7 +81,7 @@ fn hexadecimal(field: &[u8]) -> Option<u64> {
 fn shown(text: &[u8]) -> String {
     const LONGEST: usize = 60;
     let cut = String::from_utf8_lossy(&text[..text.len().min(LONGEST)]);
-    format!("`{cut}{}`", if text.len() > LONGEST { ".." } else { "" })
+    format!("`{}{}`", cut.escape_debug(), if text.len() > LONGEST { ".." } else { "" })
 }
 
 #[cfg(test)]

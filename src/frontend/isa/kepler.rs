@@ -1,7 +1,7 @@
 //! Kepler (binary version 35): what it has beyond the opcodes of every generation.
 //!
 //! Branches and textures are in the integer pipe's class, as on Pascal. Its LD and ST are those of the core, whose
-//! addresses tell global memory from the windows of shared and local memory.
+//! the address decides between global memory and the windows of shared and local memory.
 
 use super::{Group, OpClass};
 

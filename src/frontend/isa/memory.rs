@@ -2,7 +2,7 @@
 
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
 
-/// The memory side of an opcode, as far as its name tells.
+/// The memory side of an opcode, as far as its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemRow {
     /// The opcode.

@@ -158,7 +158,7 @@ pub(super) struct Pattern {
     pub(super) greatest: i64,
     /// The form that a stream stores it in; `List` when it must be written lane by lane.
     pub(super) form: AddressForm,
-    /// What a stream stores behind the base: the stride, or 31 differences, in bytes.
+    /// What a stream stores after the base: the stride, or 31 differences, in bytes.
     pub(super) tail: Box<[u32]>,
 }
 

@@ -35,7 +35,7 @@ const BUILTINS: &[Builtin] = embedded! {
     "hetero/mum": "MUMmerGPU: queries of one thread each descend a suffix tree from the root",
     "hetero/path": "Pathfinder (Rodinia): dynamic programming over rows, a halo that shrinks in shared memory",
     "hetero/pvc": "Page view count (Mars): threads walk over records of their own, emit keys and count them",
-    "hetero/pvr": "Page view rank (Mars): a bitonic sort of pairs in global memory behind a map over records",
+    "hetero/pvr": "Page view rank (Mars): a map over records, then a bitonic sort of pairs in global memory",
     "hetero/sp": "Survey propagation (LonestarGPU): products of the surveys of all clauses that share a variable",
     "hetero/sssp": "Single-source shortest paths (LonestarGPU): edges and weights side by side, neighbours near",
     "reduce": "Sum by a tree in shared memory, then one atomic per CTA",

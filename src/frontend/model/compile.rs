@@ -76,7 +76,7 @@ pub(super) struct Compiler<'a> {
     pub(super) uniform_slots: u16,
     pub(super) lane_slots: u16,
     pub(super) drafts: Vec<Draft>,
-    /// Static instructions that start a basic block, ascending; the last may lie behind the end.
+    /// Static instructions that start a basic block, ascending; the last may be one past the end.
     pub(super) blocks: Vec<u32>,
     pub(super) registers: Registers,
     pub(super) stretches: Vec<u32>,
@@ -206,7 +206,7 @@ impl<'a> Compiler<'a> {
                 self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
                 let origin = self.origins.len() as u32 - 1;
                 let varies = value.varies();
-                // A fault here, if any, is found again and told when the formula itself is evaluated.
+                // A fault here, if any, is found again and reported when the formula itself is evaluated.
                 let comparison = Comparison::of(&value).filter(|_| varies).and_then(|(op, difference)| {
                     let patterns = self.tabulate(&difference, 1).ok()?;
                     Some(Box::new(Comparison { op, difference, patterns }))

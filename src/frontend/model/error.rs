@@ -1,4 +1,4 @@
-//! What is wrong with a model, told so that the user can mend it.
+//! Errors of a kernel model: where the problem is, and how to correct it.
 
 use std::fmt;
 
@@ -54,16 +54,16 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error of `problems`, ordered by line, each told once.
+    /// An error of `problems`, ordered by line, without duplicates.
     pub(super) fn new(file: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| problem.line);
-        let mut told: Vec<Problem> = Vec::new();
+        let mut unique: Vec<Problem> = Vec::new();
         for problem in problems {
-            if !told.contains(&problem) {
-                told.push(problem);
+            if !unique.contains(&problem) {
+                unique.push(problem);
             }
         }
-        Self { file: file.to_owned(), problems: told }
+        Self { file: file.to_owned(), problems: unique }
     }
 }
 

@@ -15,6 +15,8 @@ use super::value::{Fault, Frame, Lanes, lanes, uniform};
 
 /// Longest stream of a warp, in instructions: a model that asks for more has a wrong trip count.
 pub(super) const MAX_WARP_INSTRUCTIONS: u32 = 1 << 24;
+/// Instructions of all warps of a CTA, which are in memory together; 1 to 4 GiB where they all are accesses.
+const MAX_CTA_INSTRUCTIONS: u32 = 1 << 26;
 
 /// Generates the CTAs of one kernel launch.
 #[derive(Debug)]
@@ -70,6 +72,7 @@ enum Cause {
     Outside { index: i64, limit: i64 },
     Count(i64),
     TooLong,
+    CtaTooLong,
 }
 
 /// What stopped a warp, and where: an index into [`Program::origins`].
@@ -90,6 +93,7 @@ impl Trouble {
             }
             Cause::Count(count) => format!("a trip count of {count}"),
             Cause::TooLong => format!("the warp executes more than {MAX_WARP_INSTRUCTIONS} instructions"),
+            Cause::CtaTooLong => format!("the warps of the CTA execute more than {MAX_CTA_INSTRUCTIONS} instructions"),
         };
         let place = format!("this happens in kernel {} (launch {}), {cta}, warp {}", program.info.name, program.launch, self.warp);
         Problem::new(origin.line, &origin.key, cause).given(&origin.text).help(place)
@@ -111,14 +115,16 @@ fn warps(program: &Program, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble>
     frame.uniform[usize::from(uniform::CTA_X)] = i64::from(cta.0 % grid.x);
     frame.uniform[usize::from(uniform::CTA_Y)] = i64::from(cta.0 / grid.x % grid.y);
     frame.uniform[usize::from(uniform::CTA_Z)] = i64::from(cta.0 / grid.x / grid.y);
-    let mut walk = Walk { program, frame, builder: StreamBuilder::default(), live: LaneMask(0), warp: 0 };
+    let mut walk = Walk { program, frame, builder: StreamBuilder::default(), live: LaneMask(0), warp: 0, before: 0 };
     let count = program.threads.len();
     let mut streams: Vec<WarpStream> = Vec::with_capacity(count);
     for warp in 0..count {
         if warp > 0 && program.sharing.warps {
             streams.push(streams[0].clone());
         } else {
-            streams.push(walk.warp(warp)?);
+            let stream = walk.warp(warp)?;
+            walk.before += stream.len();
+            streams.push(stream);
         }
     }
     Ok(streams.into())
@@ -131,6 +137,8 @@ struct Walk<'p> {
     /// Lanes whose threads have not ended.
     live: LaneMask,
     warp: usize,
+    /// Instructions of the warps before.
+    before: u32,
 }
 
 fn and(a: LaneMask, b: LaneMask) -> LaneMask {
@@ -268,6 +276,9 @@ impl Walk<'_> {
         while active.0 != 0 {
             if self.builder.instructions() > MAX_WARP_INSTRUCTIONS {
                 return Err(self.trouble(count.origin, Cause::TooLong));
+            }
+            if self.before + self.builder.instructions() > MAX_CTA_INSTRUCTIONS {
+                return Err(self.trouble(count.origin, Cause::CtaTooLong));
             }
             self.frame.uniform[usize::from(*counter)] = iteration;
             self.nodes(body, active)?;

@@ -55,7 +55,7 @@ impl Model {
     /// Loads the model in `path`; see [`load`].
     pub fn load(path: &Path, seed: u64, overrides: &[(String, String)]) -> Result<Self, ModelError> {
         let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match crate::config::input::read_text(path) {
             Ok(text) => Self::from_text(&file, &text, seed, overrides),
             Err(error) => {
                 let problem = Problem::new(0, "", format!("the model cannot be read: {error}"));

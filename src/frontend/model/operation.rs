@@ -119,7 +119,7 @@ impl Compiler<'_> {
         }
         if atomic && buffer.space == MemSpace::Local {
             let problem = Problem::new(step.line, "op", "there are no atomics and reductions on local memory");
-            self.problems.push(problem.help("use a load and a store: nobody else sees the array"));
+            self.problems.push(problem.help("use a load and a store: no other thread sees the array"));
             return None;
         }
         if step.cache == LoadCache::Texture && buffer.space != MemSpace::Global {

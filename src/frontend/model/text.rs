@@ -26,7 +26,7 @@ pub(super) struct Formula {
 }
 
 impl Formula {
-    /// A number that nobody wrote, such as a default.
+    /// A number that is not in the text, such as a default.
     pub(super) fn constant(value: i64, key: &str, line: u32) -> Self {
         Self { expr: Expr::Int(value), text: value.to_string(), key: key.to_owned(), line }
     }

@@ -31,7 +31,7 @@ pub(super) fn seen(program: &CtaProgram) -> Vec<(u32, bool)> {
     let mut place = vec![0_usize; code.len()];
     order.iter().enumerate().for_each(|(at, &index)| place[index as usize] = at);
 
-    // One more than there are instructions: behind the last there is always an end.
+    // One more than there are instructions: the last instruction always ends a block.
     let mut leads = vec![false; order.len() + 1];
     for warp in &program.warps {
         let mut cursor = Cursor::default();

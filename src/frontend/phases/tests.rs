@@ -81,7 +81,7 @@ fn a_wide_load_writes_all_its_registers_and_a_short_operation_takes_a_register_b
     assert_eq!(of(vec![wide, read(7)]).list().len(), 2);
     assert_eq!(of(vec![wide, read(8)]).list().len(), 1);
     assert_eq!(of(vec![wide, alu(OpClass::Alu, 7, [R; 4]), read(7)]).list().len(), 1);
-    assert_eq!(of(vec![wide, read(255)]).list().len(), 1, "RZ is nobody's result");
+    assert_eq!(of(vec![wide, read(255)]).list().len(), 1, "RZ is never a result");
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl<'a> BlockParser<'a> {
         }
     }
 
-    /// The instruction lines of a warp into the builder; returns the place behind them.
+    /// The instruction lines of a warp into the builder; returns the place after them.
     fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &Block) -> Result<usize, Fault> {
         let end = block.range.end;
         self.before = self.seen.len() - 1;
@@ -190,7 +190,7 @@ impl<'a> BlockParser<'a> {
             let line = at;
             at = match self.instruction(at) {
                 Ok(after) => next_line(self.text, after),
-                // A killed tracer leaves half a line behind.
+                // A killed tracer leaves half a line.
                 Err(_) if block.cut && next_line(self.text, line) == self.text.len() => {
                     return Err(self.too_few(line, warp, promised, found, block));
                 }
@@ -204,7 +204,7 @@ impl<'a> BlockParser<'a> {
     }
 
     /// The line at `at` into the builder if it is the one that followed last time, but for its addresses; returns the place
-    /// behind it. Otherwise nothing was done.
+    /// after it. Otherwise does nothing.
     #[inline]
     fn repeated(&mut self, at: usize) -> Option<usize> {
         let text = self.text;
@@ -218,7 +218,7 @@ impl<'a> BlockParser<'a> {
             after = match self.same_differences(after, index, &seen) {
                 Some(after) => after,
                 None => {
-                    // Addresses that cannot be read are read once more by whoever says what is wrong with them.
+                    // Addresses that cannot be read are read once more where the error is reported.
                     let end = next_line(text, self.addresses(after, index, seen.mask).ok()?);
                     self.learn_differences(after, end, index, &seen);
                     end
@@ -235,7 +235,7 @@ impl<'a> BlockParser<'a> {
     }
 
     /// The access whose addresses stand at `at` into the builder, if its differences are those that are kept; returns the place
-    /// behind its line. Otherwise nothing was done.
+    /// after its line. Otherwise does nothing.
     #[inline]
     fn same_differences(&mut self, at: usize, index: u32, seen: &Seen) -> Option<usize> {
         let Tail { at: tail, len, form, place, kept } = seen.tail;
@@ -243,7 +243,7 @@ impl<'a> BlockParser<'a> {
             return None;
         }
         let words = self.tails.get(place as usize - 1)?;
-        let at = behind_mode(self.text, at)?;
+        let at = after_mode(self.text, at)?;
         let (base, after) = hex(self.text, at)?;
         let at = skip_blanks(self.text, after);
         if !self.text[at..].starts_with(&self.text[tail..tail + len]) {
@@ -262,7 +262,7 @@ impl<'a> BlockParser<'a> {
         if seen.mask != LaneMask::FULL {
             return;
         }
-        let Some(at) = behind_mode(text, at).map(|base| skip_blanks(text, skip_token(text, base))) else { return };
+        let Some(at) = after_mode(text, at).map(|base| skip_blanks(text, skip_token(text, base))) else { return };
         let before = &text[seen.tail.at..seen.tail.at + seen.tail.len];
         let again = !before.is_empty() && text.get(at..end) == Some(before) && before.ends_with(b"\n");
         let tail = &mut self.seen[index as usize].tail;
@@ -282,14 +282,14 @@ impl<'a> BlockParser<'a> {
     #[inline]
     fn remember(&mut self, index: u32, at: usize, end: usize, mask: LaneMask, is_access: bool) {
         let text = self.text;
-        let behind = if is_access { (end + 1).min(text.len()) } else { next_line(text, end) };
+        let after = if is_access { (end + 1).min(text.len()) } else { next_line(text, end) };
         // The last byte says that the token, or the line, ends here; at the end of the text there is none.
-        let complete = text[behind - 1] == if is_access { b' ' } else { b'\n' };
+        let complete = text[after - 1] == if is_access { b' ' } else { b'\n' };
         let note = self.table.entries()[index as usize].note;
         self.seen[self.before].next = index;
         self.before = index as usize;
         let Seen { next, tail, .. } = self.seen[self.before];
-        self.seen[self.before] = Seen { at, len: if complete { behind - at } else { 0 }, mask, is_access, note, next, tail };
+        self.seen[self.before] = Seen { at, len: if complete { after - at } else { 0 }, mask, is_access, note, next, tail };
     }
 
     /// One instruction line into the builder; returns a place before its end.
@@ -479,7 +479,7 @@ impl<'a> BlockParser<'a> {
 
 /// The base of an access whose addresses, at `at`, are given by differences.
 #[inline]
-fn behind_mode(text: &[u8], at: usize) -> Option<usize> {
+fn after_mode(text: &[u8], at: usize) -> Option<usize> {
     let at = skip_blanks(text, at);
     (text.get(at) == Some(&b'2') && is_end(text, at + 1)).then(|| skip_blanks(text, at + 1))
 }

@@ -28,6 +28,10 @@ const CLOSE: &[u8] = b"#END_TB";
 /// Text without a CTA's opening mark after which no mark is expected any more.
 const UNGROUPED: usize = 1 << 20;
 
+/// Bytes of text that a CTA has at most, and one of its lines.
+const LONGEST_CTA: usize = 1 << 30;
+const LONGEST_LINE: usize = 1 << 20;
+
 /// All that decoding a kernel's file needs to know.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -93,6 +97,46 @@ pub(super) struct TextDecoder {
     spans: Vec<Range<usize>>,
     /// What follows the last CTA, when that is wanted.
     tail: Option<Vec<u8>>,
+    promise: Promise,
+}
+
+/// What the first block that is not decoded promises, as far as its text was read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Promise {
+    /// Bytes of the block that were looked at: whole lines.
+    seen: usize,
+    lines: u64,
+    warps: u64,
+    instructions: u64,
+}
+
+impl Promise {
+    /// Looks at what was read since the last call; returns what is wrong with a block that goes on like this, at a place of `block`.
+    fn overrun(&mut self, block: &[u8]) -> Option<(usize, String)> {
+        for end in memchr::memchr_iter(b'\n', &block[self.seen..]).map(|end| self.seen + end).collect::<Vec<_>>() {
+            let line = &block[self.seen..end];
+            if let Some(rest) = line.strip_prefix(b"insts") {
+                let digits = std::str::from_utf8(rest).unwrap_or_default().trim_start_matches([' ', '=']);
+                self.instructions = self.instructions.saturating_add(digits.trim().parse().unwrap_or(0));
+                self.warps += 1;
+            }
+            self.lines += 1;
+            self.seen = end + 1;
+            // Blank lines and comments may stand between those that are promised.
+            let most = self.instructions.saturating_mul(2).saturating_add(64 * self.warps + 65_536);
+            if self.lines > most {
+                let Self { lines, warps, instructions, .. } = self;
+                return Some((
+                    self.seen,
+                    format!("more than {lines} lines, of {instructions} instructions in {warps} warps that it promises"),
+                ));
+            }
+        }
+        if block.len() - self.seen > LONGEST_LINE {
+            return Some((self.seen, format!("a line of more than {LONGEST_LINE} bytes")));
+        }
+        (block.len() > LONGEST_CTA).then(|| (self.seen, format!("more than {LONGEST_CTA} bytes of text")))
+    }
 }
 
 impl TextDecoder {
@@ -110,6 +154,7 @@ impl TextDecoder {
             sharing: Sharing::default(),
             spans: Vec::new(),
             tail: None,
+            promise: Promise::default(),
         }
     }
 
@@ -128,12 +173,12 @@ impl TextDecoder {
         &self.setup
     }
 
-    /// Keeps the text behind the last CTA for [`Self::take_tail`].
+    /// Keeps the text after the last CTA for [`Self::take_tail`].
     pub(super) fn keep_tail(&mut self) {
         self.tail = Some(Vec::new());
     }
 
-    /// The text behind the last CTA, after the end was reached.
+    /// The text after the last CTA, once the end is reached.
     pub(super) fn take_tail(&mut self) -> Vec<u8> {
         self.tail.take().unwrap_or_default()
     }
@@ -196,6 +241,9 @@ impl TextDecoder {
                 if first.len() == UNGROUPED && memmem::find(first, OPEN).is_none() {
                     return Ok(self.tail(cta));
                 }
+                if let Some((at, found)) = self.promise.overrun(&self.text[self.start..]) {
+                    return Ok(Blocks::End(self.endless(cta, self.start + at, found)));
+                }
                 // The marker may straddle two chunks.
                 scanned = self.text.len().saturating_sub(CLOSE.len()).max(from) - self.start;
                 if !self.fill()? {
@@ -240,12 +288,36 @@ impl TextDecoder {
             }
             if let Some(tail) = &mut self.tail {
                 tail.extend_from_slice(&self.text[self.start..]);
+                if tail.len() > LONGEST_LINE {
+                    let fault = Fault {
+                        at: self.text.len(),
+                        kind: ProblemKind::Count,
+                        what: "the file goes on after the last CTA of the grid".into(),
+                        found: format!("more than {LONGEST_LINE} bytes of blanks"),
+                        expected: "the end of the file".into(),
+                        help: "remove them: they mean nothing".into(),
+                    };
+                    return Ok(Blocks::End(self.failed(self.setup.ctas - 1, fault)));
+                }
             }
             self.start = self.text.len();
             if !self.fill()? {
                 return Ok(Blocks::End(End::Finished));
             }
         }
+    }
+
+    /// CTA `cta` goes on for longer than it can.
+    fn endless(&self, cta: u32, at: usize, found: String) -> End {
+        let fault = Fault {
+            at,
+            kind: ProblemKind::Count,
+            what: "a CTA goes on after what it promises".into(),
+            found: format!("{found}, in cta {cta}"),
+            expected: format!("`#END_TB` after the instructions that its lines `insts = N` count, in at most {LONGEST_CTA} bytes of text"),
+            help: "the file is damaged: trace or copy it again".into(),
+        };
+        self.failed(cta, fault)
     }
 
     /// The file ended without closing CTA `cta`: cut inside it, or before it.
@@ -269,7 +341,7 @@ impl TextDecoder {
     fn failed(&self, from: u32, fault: Fault) -> End {
         let before = &self.text[..fault.at.min(self.text.len())];
         let mut line = self.lines + 1 + memchr::memchr_iter(b'\n', before).count() as u64;
-        // At the end of the file the last line is meant, not the empty one behind its line end.
+        // At the end of the file the last line is meant, not the empty one after its line end.
         if before.len() == self.text.len() && matches!(before.last(), None | Some(b'\n')) {
             line = line.saturating_sub(1).max(1);
         }
@@ -299,6 +371,7 @@ impl TextDecoder {
         });
         self.spans = blocks.iter().map(|block| block.range.clone()).collect();
         self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
+        self.promise = Promise::default();
         self.produced += faulty as u32;
         parsed.truncate(faulty);
         let ctas = parsed.into_iter().map(|p| self.program(p)).collect();

@@ -12,7 +12,7 @@ pub(super) const MOST_REGISTERS: u64 = 255;
 /// Threads of the largest CTA that CUDA launches.
 pub(super) const MOST_THREADS: u64 = 1024;
 
-/// A header as read; what is missing or beyond belief is listed in `faults`.
+/// A header as read; missing or impossible values are listed in `faults`.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) info: KernelInfo,
@@ -22,7 +22,7 @@ pub(super) struct Header {
     /// The tracer's version as an integer: "1.2" is 1, missing is 0.
     pub(super) tracer_version: u32,
     pub(super) lineinfo: bool,
-    /// Registers are beyond belief and leniency may guess.
+    /// The register count is impossible and `lenient` allows a guess.
     pub(super) guess_registers: bool,
     /// Things accepted though unusual.
     pub(super) notes: Vec<String>,
@@ -101,7 +101,7 @@ impl HeaderReader {
             "enable lineinfo" => value.parse().map(|v| fields.lineinfo = v).is_ok(),
             "nvbit version" => true,
             _ => {
-                self.notes.push(format!("the header line `-{key}` is unknown and was ignored"));
+                self.notes.push(format!("the header line `-{}` is unknown and was ignored", key.escape_debug()));
                 true
             }
         };
@@ -153,7 +153,7 @@ impl HeaderReader {
         let generation = self.check_version(version);
         if let Some((at, bytes)) = shared.filter(|&(_, bytes)| bytes > u64::from(u32::MAX)) {
             let expected = "at most 4294967295 bytes".into();
-            self.fault(at, "the shared memory of a CTA is beyond belief".into(), bytes.to_string(), expected, REDO.into());
+            self.fault(at, "the shared memory of a CTA is impossibly large".into(), bytes.to_string(), expected, REDO.into());
         }
         let (Some((_, grid)), Some((_, block)), true) = (grid, block, self.faults.is_empty()) else {
             self.faults.sort_by_key(|fault| fault.at);
@@ -182,7 +182,7 @@ impl HeaderReader {
         })
     }
 
-    /// Whether the registers are to be guessed; a fault when they are beyond belief and may not be.
+    /// Whether the register count has to be guessed; a fault when it is impossible and must not be guessed.
     fn check_registers(&mut self, registers: Option<(usize, u64)>) -> bool {
         let Some((at, count)) = registers.filter(|&(_, count)| count > MOST_REGISTERS) else { return false };
         if !self.lenient {

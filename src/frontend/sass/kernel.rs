@@ -100,7 +100,7 @@ pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Ar
         }
         if header.guess_registers {
             let (wrong, guess) = (info.registers, survey.registers());
-            notes.push(format!("{wrong} registers per thread are beyond belief: {guess} taken, from the highest register used"));
+            notes.push(format!("{wrong} registers per thread are impossible: {guess} assumed, from the highest register used"));
             info.registers = guess;
         }
     }

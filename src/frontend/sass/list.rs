@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::Addr;
+use crate::config::input;
 
 use super::error::{Problem, ProblemKind, TraceError, unreadable};
-use super::kernel::KernelFile;
+use super::kernel::{KernelFile, too_many_kernels};
 use super::native::{Container, is_native};
 use super::reader::resolve;
 use super::text::quote;
@@ -15,6 +16,11 @@ use super::text::quote;
 pub(super) const LIST: &str = "kernelslist.g";
 /// The suffix of native files, by convention.
 const NATIVE_SUFFIX: &str = "wst";
+/// The most bytes of a list, and the most copies that one has.
+const LONGEST: u64 = 64 << 20;
+const MOST_COPIES: usize = 1 << 20;
+/// Kernels that a workload can number.
+const MOST_KERNELS: usize = 1 << 16;
 /// Beside a list, a file with the trace's name where that is not the folder's.
 pub(super) const NAME_FILE: &str = "trace.name";
 
@@ -98,9 +104,9 @@ impl List {
     }
 
     fn parse(path: &Path) -> Result<Self, TraceError> {
-        let text = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+        let text = input::read(path, LONGEST).map_err(|error| unreadable(path, &error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let called = std::fs::read_to_string(folder.join(NAME_FILE)).ok().map(|name| name.trim().to_owned());
+        let called = input::read_text(&folder.join(NAME_FILE)).ok().map(|name| name.trim().to_owned());
         let name = called.filter(|name| !name.is_empty()).or_else(|| {
             let full = folder.canonicalize().ok()?;
             full.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -117,15 +123,23 @@ impl List {
     /// Reads the lines of `text`; `find` finds the kernel of a line by its number and text. Kernels that are missing are
     /// reported together.
     fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
+        let lines = || text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
+        let (kernels, copies) = (lines().filter(|line| is_kernel(line)).count(), lines().filter(|line| is_copy(line)).count());
+        if kernels == 0 {
+            return Err(no_kernel(path, text).into());
+        }
+        if kernels > MOST_KERNELS {
+            return Err(too_many_kernels(path, kernels).into());
+        }
+        if copies > MOST_COPIES {
+            return Err(too_many_copies(path, copies).into());
+        }
         let mut missing = Vec::new();
-        let mut kernels = 0;
-        for (number, line) in (1..).zip(text.split(|&b| b == b'\n')) {
-            let line = line.trim_ascii();
-            if line.starts_with(b"MemcpyHtoD") {
+        for (number, line) in (1..).zip(lines()) {
+            if is_copy(line) {
                 let copy = self.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
                 self.lines.push(copy);
             } else if is_kernel(line) {
-                kernels += 1;
                 match find(number, line) {
                     Ok(file) => self.lines.push(Line::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
                     Err(error) => missing.extend(error.problems),
@@ -133,9 +147,6 @@ impl List {
             } else if !line.is_empty() {
                 self.note("lines of the kernel list that are neither a copy nor a kernel were ignored");
             }
-        }
-        if kernels == 0 {
-            return Err(no_kernel(path, text).into());
         }
         if missing.is_empty() { Ok(()) } else { Err(TraceError { problems: missing }) }
     }
@@ -160,8 +171,15 @@ impl List {
     }
 }
 
+fn is_copy(line: &[u8]) -> bool {
+    line.starts_with(b"MemcpyHtoD")
+}
+
 /// A kernel's line names a file called `kernel...`, perhaps in another folder, or any `.traceg`.
 fn is_kernel(line: &[u8]) -> bool {
+    if is_copy(line) {
+        return false;
+    }
     let name = line.rsplit(|&b| b == b'/').next().unwrap_or(line);
     name.starts_with(b"kernel") || memchr::memmem::find(name, b".traceg").is_some()
 }
@@ -188,6 +206,18 @@ fn no_kernel(path: &Path, text: &[u8]) -> Problem {
         found: first.map_or("an empty file".into(), |line| format!("{} as its first line", quote(line))),
         expected: "at least one line with the file name of a kernel, as in kernel-1.traceg".into(),
         help: "give a kernelslist.g of the Accel-Sim tracer, or a .traceg file".into(),
+    }
+}
+
+fn too_many_copies(path: &Path, copies: usize) -> Problem {
+    Problem {
+        kind: ProblemKind::List,
+        file: path.to_path_buf(),
+        line: None,
+        what: "the trace has too many copies".into(),
+        found: format!("{copies} copies"),
+        expected: format!("at most {MOST_COPIES}"),
+        help: "split the kernel list".into(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! The way of a kernel: `list` finds its file, `reader` opens and decompresses it, `header` reads its needs, `decoder`
 //! splits the body into CTA blocks, `block` turns a block into one stream per warp with the static instructions of
 //! `table`, and `source` hands the CTAs out. Errors say file, line, what was found, what belongs there and what to do.
-//! A trace in the native format (`native`) takes the same way, but that its blocks come ready cut; `decode` tells the two
+//! A trace in the native format (`native`) takes the same path, except that its blocks are already split; `decode` dispatches between the two
 //! apart. What comes out depends on the files and on leniency only, not on threads, window or batch sizes.
 
 mod block;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 pub struct TraceOptions {
     /// Threads that decode; 1 decodes on the thread that asks for a CTA. What is decoded does not depend on it.
     pub threads: usize,
-    /// Bytes of decoded CTAs kept ready per kernel. A demand for a CTA always decodes up to it, so any value works.
+    /// Bytes of decoded CTAs kept ready per kernel. A request for a CTA always decodes up to it, so any value works.
     pub window_bytes: usize,
     /// Bytes of text, over all kernels, that are decoded while loading, so that errors come before anything is simulated.
     pub eager_bytes: u64,
     /// Bytes of text read at once for each thread. A chunk that stays in the cache between reading and decoding costs less.
     pub chunk_bytes: usize,
-    /// Guess what can be guessed safely (unknown opcodes, rubbish in the header) instead of refusing it; notes say what.
+    /// Guess what can be guessed safely (unknown opcodes, impossible values in the header) instead of refusing it; notes say what.
     pub lenient: bool,
     /// Adds up the time spent reading and decoding.
     pub clock: Arc<DecodeClock>,

@@ -2,11 +2,12 @@
 //!
 //! With read-ahead one thread decompresses into a channel of one chunk, so at most three chunks of text exist per file.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crossbeam_channel::{Receiver, bounded};
+
+use crate::config::input;
 
 /// Suffixes of compressed files, in the order in which they are tried for a name that is not there as written.
 const SUFFIXES: [&str; 3] = ["xz", "gz", "zst"];
@@ -75,10 +76,7 @@ impl Feed {
 
 /// Opens `path` for reading its decompressed bytes.
 pub(in crate::frontend) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
-    }
+    let file = input::open(path)?;
     Ok(match path.extension().and_then(|suffix| suffix.to_str()) {
         Some("xz") => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(io::BufReader::with_capacity(1 << 16, file))),
         Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, file))),

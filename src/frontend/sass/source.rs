@@ -23,9 +23,9 @@ impl CtaSource for Resident {
     }
 }
 
-/// A kernel that is decoded as its CTAs are asked for; a CTA taken is dropped.
+/// A kernel that is decoded as its CTAs are requested; a CTA taken is dropped.
 ///
-/// Asking for a CTA that was taken before decodes once more: text from its start, a native file from the CTA's block.
+/// A request for a CTA that was taken before decodes once more: text from its start, a native file from the CTA's block.
 pub(super) struct Streamed {
     window: Mutex<Window>,
     failure: OnceLock<String>,
@@ -119,7 +119,7 @@ impl CtaSource for Streamed {
         while window.end.is_none() && index.0 + 1 == self.ctas {
             window.advance(1);
         }
-        // The failure is told when a CTA at or behind it is asked for, however far decoding ran ahead.
+        // The failure is reported when a CTA at or after it is requested, however far decoding ran ahead.
         let failed = match &window.end {
             Some(End::Failed { from, error }) if index.0 >= *from => {
                 self.failure.get_or_init(|| error.to_string());

@@ -62,7 +62,7 @@ impl StaticTable {
         &self.notes
     }
 
-    /// The entry of the instruction at `pc` whose text starts at `at`, and the place behind that text.
+    /// The entry of the instruction at `pc` whose text starts at `at`, and the place after that text.
     #[inline]
     pub(super) fn find(&self, pc: u32, text: &[u8], at: usize) -> Option<(u32, usize)> {
         let rest = text.get(at..)?;

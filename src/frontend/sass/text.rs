@@ -17,7 +17,7 @@ const HEX: [u8; 256] = {
     table
 };
 
-/// Whether `at` is behind a token: a blank, a control character or the end of the text.
+/// Whether `at` is after a token: a blank, a control character or the end of the text.
 #[inline]
 pub(super) fn is_end(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|&b| b <= b' ')
@@ -32,7 +32,7 @@ pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The place behind the token at `at`.
+/// The place after the token at `at`.
 #[inline]
 pub(super) fn skip_token(text: &[u8], mut at: usize) -> usize {
     while !is_end(text, at) {
@@ -47,7 +47,7 @@ pub(super) fn token(text: &[u8], at: usize) -> &[u8] {
     &text[at..skip_token(text, at)]
 }
 
-/// The place behind the line end that follows `at`, or the end of the text.
+/// The place after the line end that follows `at`, or the end of the text.
 #[inline]
 pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     // The tracer ends most lines with one blank.
@@ -57,7 +57,7 @@ pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1)
 }
 
-/// A hexadecimal number of at most 16 digits, with or without 0x, that ends at a blank: its value and the place behind.
+/// A hexadecimal number of at most 16 digits, with or without 0x, that ends at a blank: its value and the place after it.
 #[inline]
 pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
     if text.get(at) == Some(&b'0') && matches!(text.get(at + 1), Some(b'x' | b'X')) {
@@ -105,7 +105,7 @@ fn eight_digits(bytes: u64) -> Option<u64> {
     Some((fours & 0xffff) << 16 | fours >> 32)
 }
 
-/// A decimal number, perhaps negative, that ends at a blank: its value and the place behind.
+/// A decimal number, perhaps negative, that ends at a blank: its value and the place after it.
 #[inline]
 pub(super) fn decimal(text: &[u8], mut at: usize) -> Option<(i64, usize)> {
     let negative = text.get(at) == Some(&b'-');

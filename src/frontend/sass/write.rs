@@ -71,7 +71,7 @@ fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32) -> io::Re
     )
 }
 
-/// What stands before and behind the mask on every line of an instruction.
+/// What precedes and follows the mask on every line of an instruction.
 fn parts(inst: &StaticInst, mnemonic: &str) -> (String, String) {
     let destination = if inst.dst == NO_REGISTER { "0".to_string() } else { format!("1 R{}", inst.dst) };
     let sources: Vec<String> = inst.src.iter().filter(|&&r| r != NO_REGISTER).map(|r| format!(" R{r}")).collect();

@@ -189,6 +189,25 @@ impl DataCache {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
+    /// Brings a sector into one of the states that accesses leave: 0 there, 1 waiting for data, 2 written, 3 written in part.
+    #[cfg(test)]
+    pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {
+        let sectors = SectorMask::of(addr);
+        let probe = self.tags.probe(addr, self.set_index(set_addr), sectors, state >= 2);
+        if probe.lookup == Lookup::NoLine {
+            return;
+        }
+        self.tags.access(probe, addr, sectors, now.0);
+        match state {
+            0 => self.tags.fill(probe.line, addr, sectors),
+            1 => {}
+            _ => {
+                self.tags.write(probe.line, sectors, if state == 2 { u32::MAX } else { 0xff });
+                self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
+            }
+        }
+    }
+
     /// Whether the data port can take an access at `now`.
     #[inline]
     pub fn data_port_free(&self, now: Cycle) -> bool {

@@ -35,6 +35,9 @@ pub(super) trait Directory {
     /// (of several, the lowest way) among those that may go.
     fn victim(&self, set: u32, may_go: impl Fn(Sectors) -> bool) -> Option<u16>;
 
+    /// Whether the last access of a line was in cycle `now`, as far as the low 32 bits tell.
+    fn used_at(&self, line: u16, now: u64) -> bool;
+
     /// Puts a line in the place of another or into an empty way, as the newest of its set.
     fn place(&mut self, line: u16, tag: u64, sectors: Sectors, now: u64);
 

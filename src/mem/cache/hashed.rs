@@ -195,6 +195,10 @@ impl Directory for Hashed {
         None
     }
 
+    fn used_at(&self, line: u16, now: u64) -> bool {
+        self.lines[usize::from(line)].time == now as u32
+    }
+
     fn place(&mut self, at: u16, tag: u64, sectors: Sectors, now: u64) {
         let set = self.set_of(at);
         if self.lines[usize::from(at)].sectors.any() {

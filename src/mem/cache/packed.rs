@@ -207,6 +207,12 @@ impl Directory for Packed {
         None
     }
 
+    fn used_at(&self, line: u16, now: u64) -> bool {
+        let (set, way) = self.place_of(line);
+        let head = self.heads.get(set);
+        head.time == now as u32 && head.order.place(way) >= usize::from(head.len - head.together)
+    }
+
     #[inline]
     fn place(&mut self, line: u16, tag: u64, sectors: Sectors, now: u64) {
         let (set, way) = self.place_of(line);

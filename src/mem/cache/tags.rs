@@ -95,6 +95,22 @@ impl TagArray {
         each!(self, tags => tags.line_count())
     }
 
+    /// Sets.
+    pub fn sets(&self) -> u32 {
+        each!(self, tags => tags.sets)
+    }
+
+    /// The addresses of the lines that hold a sector or wait for one, in no particular order.
+    pub fn lines(&self) -> Vec<Addr> {
+        each!(self, tags => tags.lines().collect())
+    }
+
+    /// Whether every set is full of lines that were used in cycle `now` or cannot be evicted: from then on a read miss of that
+    /// cycle replaces the line that the miss before it placed.
+    pub fn only_turns_over(&self, now: u64) -> bool {
+        each!(self, tags => tags.only_turns_over(now))
+    }
+
     /// Lines that hold a modified sector.
     pub fn dirty(&self) -> u32 {
         each!(self, tags => tags.dirty)
@@ -262,6 +278,18 @@ impl<D: Directory> Tags<D> {
     #[inline]
     fn line_count(&self) -> u32 {
         self.sets * self.ways
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Addr> {
+        let lines = 0..(self.sets * self.max_ways) as u16;
+        lines.filter(|line| self.directory.sectors(*line).any()).map(|line| Addr(self.directory.tag(line) << self.line_bits))
+    }
+
+    fn only_turns_over(&self, now: u64) -> bool {
+        (0..self.sets).all(|set| match self.victim(set) {
+            Some(line) => self.directory.sectors(line).any() && self.directory.used_at(line, now),
+            None => true,
+        })
     }
 
     fn set_ways(&mut self, ways: u32) {

@@ -154,6 +154,12 @@ impl Slice {
         self.cache.warm(addr, set_addr, sectors, now);
     }
 
+    /// As [`DataCache::touch`].
+    #[cfg(test)]
+    pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {
+        self.cache.touch(addr, set_addr, state, now);
+    }
+
     /// Whether a request to DRAM waits.
     #[inline]
     pub fn has_to_dram(&self) -> bool {

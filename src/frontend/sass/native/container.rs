@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::config::input;
+
 use super::super::error::{Problem, ProblemKind, TraceError, unreadable};
 use super::frame::{BLOCK_HEADER, BlockRef, END_MAGIC, FILE_HEADER, Kind, MAGIC, TRAILER, VERSION, unpack};
 use super::index::Index;
@@ -33,7 +35,7 @@ pub(in super::super) struct NativeKernel {
 pub(super) struct Code {
     /// The text before the first CTA.
     pub(super) head: Vec<u8>,
-    /// The text behind the last CTA.
+    /// The text after the last CTA.
     pub(super) tail: Vec<u8>,
     pub(super) templates: Vec<Template>,
 }
@@ -59,15 +61,15 @@ impl Code {
 /// Whether a file says that it is a native trace.
 pub(in super::super) fn is_native(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    // What cannot be read is reported by whoever opens it as text.
-    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
+    // A file that cannot be read is reported when it is opened as text.
+    input::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
 }
 
 impl Container {
     /// Opens the file and reads its index.
     pub(in super::super) fn open(path: &Path) -> Result<Arc<Self>, TraceError> {
         let io = |error: io::Error| TraceError::from(unreadable(path, &error));
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = input::open(path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         let mut header = [0; FILE_HEADER];
         let least = (FILE_HEADER + BLOCK_HEADER + TRAILER) as u64;

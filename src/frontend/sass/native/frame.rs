@@ -1,7 +1,7 @@
 //! Blocks of a native file: a header with kind, lengths and checksum, then the data, perhaps compressed.
 //!
-//! A checksum covers all of a block but itself, and whoever refers to a block names its checksum once more, so that blocks
-//! that were exchanged are found as well as bytes that were.
+//! A checksum covers all of a block except itself, and every reference to a block repeats its checksum, so that exchanged blocks
+//! are detected as well as changed bytes.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a block's header.
 pub(super) const BLOCK_HEADER: usize = 20;
-/// Bytes behind the index: where it is, how long it is, checksum of both, magic.
+/// Bytes after the index: where it is, how long it is, checksum of both, magic.
 pub(super) const TRAILER: usize = 24;
 /// Bytes that a block holds at most when unpacked.
 pub(super) const MOST: usize = 1 << 30;
@@ -87,7 +87,7 @@ impl BlockRef {
     }
 }
 
-/// Writes blocks one behind the other.
+/// Writes blocks one after the other.
 pub(super) struct BlockWriter<'a> {
     out: &'a mut dyn Write,
     offset: u64,

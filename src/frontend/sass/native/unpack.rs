@@ -122,7 +122,7 @@ fn outside(container: &Container, listed: &str) -> TraceError {
         what: "the kernel list names a file outside of its folder, which is not written".into(),
         found: format!("`{listed}`"),
         expected: "files below the folder of the list".into(),
-        help: "simulate the native file as it is, or convert from a list whose kernels lie beside it".into(),
+        help: "simulate the native file as it is, or convert from a list whose kernels are in its folder".into(),
     }
     .into()
 }

@@ -1,0 +1,165 @@
+//! Mutations of inputs, byte by byte and by their structure: numbers, words, lines.
+
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+/// Inputs do not grow beyond this.
+const LONGEST: usize = 1 << 17;
+
+/// Numbers at which widths of fields end, and others that parsers often get wrong.
+const NUMBERS: [&str; 24] = [
+    "0",
+    "1",
+    "-1",
+    "2",
+    "31",
+    "32",
+    "33",
+    "64",
+    "65",
+    "255",
+    "256",
+    "1000",
+    "65535",
+    "65536",
+    "65537",
+    "1000000",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+];
+/// Bytes and pieces that have a meaning in one of the formats.
+const PIECES: [&[u8]; 30] = [
+    b"\n",
+    b"\0",
+    b"\x1b[2J",
+    b"\xff\xfe",
+    b"\r\n",
+    b" ",
+    b"\t",
+    b"=",
+    b"\"",
+    b"'",
+    b"#",
+    b"[",
+    b"]",
+    b"[[",
+    b"{",
+    b"}",
+    b",",
+    b"(",
+    b")",
+    b".",
+    b"-",
+    b"*",
+    b"/",
+    b"%",
+    b"**",
+    b"0x",
+    b"1e308",
+    b"nan",
+    b"inf",
+    "\u{202e}".as_bytes(),
+];
+
+/// A source of mutations that a seed decides.
+pub(crate) struct Mutator {
+    random: TestRng,
+}
+
+impl Mutator {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self { random: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes) }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.random.next_u64() % bound.max(1) as u64) as usize
+    }
+
+    /// One of `seeds` with one to eight mutations; `words` mean something to the parser.
+    pub(crate) fn mutate(&mut self, seeds: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+        let first = self.below(seeds.len());
+        let mut input = seeds[first].clone();
+        for _ in 0..1 + self.below(8) {
+            let other = self.below(seeds.len());
+            self.once(&mut input, &seeds[other], words);
+        }
+        input.truncate(LONGEST);
+        input
+    }
+
+    fn once(&mut self, input: &mut Vec<u8>, other: &[u8], words: &[&str]) {
+        let at = self.below(input.len() + 1);
+        match self.below(12) {
+            0 => {
+                if let Some(byte) = input.get_mut(at) {
+                    *byte ^= 1 << (self.random.next_u64() % 8);
+                }
+            }
+            1 => {
+                if let Some(byte) = input.get_mut(at) {
+                    *byte = self.random.next_u64() as u8;
+                }
+            }
+            2 => {
+                let end = (at + 1 + self.below(64)).min(input.len());
+                input.drain(at.min(end)..end);
+            }
+            3 => input.truncate(at),
+            4 => {
+                let piece = PIECES[self.below(PIECES.len())];
+                input.splice(at..at, piece.iter().copied());
+            }
+            5 | 6 => {
+                let number = NUMBERS[self.below(NUMBERS.len())];
+                self.replace_token(input, |byte| byte.is_ascii_digit(), number.as_bytes());
+            }
+            7 | 8 if !words.is_empty() => {
+                let word = words[self.below(words.len())];
+                self.replace_token(input, |byte| byte.is_ascii_alphanumeric() || byte == b'_', word.as_bytes());
+            }
+            9 => {
+                // A line again, once or often.
+                let line = self.line(input);
+                let copy = input[line.clone()].to_vec();
+                for _ in 0..1 + self.below(3) * self.below(40) {
+                    input.splice(line.start..line.start, copy.iter().copied());
+                }
+            }
+            10 => {
+                let line = self.line(input);
+                input.drain(line);
+            }
+            _ => {
+                // A piece of another seed.
+                let from = self.below(other.len() + 1);
+                let to = (from + self.below(256)).min(other.len());
+                input.splice(at..at, other[from..to].iter().copied());
+            }
+        }
+        input.truncate(LONGEST);
+    }
+
+    /// Some line with its end.
+    fn line(&mut self, input: &[u8]) -> std::ops::Range<usize> {
+        let at = self.below(input.len() + 1);
+        let start = input[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let end = input[at..].iter().position(|&byte| byte == b'\n').map_or(input.len(), |end| at + end + 1);
+        start..end
+    }
+
+    /// Replaces the token after some place.
+    fn replace_token(&mut self, input: &mut Vec<u8>, belongs: impl Fn(u8) -> bool, new: &[u8]) {
+        let at = self.below(input.len() + 1);
+        let Some(start) = input[at..].iter().position(|&byte| belongs(byte)).map(|start| at + start) else { return };
+        let end = input[start..].iter().position(|&byte| !belongs(byte)).map_or(input.len(), |end| start + end);
+        input.splice(start..end, new.iter().copied());
+    }
+}
