@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use crate::report::plot::{Form, Plot, Series};
 
 use super::bench::Origin;
-use super::compare::{error_percent, log_correlation, mean_magnitude};
+use super::compare::{error_percent, log_correlation};
+use super::lab::verdict::of_magnitudes;
 use super::reference::{AccelSimResults, LeftOut, ReferenceRow, References};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 
@@ -114,9 +115,11 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         output.note(format!("{trace}: the reference itself could not run it"));
     }
     left_out.note(references, &mut output);
-    let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
+    if errors.is_empty() {
+        return Err(StudyError::Nothing("no trace ran".into()));
+    }
     let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
-    output.figure("mean absolute error of net cycles, %", mean);
+    output.headline("mean absolute error of net cycles, %", &of_magnitudes(&errors, None));
     output.figure("largest error of net cycles, %", worst);
     output.figure("traces compared", errors.len() as f64);
     if let Some(correlation) = log_correlation(&points) {

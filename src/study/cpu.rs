@@ -1,4 +1,4 @@
-//! `study cpu`: instructions per cycle of the recorded CPU traces, ours beside Ramulator 1's, on its two memories.
+//! `study cpu`: instructions per cycle on the recorded CPU traces, compared with Ramulator 1, on its two memories.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use crate::mem::dram::standard::Standard;
 use crate::report::plot::{Form, Plot, Series};
 use crate::rig::cpu::{ClockRatio, CpuMemory, CpuResult, CpuRun, run as run_core};
 
+use super::lab::verdict::of_magnitudes;
 use super::reference::{Measured, References};
 use super::{StudyError, StudyOutput};
 
@@ -36,7 +37,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let rows = read(references).map_err(StudyError::Reference)?;
     let results: Vec<(Row, Result<Option<CpuResult>, String>)> =
         rows.into_par_iter().map(|row| (row.clone(), trace(references, &row.trace).map(|path| measure(&path, &row)).transpose())).collect();
-    let mut output = StudyOutput::new("cpu", "IPC of a CPU core on recorded traces, beside Ramulator 1".to_owned());
+    let mut output = StudyOutput::new("cpu", "IPC of a CPU core on recorded traces, compared with Ramulator 1".to_owned());
     output.columns(&["trace", "memory", "IPC", "reference", "error %", "read latency", "reference latency"]);
     let mut errors = Vec::new();
     let mut missing = 0;
@@ -65,14 +66,14 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         let why = format!("it needs recorded CPU traces, and {} has none of them", folder.display());
         return Err(StudyError::Nothing(format!("{why}; --reference names a folder that has them")));
     }
-    output.figure("mean absolute error of the IPC, %", errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64);
+    output.headline("mean absolute error of the IPC, %", &of_magnitudes(&errors, None));
     output.figure(LARGEST_ERROR, errors.iter().fold(0.0, |worst, error| worst.max(error.abs())));
     if missing > 0 {
         output.note(format!("{missing} rows of the reference are left out, since their recorded traces are not there"));
     }
     output.note("latencies are in cycles of the DRAM's command clock, from the core's sending to its next cycle after the data".to_owned());
     output.scatter(Plot {
-        title: "IPC beside Ramulator 1".into(),
+        title: "IPC, compared with Ramulator 1".into(),
         x: "IPC of the reference".into(),
         y: "IPC of warpshard".into(),
         form: Form::Scatter,

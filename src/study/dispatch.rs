@@ -1,51 +1,56 @@
-//! `study dispatch`: what binding CTAs ahead over links with latency costs, against a dispatch latency of one cycle.
+//! `study dispatch`: error of binding CTAs to SMs ahead of time, compared with a dispatch latency of one cycle.
 //!
-//! With `gpu.dispatch.latency = 1` the grid scheduler answers as fast as a link can, and nothing needs to be bound ahead;
-//! the lookahead is then one cycle, so this is the yardstick and not the way to run.
+//! With `gpu.dispatch.latency = 1` the grid scheduler answers as fast as a link can, and no CTA needs to be bound ahead. The
+//! lookahead is then one cycle, which is too slow for anything but a comparison.
 
 use std::path::PathBuf;
 
 use rayon::prelude::*;
 
-use super::compare::{error_percent, mean_magnitude};
+use super::compare::error_percent;
+use super::lab::verdict::of_magnitudes;
 use super::reference::{LeftOut, References};
 use super::{StudyError, StudyOutput, Traces};
 
-/// Runs every trace of `configuration` with the machine's dispatch and with the yardstick.
+/// Runs every trace of `configuration` with the machine's dispatch and with dispatch in one cycle.
 ///
 /// # Errors
 /// When the reference's list of traces cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
     let rows = references.accel_sim(configuration).map_err(StudyError::Reference)?.rows;
-    let yardstick = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let at_once = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let rows: Vec<_> = rows
         .into_par_iter()
         .map(|row| {
-            let both = |folder: PathBuf| Ok((traces.run(&folder, 1, &[])?, traces.run(&folder, 1, &yardstick)?));
+            let both = |folder: PathBuf| Ok((traces.run(&folder, 1, &[])?, traces.run(&folder, 1, &at_once)?));
             let runs = references.trace(&traces.cache, &row.trace).and_then(|folder| folder.map(both).transpose());
             (row.trace, runs)
         })
         .collect();
-    let mut output =
-        StudyOutput::new("dispatch", format!("net cycles on {} with CTAs bound ahead, against dispatch in one cycle", traces.machine));
-    output.columns(&["trace", "net cycles", "yardstick", "difference %"]);
+    let mut output = StudyOutput::new(
+        "dispatch",
+        format!("net cycles on {} with CTAs bound ahead, compared with dispatch in one cycle", traces.machine),
+    );
+    output.columns(&["trace", "net cycles", "in one cycle", "difference %"]);
     let (mut errors, mut left_out) = (Vec::new(), LeftOut::default());
     for (trace, runs) in rows {
         match runs {
             Err(why) => output.note(format!("{trace}: {why}")),
             Ok(None) => left_out.add(&trace),
-            Ok(Some((ahead, at_once))) => {
-                let error = error_percent(ahead.net_cycles, at_once.net_cycles);
+            Ok(Some((ahead, base))) => {
+                let error = error_percent(ahead.net_cycles, base.net_cycles);
                 errors.extend(error);
                 let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
-                output.row(vec![trace, ahead.net_cycles.to_string(), at_once.net_cycles.to_string(), error]);
+                output.row(vec![trace, ahead.net_cycles.to_string(), base.net_cycles.to_string(), error]);
             }
         }
     }
-    let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
+    if errors.is_empty() {
+        return Err(StudyError::Nothing("no trace ran".into()));
+    }
     left_out.note(references, &mut output);
     output.figure("traces", errors.len() as f64);
-    output.figure("mean absolute difference, %", mean);
+    output.headline("mean absolute difference, %", &of_magnitudes(&errors, None));
     output.figure("largest difference, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
     Ok(output)
 }

@@ -1,11 +1,12 @@
-//! `study dram`: every point that the reference simulators measured, ours beside it.
+//! `study dram`: every point that was measured with Ramulator 2 and DRAMsim3, compared with ours.
 //!
-//! A point of Ramulator 2 has bounds; a point of DRAMsim3 has none, since that controller differs by design, and its errors
-//! are shown as they are.
+//! A point of Ramulator 2 is graded by the bands of `configs/published/dram.toml`. A point of DRAMsim3 is not graded, since that
+//! controller differs by design (D-008); its errors are reported.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use crate::mem::dram::control::Policy;
 use crate::mem::dram::standard::Standard;
@@ -13,6 +14,8 @@ use crate::report::plot::{Form, Plot, Series};
 use crate::rig::Pattern;
 use crate::rig::dram::{Options, Outcome, run as run_point};
 
+use super::lab::published::{Published, read as read_published};
+use super::lab::verdict::Verdict;
 use super::reference::{Measured, References};
 use super::{StudyError, StudyOutput};
 
@@ -28,7 +31,7 @@ struct Point {
 }
 
 impl Point {
-    /// What tells the sweeps apart.
+    /// The sweep that the point belongs to.
     fn sweep(&self) -> String {
         let refresh = if self.options.policy.refresh { "ref" } else { "noref" };
         let writes = self.options.writes;
@@ -57,19 +60,40 @@ impl Errors {
     }
 }
 
-/// Bounds of a point of Ramulator 2: bandwidth in %, latency in %, hits in points of a hundred.
-fn bounds(point: &Point, saturated: f64) -> (f64, f64, f64) {
+/// What `configs/published/dram.toml` holds besides bands.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    near_saturation: f64,
+    metastable: Metastable,
+}
+
+/// Points whose latency is not graded.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metastable {
+    pattern: String,
+    writes: f64,
+    loads: (f64, f64),
+}
+
+fn published() -> Published<Own, ()> {
+    read_published("dram", include_str!("../../configs/published/dram.toml"))
+}
+
+/// Which of bandwidth, latency and row hits are outside their bands; `most` is the greatest bandwidth of the point's sweep.
+fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
+    let Own { near_saturation, metastable } = &bands.own;
     let Options { pattern, writes, load, .. } = point.options;
-    // Between these loads an even mix of reads and writes is metastable: the source queue fills or it does not.
-    let knee = pattern == Pattern::SeqBg && writes == 0.5 && (0.8..=0.85).contains(&load);
-    let latency = if knee {
-        f64::INFINITY
-    } else if point.achieved <= 0.9 * saturated {
-        4.0
-    } else {
-        10.0
-    };
-    (2.0, latency, 1.0)
+    let (from, to) = metastable.loads;
+    let graded = !(pattern.name() == metastable.pattern && writes == metastable.writes && (from..=to).contains(&load));
+    let latency = if point.achieved <= near_saturation * most { "latency" } else { "latency_near_saturation" };
+    let outside = |band: &str, theirs: f64, ours: f64| bands.band(band).around(theirs).grade(Some(ours)) != Verdict::Holds;
+    [
+        outside("bandwidth", point.achieved, ours.achieved),
+        graded && point.latency > 0.0 && outside(latency, point.latency, ours.mean_controller_latency()),
+        outside("row_hits", point.hits, ours.row_hit_rate()),
+    ]
 }
 
 /// Simulates every point of Ramulator 2 and DRAMsim3.
@@ -87,7 +111,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         let most = saturated.entry(point.sweep()).or_default();
         *most = most.max(point.achieved);
     }
-    let mut output = StudyOutput::new("dram", "a DRAM channel beside Ramulator 2 and DRAMsim3".into());
+    let mut output = StudyOutput::new("dram", "a DRAM channel, compared with Ramulator 2 and DRAMsim3".into());
     output.columns(&[
         "simulator",
         "device",
@@ -105,6 +129,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         "ref",
         "outside",
     ]);
+    let bands = published();
     let mut outside = [0u32; 3];
     let mut worst: BTreeMap<String, [f64; 3]> = BTreeMap::new();
     let (mut compared, mut scatter) = (0u32, Vec::new());
@@ -112,13 +137,11 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         let sweep = point.sweep();
         let errors = Errors::of(point, ours);
         let magnitudes = [errors.bandwidth.abs(), errors.latency.unwrap_or(0.0).abs(), errors.hits.abs()];
-        let (bandwidth, latency, hits) = bounds(point, saturated[&sweep]);
-        let misses: Vec<usize> =
-            [bandwidth, latency, hits].iter().zip(&magnitudes).enumerate().filter(|(_, (b, m))| m > b).map(|(i, _)| i).collect();
-        let bounded = point.simulator == "ramulator2";
-        if bounded {
+        let misses = outside_of(&bands, point, ours, saturated[&sweep]);
+        let graded = point.simulator == "ramulator2";
+        if graded {
             compared += 1;
-            misses.iter().for_each(|&i| outside[i] += 1);
+            outside.iter_mut().zip(misses).for_each(|(count, miss)| *count += u32::from(miss));
         }
         let most = worst.entry(sweep).or_default();
         most.iter_mut().zip(magnitudes).for_each(|(most, magnitude)| *most = most.max(magnitude));
@@ -140,13 +163,21 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
             errors.latency.map_or_else(|| "-".into(), |error| format!("{error:+.2}")),
             format!("{:.4}", ours.row_hit_rate()),
             format!("{:.4}", point.hits),
-            if bounded { misses.iter().map(|&i| ["bandwidth", "latency", "hits"][i]).collect::<Vec<_>>().join("+") } else { "-".into() },
+            if graded { named(misses) } else { "-".into() },
         ]);
     }
     output.figure("points of Ramulator 2 compared", f64::from(compared));
-    output.figure("outside 2 % of its bandwidth", f64::from(outside[0]));
-    output.figure("outside 4 % (10 % near saturation) of its latency", f64::from(outside[1]));
-    output.figure("outside 1 point of its row-hit rate", f64::from(outside[2]));
+    for (what, count) in MEASURES.iter().zip(outside) {
+        output.figure(&format!("points outside the band of {what}"), f64::from(count));
+    }
+    let band = |name: &str| bands.band(name).around(100.0).band();
+    output.note(format!(
+        "bands of a value of 100 of {}: bandwidth {}, latency {}, near saturation {}; of row hits, 1 point",
+        bands.source,
+        band("bandwidth"),
+        band("latency"),
+        band("latency_near_saturation")
+    ));
     for (sweep, [bandwidth, latency, hits]) in &worst {
         output.note(format!("{sweep}: at most {bandwidth:.2} % in bandwidth, {latency:.2} % in latency, {hits:.2} points in row hits"));
     }
@@ -158,6 +189,14 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         series: vec![Series { name: "one point".into(), points: scatter }],
     });
     Ok(output)
+}
+
+/// What of a point is graded.
+const MEASURES: [&str; 3] = ["bandwidth", "latency", "row hits"];
+
+/// The measures that are outside their bands.
+fn named(outside: [bool; 3]) -> String {
+    MEASURES.iter().zip(outside).filter(|(_, outside)| *outside).map(|(name, _)| *name).collect::<Vec<_>>().join("+")
 }
 
 /// Which of our standards and policies a device of the reference is.
@@ -205,4 +244,18 @@ fn read(references: &References, measured: Measured) -> Result<Vec<Point>, Strin
         })
     });
     points.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_bands_is_complete() {
+        let bands = published();
+        for band in ["bandwidth", "latency", "latency_near_saturation", "row_hits"] {
+            assert!(!bands.band(band).around(1.0).band().is_empty());
+        }
+        assert!(Pattern::named(&bands.own.metastable.pattern).is_some());
+    }
 }

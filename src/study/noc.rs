@@ -1,17 +1,20 @@
-//! `study noc`: networks beside BookSim 2, at every load that was measured with it.
+//! `study noc`: networks at every load that was measured with BookSim 2, compared with it.
 //!
-//! The averages are compared below saturation, the accepted rate above. The reference's short runs at low load have drawn
-//! packets with other distances than the pattern's mean, and that is most of their error there: the column "at equal
-//! distance" takes the difference in routers passed, times the cycles of a router, off the reference's latency.
+//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `configs/published/noc.toml`. The packets of
+//! the reference's short runs at low load pass other numbers of routers than the pattern's mean, which is most of the error there: the
+//! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use crate::noc::mesh::{NetworkSpec, Pipeline, Topology};
 use crate::report::plot::{Form, Plot, Series};
 use crate::rig::noc::{Measured, PATTERNS, Setup, measure};
 
+use super::lab::published::{Band, Published, read as read_published};
+use super::lab::verdict::Verdict;
 use super::reference::{Measured as Figures, References};
 use super::{StudyError, StudyOutput};
 
@@ -31,13 +34,17 @@ struct Point {
 /// Points of one configuration, pattern and packet length, with our results.
 type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
 
-/// Shares of the saturation throughput up to which loads are low, and up to which latencies are compared.
-const LOW: f64 = 0.3;
-const COMPARED: f64 = 0.8;
-/// Bounds in percent: latency at low load and at higher load, saturation throughput.
-const LOW_BOUND: f64 = 1.0;
-const HIGH_BOUND: f64 = 5.0;
-const SATURATION_BOUND: f64 = 4.0;
+/// What `configs/published/noc.toml` holds besides bands.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    low_load: f64,
+    graded_load: f64,
+}
+
+fn published() -> Published<Own, ()> {
+    read_published("noc", include_str!("../../configs/published/noc.toml"))
+}
 
 /// The network of a configuration of the reference, by its name there.
 pub fn configuration(name: &str) -> Option<NetworkSpec> {
@@ -53,7 +60,7 @@ pub fn configuration(name: &str) -> Option<NetworkSpec> {
     })
 }
 
-/// Cycles of a router and the channel behind it for a head that wins at once.
+/// Cycles of a router and the channel after it for a head flit that wins every arbitration.
 fn cycles_per_router(spec: &NetworkSpec) -> f64 {
     match spec.pipeline {
         Pipeline::Speculative => 3.0,
@@ -69,7 +76,7 @@ fn cycles_per_router(spec: &NetworkSpec) -> f64 {
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let points = read(references).map_err(StudyError::Reference)?;
     let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::Reference)?;
-    let mut output = StudyOutput::new("noc", "networks of virtual-channel routers beside BookSim 2".into());
+    let mut output = StudyOutput::new("noc", "networks of virtual-channel routers, compared with BookSim 2".into());
     output.columns(&[
         "configuration",
         "pattern",
@@ -90,6 +97,8 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     for (point, ours) in points.iter().zip(&results) {
         groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
     }
+    let bands = published();
+    let Own { low_load, graded_load } = bands.own;
     let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
     let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for ((configuration, pattern, flits), rows) in &groups {
@@ -100,14 +109,15 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         for (point, ours) in rows {
             let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
             let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
-            let adjusted =
-                point.latency.filter(|_| ours.stable).map(|l| percent(ours.packet_latency, l + (ours.routers - point.routers) * spec));
-            if let Some(adjusted) = adjusted.filter(|_| point.load <= COMPARED * theirs) {
-                let is_low = point.load <= LOW * theirs;
-                let (tally, all, bound) =
-                    if is_low { (&mut group_low, &mut low, LOW_BOUND) } else { (&mut group_high, &mut high, HIGH_BOUND) };
-                tally.add(adjusted, bound);
-                all.add(adjusted, bound);
+            // The reference's latency, had its packets passed as many routers as ours.
+            let theirs_adjusted = point.latency.filter(|_| ours.stable).map(|l| l + (ours.routers - point.routers) * spec);
+            let adjusted = theirs_adjusted.map(|theirs| percent(ours.packet_latency, theirs));
+            if let Some(reference) = theirs_adjusted.filter(|_| point.load <= graded_load * theirs) {
+                let is_low = point.load <= low_load * theirs;
+                let (tally, all, band) =
+                    if is_low { (&mut group_low, &mut low, "latency_at_low_load") } else { (&mut group_high, &mut high, "latency") };
+                tally.add(bands.band(band), ours.packet_latency, reference);
+                all.add(bands.band(band), ours.packet_latency, reference);
             }
             if let Some(latency) = point.latency.filter(|_| ours.stable) {
                 series.entry(configuration).or_default().push((latency, ours.packet_latency));
@@ -136,18 +146,25 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
             ]);
         }
         let error = percent(ours, theirs);
-        saturation.add(error, SATURATION_BOUND);
+        saturation.add(bands.band("saturation"), ours, theirs);
         output.note(format!(
             "{group}: largest error {:.2} % at low load, {:.2} % up to {:.0} % of saturation; saturation throughput {ours:.4} ({error:+.2} %)",
             group_low.worst,
             group_high.worst,
-            COMPARED * 100.0
+            graded_load * 100.0
         ));
     }
-    for (name, tally) in [("latency at low load", low), ("latency up to 80 % of saturation", high), ("saturation throughput", saturation)] {
-        output.figure(&format!("{name}: points outside"), tally.outside as f64);
+    let graded = format!("latency up to {:.0} % of saturation", graded_load * 100.0);
+    let tallies = [
+        ("latency at low load", "latency_at_low_load", low),
+        (&graded, "latency", high),
+        ("saturation throughput", "saturation", saturation),
+    ];
+    for (name, band, tally) in tallies {
+        output.figure(&format!("{name}: points outside the band"), tally.outside as f64);
         output.figure(&format!("{name}: points"), tally.count as f64);
         output.figure(&format!("{name}: largest error, %"), tally.worst);
+        output.note(format!("{name}: band of a value of 100 of {}: {}", bands.source, bands.band(band).around(100.0).band()));
     }
     let series = series.into_iter().map(|(name, points)| Series { name: name.into(), points }).collect();
     let (x, y) = ("BookSim 2: packet latency [cycles]".into(), "warpshard: packet latency [cycles]".into());
@@ -163,10 +180,10 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, error: f64, bound: f64) {
+    fn add(&mut self, band: &Band, ours: f64, theirs: f64) {
         self.count += 1;
-        self.outside += usize::from(error.abs() > bound);
-        self.worst = self.worst.max(error.abs());
+        self.outside += usize::from(band.around(theirs).grade(Some(ours)) != Verdict::Holds);
+        self.worst = self.worst.max(percent(ours, theirs).abs());
     }
 }
 

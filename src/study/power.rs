@@ -1,9 +1,8 @@
-//! `study power`: the power of the Volta set beside board power measured on a Quadro GV100, kernel by kernel.
+//! `study power`: the power of the Volta set, compared with board power measured on a Quadro GV100, kernel by kernel.
 //!
 //! In: a profiler's counters per launch, and watts.
-//! The counters take the place of a simulated run's, so that nothing but the energies is compared. They do not tell
-//! everything; `Assumed` says what is assumed instead, and the mix of instructions, which is not told at all, is bounded:
-//! by integer arithmetic alone and by fused multiply-adds alone. Nothing is fitted to the measured watts.
+//! The counters replace those of a simulated run, so that nothing but the energies is compared. `Assumed` holds what they leave
+//! open, except the mix of instructions, which is bounded by integer arithmetic alone and by fused multiply-adds alone. Nothing is fitted to the measured watts.
 
 use crate::base::Frequency;
 use crate::config::Machine;
@@ -11,6 +10,7 @@ use crate::energy::{Breakdown, Component, Counts, EnergySet, Event, Model, SmTim
 use crate::report::plot::{Form, Plot, Series};
 
 use super::compare::{correlation, mean_magnitude};
+use super::lab::verdict::of_magnitudes;
 use super::reference::{Measured, References, Table};
 use super::{StudyError, StudyOutput};
 
@@ -131,7 +131,8 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
         EnergySet::named(SET).map(|set| Model::new(set, &machine)).map_err(StudyError::Input)
     };
     let (model, slower) = (at(CLOCK)?, at(BASE_CLOCK)?);
-    let mut output = StudyOutput::new("power", format!("power of the set {SET} on counters of a Quadro GV100, beside its board power"));
+    let mut output =
+        StudyOutput::new("power", format!("power of the set {SET} on counters of a Quadro GV100, compared with its board power"));
     output.columns(&[
         "kernel",
         "measured W",
@@ -167,8 +168,13 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
         cells.extend(parts(&low, &high).map(|watts| format!("{watts:.1}")));
         output.row(cells);
     }
-    let mean = mean_magnitude(&errors).ok_or_else(|| StudyError::Nothing("no kernel has both counters and measured power".into()))?;
-    output.figure("mean absolute error, %", mean);
+    if errors.is_empty() {
+        return Err(StudyError::Nothing("no kernel has both counters and measured power".into()));
+    }
+    let constant = points.iter().map(|(theirs, _)| theirs).sum::<f64>() / points.len() as f64;
+    let guess: Vec<f64> = points.iter().map(|(theirs, _)| (constant / theirs - 1.0) * 100.0).collect();
+    let trivial = mean_magnitude(&guess).map(|error| ("the mean measured power", error));
+    output.headline("mean absolute error, %", &of_magnitudes(&errors, trivial));
     output.figure("mean error, %", errors.iter().sum::<f64>() / errors.len() as f64);
     output.figure("largest error, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
     if let Some(value) = correlation(&points) {
@@ -176,11 +182,8 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     }
     output.figure("kernels compared", errors.len() as f64);
     output.figure("kernels between both mixes", inside as f64);
-    let constant = points.iter().map(|(theirs, _)| theirs).sum::<f64>() / points.len() as f64;
-    let guess: Vec<f64> = points.iter().map(|(theirs, _)| (constant / theirs - 1.0) * 100.0).collect();
-    output.figure("mean absolute error of guessing the mean measured power, %", mean_magnitude(&guess).unwrap_or(0.0));
     output.figure("mean absolute error with the counters' cycles at 1132 MHz, %", mean_magnitude(&at_base).unwrap_or(0.0));
-    output.note(format!("the measurements do not tell the core clock: {CLOCK} is assumed"));
+    output.note(format!("the core clock was not published: {CLOCK} is assumed"));
     output.note("no value of the set is fitted to these measurements; the middle is the mean of both mixes".into());
     output.note("kernels on the matrix units (cutlass, cudaTensorCoreGemm) are neither mix; their instructions cost more".into());
     output.scatter(Plot {

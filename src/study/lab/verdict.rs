@@ -5,7 +5,7 @@
 
 use super::output::StudyOutput;
 use super::published::{Claim, Value};
-use super::statistics::median;
+use super::statistics::{mean, median};
 
 /// Whether ours agrees with what is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +164,13 @@ impl Headline {
     }
 }
 
+/// The headline of a mean magnitude of errors, none of which is fitted or cut; `trivial` is what a guess gives, with its name.
+pub(in crate::study) fn of_magnitudes(errors: &[f64], trivial: Option<(&str, f64)>) -> Headline {
+    let points: Vec<&f64> = errors.iter().collect();
+    let mean = |points: &[&f64]| mean(points.iter().map(|error| error.abs()));
+    Headline::new(&points, &Aggregate { of: &mean, fitted: &|_| false, ended: &|_| Ended::Whole, trivial })
+}
+
 /// Columns of the comparison.
 const COLUMNS: [&str; 12] = [
     "figure",
@@ -248,7 +255,6 @@ fn of_headline(headline: &Headline) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::lab::statistics::mean;
 
     #[test]
     fn a_number_is_graded_by_its_band_and_a_bound_by_its_side() {
