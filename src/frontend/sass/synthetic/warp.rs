@@ -158,7 +158,10 @@ impl WarpText {
         let neighbours = run & run.wrapping_add(1) == 0;
         let _ = write!(self.lines, "{} ", access.width);
         let _ = match (self.form, stride) {
-            (Form::List, _) => active.iter().try_fold(self.lines.push('0'), |(), address| write!(self.lines, " {address:#018x}")),
+            (Form::List, _) => {
+                self.lines.push('0');
+                active.iter().try_for_each(|address| write!(self.lines, " {address:#018x}"))
+            }
             (Form::Shortest, Some(stride)) if neighbours => write!(self.lines, "1 {first:#018x} {stride}"),
             _ => {
                 let _ = write!(self.lines, "2 {first:#018x}");
