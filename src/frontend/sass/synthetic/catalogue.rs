@@ -34,11 +34,11 @@ pub(super) struct Copy {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Atomics {
     /// All threads to one word.
-    OneWord,
+    Shared,
     /// Each thread to a word of its own, as long as there are any.
-    OwnWord { words: u64 },
+    Own { words: u64 },
     /// Each thread to a random word.
-    RandomWord { words: u64 },
+    Random { words: u64 },
 }
 
 /// What a warp executes.
@@ -100,9 +100,9 @@ impl Program {
             Self::MatrixProduct => "tiled matrix product".into(),
             Self::Divergent => "nested branches and loops of different length".into(),
             Self::Reduction => "tree sum in shared memory".into(),
-            Self::Atomics(Atomics::OneWord) => "atomic additions to one word".into(),
-            Self::Atomics(Atomics::OwnWord { .. }) => "atomic additions to neighbouring words".into(),
-            Self::Atomics(Atomics::RandomWord { words }) => format!("atomic additions to {words} random words"),
+            Self::Atomics(Atomics::Shared) => "atomic additions to one word".into(),
+            Self::Atomics(Atomics::Own { .. }) => "atomic additions to neighbouring words".into(),
+            Self::Atomics(Atomics::Random { words }) => format!("atomic additions to {words} random words"),
             Self::LongCode { count } => format!("{count} instructions of straight-line code"),
         }
     }
@@ -201,8 +201,8 @@ pub const SYNTHETIC_KERNELS: &[SyntheticKernel] = &[
     SyntheticKernel { shared_bytes: 8 << 10, copies: MATRICES, ..kernel("gemm_512x512x32", Program::MatrixProduct, [64, 8], 96) },
     kernel("divergent", Program::Divergent, [256, 8], 24),
     SyntheticKernel { shared_bytes: 1 << 10, ..kernel("reduce_512x256", Program::Reduction, [512, 8], 16) },
-    kernel("atomic_same", Program::Atomics(Atomics::OneWord), [64, 8], 16),
-    kernel("atomic_seq", Program::Atomics(Atomics::OwnWord { words: 65536 }), [256, 8], 16),
-    kernel("atomic_hist", Program::Atomics(Atomics::RandomWord { words: 256 }), [128, 8], 16),
+    kernel("atomic_same", Program::Atomics(Atomics::Shared), [64, 8], 16),
+    kernel("atomic_seq", Program::Atomics(Atomics::Own { words: 65536 }), [256, 8], 16),
+    kernel("atomic_hist", Program::Atomics(Atomics::Random { words: 256 }), [128, 8], 16),
     kernel("bigcode", Program::LongCode { count: 8192 }, [4, 4], 32),
 ];

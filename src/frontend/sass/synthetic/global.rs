@@ -139,9 +139,9 @@ pub(super) fn atomics(text: &mut WarpText, place: Place, targets: Atomics) {
     let words = text.at(Buffer::C, 0);
     let reduction = Access::store("RED.E.ADD.STRONG.GPU", 4, &[4, 8]);
     match targets {
-        Atomics::OneWord => text.access(reduction, |_| words),
-        Atomics::OwnWord { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
-        Atomics::RandomWord { words: count } => {
+        Atomics::Shared => text.access(reduction, |_| words),
+        Atomics::Own { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
+        Atomics::Random { words: count } => {
             let mut random = Xorshift::new(thread + 3);
             text.access(Access::load("ATOMG.E.ADD.STRONG.GPU", 4, 9, &[4, 8]), |_| words + 4 * random.below(count));
         }
