@@ -636,7 +636,7 @@ registers = 65000
       --> mine.toml:3:13
        | registers = 65000
        |             ^^^^^
-       = help: the rest could never be allocated
+       = help: the remainder could never be allocated
        = note: `gpu.sm.register_granularity` = 256 comes from v100 (built in):33
     "#);
 }
