@@ -10,8 +10,10 @@ use crate::study::STUDIES;
 
 use super::exit;
 
+mod program;
 mod rig;
 
+pub use program::{CompileArgs, ExecArgs, RecordArgs, architecture};
 pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 
 const EXAMPLES: &str = "\
@@ -60,6 +62,12 @@ pub enum Command {
     Import(ImportArgs),
     /// Run a study: an experiment compared with published or measured results.
     Study(StudyArgs),
+    /// Compile CUDA C to a program listing, without a GPU or a CUDA toolkit.
+    Compile(CompileArgs),
+    /// Execute a program without timing; show its results, instructions and accesses.
+    Exec(ExecArgs),
+    /// Write what a program executes as an Accel-Sim trace.
+    Record(RecordArgs),
     /// Simulate one CPU core with a memory.
     Cpu(CpuArgs),
     /// Measure simulation speed on the standard set of traces.
@@ -98,6 +106,12 @@ pub struct RunArgs {
     /// Built-in kernel model, or model file (.toml) [default: gemm_tiled].
     #[arg(long, value_name = "NAME|FILE", help_heading = "Simulation")]
     pub workload: Option<String>,
+    /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
+    pub program: Option<PathBuf>,
+    /// Architecture whose listing of the program is run [default: the first].
+    #[arg(long, value_name = "sm_70", value_parser = architecture, requires = "program", help_heading = "Simulation")]
+    pub arch: Option<u32>,
     /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression for names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "Simulation")]
     pub kernels: Option<String>,

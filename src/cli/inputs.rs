@@ -60,6 +60,13 @@ pub(super) enum Origin {
         /// As the user named it.
         path: PathBuf,
     },
+    /// A program.
+    Program {
+        /// The launch file, as the user named it.
+        path: PathBuf,
+        /// The architecture of its listing: 70 for sm_70.
+        arch: u32,
+    },
     /// A kernel model.
     Model {
         /// Its built-in name, or its file.

@@ -19,6 +19,7 @@ mod noc;
 mod output;
 mod phases;
 mod policies;
+mod program;
 mod progress;
 mod run;
 mod runfile;
@@ -89,6 +90,9 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
         Command::Phases(args) => phases::phases(&args),
         Command::Import(args) => import::import(&args),
         Command::Study(args) => study::study(&args),
+        Command::Compile(args) => program::compile(&args),
+        Command::Exec(args) => program::exec(&args),
+        Command::Record(args) => program::record(&args),
         Command::Cpu(args) => cpu::cpu(&args),
         Command::Bench(args) => study::bench(&args),
         Command::Noc(args) => noc::noc(&args),

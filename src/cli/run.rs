@@ -23,7 +23,7 @@ use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::progress::ProgressView;
 use super::threads::{Threads, threads};
-use super::{configuration, interrupt, output, policies, runfile, select};
+use super::{configuration, interrupt, output, policies, program, runfile, select};
 
 /// Where results go without `--out`.
 const RESULTS: &str = "results";
@@ -110,6 +110,10 @@ fn workload(args: &RunArgs, settings: &Settings, threads: usize, clock: &Arc<Dec
             ));
         }
         Some(path) => inputs::trace(path, threads, args.lenient, clock)?,
+        None if args.program.is_some() => {
+            let path = args.program.as_deref().unwrap_or(Path::new(""));
+            program::workload(path, args.arch, &settings.model)?
+        }
         None => {
             let name = args.workload.as_deref().unwrap_or(inputs::DEFAULT_MODEL);
             inputs::model_workload(name, &inputs::model(name, args.seed, &settings.model)?)

@@ -56,6 +56,10 @@ pub(super) fn run_table(
                 lines.text("trace_path", &absolute.display().to_string(), "where it was found");
             }
         }
+        Origin::Program { path, arch } => {
+            lines.text("program", &path.display().to_string(), "command line");
+            lines.text("arch", &format!("sm_{arch}"), given(args.arch.is_some()));
+        }
         Origin::Model { name, parameters } => {
             lines.text("model", name, given(args.workload.is_some()));
             lines.head("run.workload.parameters");

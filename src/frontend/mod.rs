@@ -9,6 +9,7 @@ mod inst;
 pub mod isa;
 pub mod model;
 pub mod phases;
+pub mod program;
 pub mod sass;
 mod stream;
 mod workload;

@@ -1,0 +1,76 @@
+//! Options of the commands about programs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::key_value;
+
+/// Reads `sm_70` as 70.
+///
+/// # Errors
+/// When it is of no such form.
+pub fn architecture(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix("sm_").filter(|digits| (2..=3).contains(&digits.len()));
+    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| "an architecture is written as sm_70".to_owned())
+}
+
+/// Options of `compile`.
+#[derive(Args, Debug)]
+pub struct CompileArgs {
+    /// CUDA C device code (.cu), or a cubin.
+    #[arg(value_name = "FILE")]
+    pub source: PathBuf,
+    /// The architecture to compile for: sm_70, sm_75, sm_80, sm_86, sm_90.
+    #[arg(long, value_name = "sm_70", value_parser = architecture, default_value = "sm_70")]
+    pub arch: u32,
+    /// Where the listing goes [default: the source's name with the architecture and .sass].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The Python interpreter in whose environment NVRTC and nvdisasm are installed.
+    #[arg(long, value_name = "FILE", default_value = "python3")]
+    pub python: PathBuf,
+    /// Options for NVRTC, after `--`.
+    #[arg(last = true, value_name = "OPTION")]
+    pub options: Vec<String>,
+}
+
+/// Options of `exec`.
+#[derive(Args, Debug)]
+pub struct ExecArgs {
+    /// The launch file.
+    #[arg(value_name = "FILE")]
+    pub program: PathBuf,
+    /// The architecture whose listing is executed [default: the first].
+    #[arg(long, value_name = "sm_70", value_parser = architecture)]
+    pub arch: Option<u32>,
+    /// Change a parameter of the launch file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Rows of the instruction mix to show for each kernel.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub mix: usize,
+    /// Leave out sectors and bank conflicts, whose counting takes time.
+    #[arg(long)]
+    pub fast: bool,
+}
+
+/// Options of `record`.
+#[derive(Args, Debug)]
+pub struct RecordArgs {
+    /// The launch file.
+    #[arg(value_name = "FILE")]
+    pub program: PathBuf,
+    /// The folder to make.
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// The architecture whose listing is executed [default: the first].
+    #[arg(long, value_name = "sm_70", value_parser = architecture)]
+    pub arch: Option<u32>,
+    /// Change a parameter of the launch file; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Replace a trace that is there already.
+    #[arg(long)]
+    pub force: bool,
+}

@@ -1,0 +1,176 @@
+//! `warpshard compile`, `exec` and `record`: programs without timing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::frontend::Workload;
+use crate::frontend::program::{COMPILER, Execution, KernelSummary, Program};
+use crate::report::text::{count, counted, percent, printable, si};
+
+use super::args::{CompileArgs, ExecArgs, RecordArgs};
+use super::exit::{Exit, Failure};
+use super::inputs::Origin;
+use super::output;
+
+/// Compiles CUDA C to a listing.
+///
+/// # Errors
+/// When a tool is missing, the source is wrong, or the listing cannot be written.
+pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
+    let arch = format!("sm_{}", args.arch);
+    let out = args.out.clone().unwrap_or_else(|| args.source.with_extension(format!("{arch}.sass")));
+    if !args.source.is_file() {
+        return Err(Failure::new(Exit::Workload, format!("{} is no file", args.source.display())));
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let unwritable = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
+    // The listing takes its name when it is complete.
+    let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
+    let mut command = Command::new(&args.python);
+    command.arg("-c").arg(COMPILER).arg(&args.source).arg(&arch).arg(made.path()).args(&args.options);
+    let done = command.output().map_err(|error| {
+        let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", args.python.display());
+        Failure::new(Exit::Usage, what)
+    })?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    let said = said.trim_end();
+    match done.status.code() {
+        Some(0) => {}
+        Some(3) => return Err(Failure::new(Exit::Usage, said)),
+        _ => return Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", args.source.display()))),
+    }
+    if !said.is_empty() {
+        output::warn(said);
+    }
+    // Written anew, so that it has the permissions of an ordinary file.
+    let text = fs::read(made.path()).map_err(unwritable)?;
+    let kernels = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"kernel ")).count() as u64;
+    fs::write(made.path(), text).map_err(unwritable)?;
+    share(made.path()).map_err(unwritable)?;
+    made.persist(&out).map_err(|error| unwritable(error.error))?;
+    output::print(&format!("{} written: {} for {arch}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
+}
+
+#[cfg(unix)]
+fn share(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn share(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<Program>, Failure> {
+    Program::load(path, arch, set).map_err(|error| Failure::new(Exit::Workload, error))
+}
+
+/// Executes a program and shows what it did.
+///
+/// # Errors
+/// When the program is wrong or stops.
+pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
+    let program = load(&args.program, args.arch, &args.set)?;
+    let started = Instant::now();
+    let done = program.execute(!args.fast).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let seconds = started.elapsed().as_secs_f64();
+    for (warning, times) in &done.warnings {
+        output::warn(&format!("warning: {} ({} times)", printable(warning), count(*times)));
+    }
+    output::print(&report(&program, &done, args, seconds))?;
+    if args.set.is_empty() && !done.is_as_expected() {
+        return Err(Failure::new(Exit::Workload, format!("{}: a result differs from the one expected", args.program.display())));
+    }
+    Ok(Exit::Ok)
+}
+
+fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) -> String {
+    let mut text = String::new();
+    let total = done.warp_instructions();
+    let _ = writeln!(
+        text,
+        "{} for sm_{}: {} in {seconds:.2} s, {} per second",
+        printable(&program.name),
+        program.arch,
+        counted(total, "warp instruction"),
+        si(total as f64 / seconds.max(1e-9)),
+    );
+    for kernel in &done.kernels {
+        kernel_report(&mut text, kernel, args);
+    }
+    let _ = writeln!(text);
+    for output in &done.outputs {
+        let verdict = match output.expected {
+            Some(expected) if expected == output.crc32 => ", as expected".to_owned(),
+            Some(expected) if args.set.is_empty() => format!(", expected {expected:08x}"),
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "{}: crc32 {:08x}{verdict}", printable(&output.buffer), output.crc32);
+        if !output.first.is_empty() {
+            let _ = writeln!(text, "  {}", output.first.join(" "));
+        }
+    }
+    text
+}
+
+fn kernel_report(text: &mut String, kernel: &KernelSummary, args: &ExecArgs) {
+    let share = |part: u64, whole: u64| percent(part as f64 / whole.max(1) as f64);
+    let _ = writeln!(text, "\n{}: {}", printable(&kernel.name), counted(kernel.launches, "launch"));
+    let active = share(kernel.thread_instructions, 32 * kernel.warp_instructions);
+    let _ = writeln!(text, "  {:<34} {:>14}", "warp instructions", count(kernel.warp_instructions));
+    let _ = writeln!(text, "  {:<34} {:>14}", "active lanes", active);
+    if !args.fast {
+        for (name, unit, (accesses, parts)) in [("device memory", "sectors", kernel.global), ("shared memory", "passes", kernel.shared)] {
+            if accesses > 0 {
+                let per = parts as f64 / accesses as f64;
+                let _ = writeln!(text, "  {:<34} {:>14}  {per:.2} {unit} each", format!("accesses of {name}"), count(accesses));
+            }
+        }
+    }
+    for (name, executions) in kernel.mix.iter().take(args.mix) {
+        let _ = writeln!(text, "    {name:<32} {:>14}  {}", count(*executions), share(*executions, kernel.warp_instructions));
+    }
+}
+
+/// Writes a program's trace.
+///
+/// # Errors
+/// When the program is wrong or stops, or the trace cannot be written.
+pub(super) fn record(args: &RecordArgs) -> Result<Exit, Failure> {
+    let program = load(&args.program, args.arch, &args.set)?;
+    let out = &args.out;
+    let unwritable = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
+    if out.exists() && !args.force {
+        return Err(Failure::new(
+            Exit::Output,
+            format!("{} is there already; choose another name, or pass --force to replace it", out.display()),
+        ));
+    }
+    // What stops the program is found before anything is written.
+    program.execute(false).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(unwritable)?;
+    let folder = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent).map_err(unwritable)?;
+    let made = folder.path().join("trace");
+    program.record(&made).map_err(unwritable)?;
+    if out.exists() {
+        fs::remove_dir_all(out).map_err(unwritable)?;
+    }
+    fs::rename(&made, out).map_err(unwritable)?;
+    output::print(&format!("{} written\n", out.join("kernelslist.g").display())).map(|()| Exit::Ok)
+}
+
+/// Loads a program as what a run executes.
+///
+/// # Errors
+/// When the program is wrong.
+pub(super) fn workload(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<(Workload, Origin), Failure> {
+    let program = load(path, arch, set)?;
+    let workload = program.workload().map_err(|error| Failure::new(Exit::Workload, error))?;
+    Ok((workload, Origin::Program { path: path.to_owned(), arch: program.arch }))
+}

@@ -1,0 +1,267 @@
+//! Accesses to memory: addresses, loads, stores and atomics of all spaces.
+
+use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
+use super::super::memory::Memory;
+use super::cta::{LOCAL_WINDOW, SHARED_WINDOW, Trouble, WINDOW_BYTES};
+use super::half;
+use super::lanes::{Lanes, Row};
+
+/// The memories that a CTA's threads see.
+#[derive(Debug)]
+pub(super) struct Memories<'a> {
+    pub(super) global: &'a mut Memory,
+    pub(super) shared: Vec<u8>,
+    /// The local memory of all threads, one after the other.
+    pub(super) local: Vec<u8>,
+    /// Local bytes of a thread.
+    pub(super) local_bytes: usize,
+}
+
+/// The addresses of an instruction in the lanes of `mask`.
+#[inline]
+pub(super) fn addresses(address: &Address, lanes: &Lanes, pool: &[Row], mask: u32) -> [u64; 32] {
+    let low = lanes.row(pool, address.row);
+    let uniform = {
+        let low = u64::from(lanes.row(pool, address.uniform)[0]);
+        if address.uniform_wide { low | u64::from(lanes.row(pool, address.uniform + 1)[0]) << 32 } else { low }
+    };
+    let base = uniform.wrapping_add_signed(address.offset);
+    let mut out = [0; 32];
+    if address.wide {
+        let high = lanes.row(pool, address.row + 1);
+        for lane in 0..32 {
+            out[lane] = (u64::from(low[lane]) | u64::from(high[lane]) << 32).wrapping_add(base);
+        }
+    } else {
+        for lane in 0..32 {
+            out[lane] = (u64::from(low[lane]) * u64::from(address.scale)).wrapping_add(base);
+        }
+    }
+    let _ = mask;
+    out
+}
+
+impl Memories<'_> {
+    /// Where an access of `bytes` bytes goes: the space, and the address within it.
+    #[inline]
+    fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
+        match space {
+            Space::Generic if address.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => (Space::Shared, address - SHARED_WINDOW),
+            Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => (Space::Local, address - LOCAL_WINDOW),
+            Space::Generic => (Space::Global, address),
+            // Addresses of these spaces have 32 bits, and offsets may be negative.
+            Space::Shared | Space::Local => (space, address & 0xffff_ffff),
+            Space::Global => (space, address),
+        }
+    }
+
+    /// The bytes of shared memory or of a thread's local memory at an address.
+    fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], Trouble> {
+        let memory = match space {
+            Space::Shared => &mut self.shared[..],
+            _ => self.local.get_mut(thread * self.local_bytes..(thread + 1) * self.local_bytes).unwrap_or_default(),
+        };
+        let size = memory.len();
+        let start = usize::try_from(address).unwrap_or(usize::MAX);
+        memory.get_mut(start..start.saturating_add(bytes)).ok_or(Trouble::OutsideOwn { space, address, size })
+    }
+
+    #[inline]
+    fn read(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<u64, Trouble> {
+        if !address.is_multiple_of(bytes as u64) {
+            return Err(Trouble::Misaligned { address, bytes });
+        }
+        match self.resolve(space, address) {
+            (Space::Global, address) => self.global.read(address, bytes).map_err(Trouble::Outside),
+            (space, address) => {
+                let slice = self.own(space, address, bytes, thread)?;
+                Ok(match *slice {
+                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+                    _ => slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, space: Space, address: u64, bytes: usize, value: u64, thread: usize) -> Result<(), Trouble> {
+        if !address.is_multiple_of(bytes as u64) {
+            return Err(Trouble::Misaligned { address, bytes });
+        }
+        match self.resolve(space, address) {
+            (Space::Global, address) => self.global.write(address, bytes, value).map_err(Trouble::Outside),
+            (space, address) => {
+                self.own(space, address, bytes, thread)?.copy_from_slice(&value.to_le_bytes()[..bytes]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A fault and the lane in which it occurred.
+pub(super) type LaneTrouble = (usize, Trouble);
+
+/// Executes a load, store or atomic in the lanes of `mask`, whose first is thread `thread` of the CTA.
+pub(super) fn execute(
+    inst: &Inst,
+    lanes: &mut Lanes,
+    pool: &[Row],
+    mask: u32,
+    places: &[u64; 32],
+    memories: &mut Memories<'_>,
+    thread: usize,
+) -> Result<(), LaneTrouble> {
+    let active = || (0..32).filter(|lane| mask >> lane & 1 != 0);
+    match inst.op {
+        Op::Load { space, number: Number::Integer(4, _), words } => {
+            for lane in active() {
+                let at = |trouble| (lane, trouble);
+                if !places[lane].is_multiple_of(4 * u64::from(words)) {
+                    return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 4 * usize::from(words) }));
+                }
+                for word in 0..u16::from(words) {
+                    let value = memories.read(space, places[lane] + 4 * u64::from(word), 4, thread + lane).map_err(at)?;
+                    lanes.put(inst.dst + word, lane, value as u32);
+                }
+            }
+        }
+        Op::Load { space, number: Number::Integer(bytes, signed), .. } => {
+            for lane in active() {
+                let value = memories.read(space, places[lane], usize::from(bytes), thread + lane).map_err(|trouble| (lane, trouble))?;
+                let shift = 32 - 8 * u32::from(bytes);
+                let value = (value as u32) << shift;
+                lanes.put(inst.dst, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
+            }
+        }
+        Op::Store { space, bytes } if bytes <= 4 => {
+            for lane in active() {
+                let value = u64::from(lanes.row(pool, inst.src[0].row)[lane]);
+                memories.write(space, places[lane], usize::from(bytes), value, thread + lane).map_err(|trouble| (lane, trouble))?;
+            }
+        }
+        Op::Store { space, bytes } => {
+            for lane in active() {
+                if !places[lane].is_multiple_of(u64::from(bytes)) {
+                    return Err((lane, Trouble::Misaligned { address: places[lane], bytes: usize::from(bytes) }));
+                }
+                for word in 0..u16::from(bytes / 4) {
+                    let value = u64::from(lanes.row(pool, inst.src[0].row + word)[lane]);
+                    let place = places[lane] + 4 * u64::from(word);
+                    memories.write(space, place, 4, value, thread + lane).map_err(|trouble| (lane, trouble))?;
+                }
+            }
+        }
+        Op::Atomic { space, op, kind, returns } => {
+            let wide = matches!(kind, AtomicType::U64 | AtomicType::S64 | AtomicType::F64);
+            let bytes = if wide { 8 } else { 4 };
+            // Lanes take effect in ascending order.
+            for lane in active() {
+                let at = |trouble| (lane, trouble);
+                let operand = |source: usize| {
+                    let low = u64::from(lanes.row(pool, inst.src[source].row)[lane]);
+                    if wide { low | u64::from(lanes.row(pool, inst.src[source].row + 1)[lane]) << 32 } else { low }
+                };
+                let (a, b) = (operand(0), operand(1));
+                // Only single words of shared memory can be modified through the generic space where the instruction reports success.
+                let shared = space == Space::Generic && memories.resolve(space, places[lane]).0 != Space::Global;
+                if shared && kind == AtomicType::F16x2 {
+                    lanes.set_predicate(inst.predicates[0], 1 << lane, 0);
+                    continue;
+                }
+                let old = memories.read(space, places[lane], bytes, thread + lane).map_err(at)?;
+                let (new, result) = modify(op, kind, old, a, b);
+                memories.write(space, places[lane], bytes, new, thread + lane).map_err(at)?;
+                lanes.set_predicate(inst.predicates[0], 1 << lane, u32::MAX);
+                if returns {
+                    lanes.put(inst.dst, lane, result as u32);
+                    if wide && op != AtomicOp::Cast {
+                        lanes.put(inst.dst + 1, lane, (result >> 32) as u32);
+                    }
+                }
+            }
+        }
+        Op::QuerySpace(wanted) => {
+            let holds = active().filter(|&lane| memories.resolve(Space::Generic, places[lane]).0 == wanted);
+            let bits = holds.fold(0, |bits, lane| bits | 1 << lane);
+            lanes.set_predicate(inst.predicates[0], mask, bits);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The new value of a place and what the instruction returns.
+fn modify(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
+    let single = |value: u64| f32::from_bits(value as u32);
+    let double = f64::from_bits;
+    let new = match (op, kind) {
+        (AtomicOp::Add, AtomicType::F32) => {
+            // Atomic additions flush denormals.
+            let flush = |value: f32| if value.is_subnormal() { 0.0_f32.copysign(value) } else { value };
+            u64::from(flush(flush(single(old)) + flush(single(a))).to_bits())
+        }
+        (AtomicOp::Add, AtomicType::F64) => (double(old) + double(a)).to_bits(),
+        (AtomicOp::Add, AtomicType::F16x2) => {
+            let sum = |shift: u32| {
+                let part = |value: u64| half::to_f64((value >> shift) as u16);
+                u64::from(half::from_f64(part(old) + part(a), Round::Near)) << shift
+            };
+            sum(0) | sum(16)
+        }
+        (AtomicOp::Add, _) => old.wrapping_add(a),
+        (AtomicOp::Count, _) => old.wrapping_add(1),
+        (AtomicOp::Min, AtomicType::S32) => (old as i32).min(a as i32) as u64,
+        (AtomicOp::Max, AtomicType::S32) => (old as i32).max(a as i32) as u64,
+        (AtomicOp::Min, AtomicType::S64) => (old as i64).min(a as i64) as u64,
+        (AtomicOp::Max, AtomicType::S64) => (old as i64).max(a as i64) as u64,
+        (AtomicOp::Min, _) => old.min(a),
+        (AtomicOp::Max, _) => old.max(a),
+        (AtomicOp::Inc, _) => {
+            if old >= a {
+                0
+            } else {
+                old + 1
+            }
+        }
+        (AtomicOp::Dec, _) => {
+            if old == 0 || old > a {
+                a
+            } else {
+                old - 1
+            }
+        }
+        (AtomicOp::And, _) => old & a,
+        (AtomicOp::Or, _) => old | a,
+        (AtomicOp::Xor, _) => old ^ a,
+        (AtomicOp::Exchange, _) => a,
+        (AtomicOp::Swap | AtomicOp::Cast, _) => {
+            if old == a {
+                b
+            } else {
+                old
+            }
+        }
+    };
+    let result = if op == AtomicOp::Cast { u64::from(old == a) } else { old };
+    (new, result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomics_modify_as_their_types_say() {
+        let u = |op, old, a| modify(op, AtomicType::U32, old, a, 0).0 as u32;
+        assert_eq!((u(AtomicOp::Inc, 6, 7), u(AtomicOp::Inc, 7, 7), u(AtomicOp::Dec, 0, 7), u(AtomicOp::Dec, 9, 7)), (7, 0, 7, 7));
+        assert_eq!(u(AtomicOp::Add, 0xffff_ffff, 2), 1);
+        let minus = u64::from((-1_i32) as u32);
+        assert_eq!(modify(AtomicOp::Max, AtomicType::S32, minus, 3, 0).0 as u32, 3);
+        assert_eq!(modify(AtomicOp::Max, AtomicType::U32, minus, 3, 0).0 as u32, u32::MAX);
+        assert_eq!(modify(AtomicOp::Swap, AtomicType::U32, 5, 5, 9), (9, 5));
+        assert_eq!(modify(AtomicOp::Cast, AtomicType::U32, 5, 4, 9), (5, 0));
+        let one = u64::from(1.0_f32.to_bits());
+        assert_eq!(modify(AtomicOp::Add, AtomicType::F32, one, one, 0).0 as u32, 2.0_f32.to_bits());
+        assert_eq!(modify(AtomicOp::Add, AtomicType::F16x2, 0x3c00_4000, 0x3c00_3c00, 0).0, 0x4000_4200);
+    }
+}

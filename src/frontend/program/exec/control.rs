@@ -1,0 +1,232 @@
+//! Branches, calls, convergence and barriers.
+
+use super::super::isa::{Barrier, Inst, Op};
+use super::cta::{BarrierState, Context, Flow, Trouble};
+use super::lanes::Row;
+use super::warp::{Path, Wait, Warp};
+
+/// Executes an instruction that directs the path `path` of `warp`, in the lanes of `mask`.
+pub(super) fn execute(
+    inst: &Inst,
+    warp: &mut Warp,
+    path: usize,
+    mask: u32,
+    pool: &[Row],
+    context: &mut Context<'_>,
+) -> Result<Flow, Trouble> {
+    let place = warp.paths[path].place;
+    let active = warp.paths[path].mask;
+    let next = place + 1;
+    let target = inst.immediate as usize / 16;
+    let barrier = inst.address.bank;
+    match inst.op {
+        Op::Branch => return Ok(branch(warp, path, mask & warp.lanes.predicate(inst.conditions[0]), target)),
+        Op::Call => return Ok(branch(warp, path, mask, target)),
+        Op::BranchDiverged => {
+            let mut buffer = [0; 32];
+            let whole = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
+            return Ok(if active == whole || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
+        }
+        Op::BranchIndirect | Op::Return => {
+            let base = match inst.op {
+                Op::Return => i64::from(inst.immediate),
+                _ => 16 * (place as i64 + 1) + i64::from(inst.immediate as i32),
+            };
+            return indirect(inst, warp, path, mask, pool, base);
+        }
+        Op::SetSync => warp.sync[usize::from(barrier)] = mask,
+        Op::Sync => {
+            if warp.sync[usize::from(barrier)] & active != 0 && mask & warp.lanes.predicate(inst.conditions[0]) != 0 {
+                warp.paths[path].wait = Wait::Sync(barrier);
+                warp.release();
+                return Ok(Flow::Changed);
+            }
+        }
+        Op::Break => {
+            warp.sync[usize::from(barrier)] &= !(mask & warp.lanes.predicate(inst.conditions[0]));
+            return Ok(changed(warp, path, next));
+        }
+        Op::BarrierToRegister { clear } => {
+            let value = warp.sync[usize::from(barrier)];
+            warp.lanes.set(inst.dst, mask, &[value; 32]);
+            if clear && mask != 0 {
+                warp.sync[usize::from(barrier)] = 0;
+            }
+        }
+        Op::RegisterToBarrier if mask != 0 => {
+            warp.sync[usize::from(barrier)] = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize];
+        }
+        Op::WarpSync if mask != 0 => {
+            let wanted = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize] & warp.live;
+            if wanted & !active != 0 {
+                warp.paths[path].wait = Wait::Warp(wanted);
+                warp.release();
+                return Ok(Flow::Changed);
+            }
+        }
+        Op::Exit => {
+            let gone = mask & warp.lanes.predicate(inst.conditions[0]);
+            if gone == 0 {
+                return Ok(Flow::Next(next));
+            }
+            warp.live &= !gone;
+            warp.paths[path].mask &= !gone;
+            if warp.paths[path].mask == 0 {
+                warp.paths.swap_remove(path);
+            } else {
+                warp.paths[path].place = next;
+            }
+            warp.release();
+            return Ok(Flow::Changed);
+        }
+        Op::Barrier(kind) if mask != 0 => return Ok(arrive(inst, warp, path, mask, pool, context, kind)),
+        Op::BarrierResult => {
+            let value = warp.barrier_result;
+            warp.lanes.set(inst.dst, mask, &[value; 32]);
+            warp.lanes.set_predicate(inst.predicates[0], mask, if value != 0 { u32::MAX } else { 0 });
+        }
+        Op::Yield if warp.paths.len() > 1 => {
+            warp.paths[path].turn += 1;
+            warp.paths[path].place = next;
+            return Ok(Flow::Changed);
+        }
+        Op::Trap if mask != 0 => return Err(Trouble::Trap),
+        _ => {}
+    }
+    Ok(Flow::Next(next))
+}
+
+/// Goes on at `next` after a change that may have released other paths.
+fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
+    if warp.paths.len() == 1 {
+        return Flow::Next(next);
+    }
+    warp.paths[path].place = next;
+    warp.release();
+    Flow::Changed
+}
+
+fn branch(warp: &mut Warp, path: usize, taken: u32, target: usize) -> Flow {
+    let (place, active) = (warp.paths[path].place, warp.paths[path].mask);
+    if taken == 0 {
+        Flow::Next(place + 1)
+    } else if taken == active {
+        if warp.paths.len() == 1 {
+            return Flow::Next(target);
+        }
+        warp.paths[path].place = target;
+        Flow::Changed
+    } else {
+        warp.paths[path].place = place + 1;
+        warp.split(path, taken, target);
+        Flow::Changed
+    }
+}
+
+/// A jump whose target is in a register.
+fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], base: i64) -> Result<Flow, Trouble> {
+    let values = *warp.lanes.row(pool, inst.src[0].row);
+    let place = warp.paths[path].place;
+    let target = |lane: u32| {
+        let target = base + i64::from(values[lane as usize] as i32);
+        if target >= 0 && target % 16 == 0 { Ok(target as usize / 16) } else { Err(Trouble::RanOff) }
+    };
+    let mut left = mask;
+    let stay = warp.paths[path].mask & !mask;
+    while left != 0 {
+        let goal = target(left.trailing_zeros())?;
+        let mut same = 0;
+        for lane in (0..32).filter(|lane| left >> lane & 1 != 0) {
+            if target(lane)? == goal {
+                same |= 1 << lane;
+            }
+        }
+        left &= !same;
+        if left == 0 && stay == 0 {
+            // The last ones take the path itself along.
+            warp.paths[path].place = goal;
+            return Ok(if warp.paths.len() == 1 { Flow::Next(goal) } else { Flow::Changed });
+        }
+        warp.split(path, same, goal);
+    }
+    warp.paths[path].place = place + 1;
+    Ok(Flow::Changed)
+}
+
+fn arrive(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], context: &mut Context<'_>, kind: Barrier) -> Flow {
+    let first = mask.trailing_zeros() as usize;
+    let value = |source: usize| warp.lanes.row(pool, inst.src[source].row)[first];
+    let number = (value(0) & 15) as u8;
+    let state = &mut context.barriers[usize::from(number)];
+    state.expected = value(1);
+    state.kind = Some(kind);
+    let place = warp.paths[path].place;
+    if kind == Barrier::Arrive {
+        // A warp arrives as a whole.
+        state.arrived += 32;
+        return Flow::Next(place + 1);
+    }
+    state.holds += (mask & warp.lanes.predicate(inst.conditions[0])).count_ones();
+    state.reported += mask.count_ones();
+    let rest = warp.paths[path].mask & !mask;
+    if rest != 0 {
+        let turn = warp.paths[path].turn;
+        warp.paths.push(Path { place: place + 1, mask: rest, wait: Wait::Ready, turn });
+        warp.paths[path].mask = mask;
+    }
+    warp.paths[path].wait = Wait::Barrier(number);
+    Flow::Changed
+}
+
+/// Lets threads go on whose barrier is complete; whether any did.
+pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>) -> bool {
+    let mut any = false;
+    for number in 0..16_u8 {
+        let wait = Wait::Barrier(number);
+        let waiting = |warp: &Warp| warp.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask);
+        let state = context.barriers[usize::from(number)];
+        let mut arrived = state.arrived;
+        let mut expected = 0;
+        for warp in warps.iter() {
+            let lanes = waiting(warp);
+            // With a count of threads a warp that is there counts as a whole.
+            arrived += if state.expected == 0 || lanes == 0 { lanes.count_ones() } else { 32 };
+            expected += warp.live.count_ones();
+        }
+        if state.expected != 0 {
+            expected = state.expected.next_multiple_of(32);
+        }
+        let some = warps.iter().any(|warp| waiting(warp) != 0);
+        if !some || arrived < expected {
+            continue;
+        }
+        let result = match state.kind {
+            Some(Barrier::Count) => state.holds,
+            Some(Barrier::And) => {
+                if state.holds == state.reported {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
+            Some(Barrier::Or) => {
+                if state.holds != 0 {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        };
+        let reduces = matches!(state.kind, Some(Barrier::Count | Barrier::And | Barrier::Or));
+        for warp in warps.iter_mut().filter(|warp| waiting(warp) != 0) {
+            warp.resume(wait);
+            if reduces {
+                warp.barrier_result = result;
+            }
+        }
+        context.barriers[usize::from(number)] = BarrierState::default();
+        any = true;
+    }
+    any
+}

@@ -1,0 +1,174 @@
+//! Conversions between numbers of all kinds.
+
+use super::super::isa::{Inst, Number, Op, Round};
+use super::half;
+use super::lanes::{Lanes, Row};
+
+/// Executes a conversion in the lanes of `mask`; false when `inst` is none.
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+    match inst.op {
+        Op::FloatToFloat { to, from, round, flush, integral } => {
+            let out = floats(inst, lanes, pool, from, flush).map(|value| {
+                let value = integral.map_or(value, |round| integer_part(value, round));
+                float_bits(value, to, round, flush)
+            });
+            store(inst, lanes, mask, &out, to == Number::Float(8));
+        }
+        Op::FloatToInt { to, from, round, flush } => {
+            let Number::Integer(bytes, signed) = to else { return false };
+            let double = from == Number::Float(8);
+            let out = floats(inst, lanes, pool, from, flush).map(|value| to_integer(value, bytes, signed, round, double));
+            store(inst, lanes, mask, &out, bytes == 8);
+        }
+        Op::IntToFloat { to, from, round } => {
+            let Number::Integer(bytes, signed) = from else { return false };
+            let source = &inst.src[0];
+            let values = if bytes == 8 {
+                lanes.int_pair(pool, source)
+            } else {
+                let mut buffer = [0; 32];
+                lanes.int(pool, source, &mut buffer).map(|word| u64::from(word >> (8 * source.byte)))
+            };
+            let mut out = [0; 32];
+            for (out, value) in out.iter_mut().zip(values) {
+                let shift = 64 - 8 * u32::from(bytes);
+                let value = if signed { i128::from((value << shift) as i64 >> shift) } else { i128::from(value << shift >> shift) };
+                *out = integer_bits(value, to, round);
+            }
+            store(inst, lanes, mask, &out, to == Number::Float(8));
+        }
+        Op::PackHalves { bfloat } => {
+            let [mut ba, mut bb] = [[0; 32]; 2];
+            let (high, low) = (lanes.float(pool, &inst.src[0], &mut ba), lanes.float(pool, &inst.src[1], &mut bb));
+            let pack = |word: u32| {
+                let value = f32::from_bits(word);
+                u32::from(if bfloat { half::bfloat(value) } else { half::from_f64(f64::from(value), Round::Near) })
+            };
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = pack(low[lane]) | pack(high[lane]) << 16;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn store(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bool) {
+    if wide {
+        lanes.set_pair(inst.dst, mask, values);
+    } else {
+        lanes.set(inst.dst, mask, &values.map(|value| value as u32));
+    }
+}
+
+/// The source as numbers; all of the smaller kinds are exact in double precision.
+fn floats(inst: &Inst, lanes: &Lanes, pool: &[Row], from: Number, flush: bool) -> [f64; 32] {
+    let source = &inst.src[0];
+    match from {
+        Number::Float(8) => lanes.double(pool, source).map(f64::from_bits),
+        Number::Float(2) => std::array::from_fn(|lane| lanes.halves(pool, source, lane)[0]),
+        _ => {
+            let mut buffer = [0; 32];
+            lanes.float(pool, source, &mut buffer).map(|bits| {
+                let value = f32::from_bits(bits);
+                f64::from(if flush && value.is_subnormal() { 0.0_f32.copysign(value) } else { value })
+            })
+        }
+    }
+}
+
+fn float_bits(value: f64, to: Number, round: Round, flush: bool) -> u64 {
+    match to {
+        Number::Float(8) => value.to_bits(),
+        Number::Float(2) => u64::from(half::from_f64(value, round)),
+        Number::Bfloat => u64::from(half::bfloat(value as f32)),
+        _ => {
+            let single = half::to_f32(value, round);
+            let single = if flush && single.is_subnormal() { 0.0_f32.copysign(single) } else { single };
+            u64::from(if single.is_nan() { 0x7fff_ffff } else { single.to_bits() })
+        }
+    }
+}
+
+fn integer_part(value: f64, round: Round) -> f64 {
+    match round {
+        Round::Near => value.round_ties_even(),
+        Round::Zero => value.trunc(),
+        Round::Down => value.floor(),
+        Round::Up => value.ceil(),
+    }
+}
+
+/// A number as an integer, limited to the range of the integer. What is not a number becomes zero, or where 64 bits or a double are
+/// involved the number with the highest bit alone, as PTX defines it.
+fn to_integer(value: f64, bytes: u8, signed: bool, round: Round, double: bool) -> u64 {
+    let bits = 8 * u32::from(bytes);
+    if value.is_nan() {
+        return if double || bytes == 8 { 1 << (bits - 1) } else { 0 };
+    }
+    let whole = integer_part(value, round);
+    if signed {
+        let most = i64::MAX >> (64 - bits);
+        (whole as i64).clamp(-most - 1, most) as u64
+    } else {
+        (whole as u64).min(u64::MAX >> (64 - bits))
+    }
+}
+
+/// An integer rounded once to floating point.
+fn integer_bits(value: i128, to: Number, round: Round) -> u64 {
+    let error = |near: f64| {
+        // Beyond 2^64 only the rounded number itself can lie.
+        value - near as i128
+    };
+    match to {
+        Number::Float(8) => {
+            let near = value as f64;
+            half::directed(near, error(near) as f64, round).to_bits()
+        }
+        Number::Float(2) => u64::from(half::from_f64(value as f64, round)),
+        _ => {
+            let near = value as f32;
+            let left = error(f64::from(near));
+            let rounded = match round {
+                Round::Up if left > 0 => near.next_up(),
+                Round::Down if left < 0 => near.next_down(),
+                Round::Zero if left < 0 && value > 0 => near.next_down(),
+                Round::Zero if left > 0 && value < 0 => near.next_up(),
+                _ => near,
+            };
+            u64::from(rounded.to_bits())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_rounded_once_in_every_direction() {
+        for value in [16_777_217_i128, -16_777_217, i128::from(u64::MAX), i128::from(i64::MIN) + 1, 0, 33_554_435] {
+            let single = |round| f32::from_bits(integer_bits(value, Number::Float(4), round) as u32);
+            let exact = |x: f32| f64::from(x) as i128;
+            assert!(exact(single(Round::Down)) <= value && value <= exact(single(Round::Up)), "{value}");
+            assert!(exact(single(Round::Zero)).abs() <= value.abs());
+            assert_eq!(single(Round::Near), value as f32);
+        }
+    }
+
+    #[test]
+    fn numbers_outside_of_an_integers_range_are_limited() {
+        assert_eq!(to_integer(3e9, 4, true, Round::Zero, false) as u32, 0x7fff_ffff);
+        assert_eq!(to_integer(-3e9, 4, true, Round::Zero, false) as u32, 0x8000_0000);
+        assert_eq!(to_integer(-1.0, 4, false, Round::Zero, false), 0);
+        assert_eq!(to_integer(300.0, 1, false, Round::Zero, false), 255);
+        assert_eq!(to_integer(f64::NAN, 4, true, Round::Zero, false), 0);
+        assert_eq!(to_integer(f64::NAN, 8, true, Round::Zero, false), 1 << 63);
+        assert_eq!(to_integer(f64::INFINITY, 8, false, Round::Zero, true), u64::MAX);
+        assert_eq!([2.5, 3.5, -2.5].map(|x| to_integer(x, 4, true, Round::Near, false) as i32), [2, 4, -2]);
+        assert_eq!([Round::Up, Round::Down].map(|round| to_integer(-0.5, 4, true, round, false) as i32), [0, -1]);
+    }
+}

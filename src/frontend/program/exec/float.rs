@@ -1,0 +1,345 @@
+//! Arithmetic of single, double and half precision.
+//!
+//! Results are those of IEEE 754 with the rounding that the instruction names. A result of single precision that is not a number is
+//! 0x7fffffff, as the hardware's is. MUFU is computed in double precision and rounded once: within the documented error of each of its
+//! functions, but not the hardware's last bits.
+
+use crate::base::{fma_f32, fma_f64};
+
+use super::super::isa::{Compare, Float, Inst, Logic, MufuOp, Op, Round};
+use super::half;
+use super::lanes::{Lanes, Row};
+
+/// What single precision has where there is no number.
+const NOT_A_NUMBER: u32 = 0x7fff_ffff;
+
+/// Executes an operation in floating point in the lanes of `mask`; false when `inst` is none.
+#[inline(always)]
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+    let mut buffers = [[0; 32]; 3];
+    let [ba, bb, bc] = &mut buffers;
+    let [sa, sb, sc] = &inst.src;
+    match inst.op {
+        Op::FFma(mode) if mode == Float::default() => {
+            let (a, b, c) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb), lanes.float(pool, sc, bc));
+            let mut out = fma_f32(a, b, c);
+            canonical(&mut out);
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::FAdd(mode) if mode == Float::default() => {
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = (f32::from_bits(a[lane]) + f32::from_bits(b[lane])).to_bits();
+            }
+            canonical(&mut out);
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::FMul(mode) if mode == Float::default() => {
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = (f32::from_bits(a[lane]) * f32::from_bits(b[lane])).to_bits();
+            }
+            canonical(&mut out);
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) => single(inst, lanes, pool, mask, mode),
+        Op::FMinMax { flush } => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = min_max(flushed(a[lane], flush), flushed(b[lane], flush), low >> lane & 1 != 0);
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::CompareFloat { compare, logic, flush } => {
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let holds = bits(|lane| compare.float(number(a[lane], flush), number(b[lane], flush)));
+            set_comparison(inst, lanes, mask, logic, holds);
+        }
+        Op::SetFloat { compare, logic, flush, float } => {
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let holds = bits(|lane| compare.float(number(a[lane], flush), number(b[lane], flush)));
+            let holds = logic.apply(holds, lanes.predicate(inst.conditions[0]));
+            let one = if float { 1.0_f32.to_bits() } else { u32::MAX };
+            let mut out = [0; 32];
+            (0..32).for_each(|lane| out[lane] = if holds >> lane & 1 != 0 { one } else { 0 });
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::CheckDivision => {
+            let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
+            let slow = bits(|lane| needs_slow_division(a[lane], b[lane]));
+            lanes.set_predicate(inst.predicates[0], mask, slow);
+        }
+        Op::Mufu(op) => {
+            let a = lanes.float(pool, sa, ba);
+            let out = a.map(|value| mufu(op, value));
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) => double(inst, lanes, pool, mask),
+        Op::CompareDouble { compare, logic } => {
+            let (a, b) = (lanes.double(pool, sa), lanes.double(pool, sb));
+            let holds = bits(|lane| compare.float(f64::from_bits(a[lane]), f64::from_bits(b[lane])));
+            set_comparison(inst, lanes, mask, logic, holds);
+        }
+        Op::HAdd { single: true, .. } => {
+            let mut out = [0; 32];
+            for (lane, out) in out.iter_mut().enumerate() {
+                let sum = lanes.halves(pool, sa, lane)[0] + lanes.halves(pool, sb, lane)[0];
+                *out = clean((sum as f32).to_bits());
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::HAdd { saturate, .. } => halves(inst, lanes, pool, mask, saturate, |a, b, _| a + b),
+        Op::HMul { saturate } => halves(inst, lanes, pool, mask, saturate, |a, b, _| a * b),
+        Op::HFma { saturate } => halves(inst, lanes, pool, mask, saturate, |a, b, c| half::add_odd(a * b, c)),
+        Op::HMinMax => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let mut out = [0; 32];
+            for (lane, out) in out.iter_mut().enumerate() {
+                let (a, b) = (lanes.halves(pool, sa, lane), lanes.halves(pool, sb, lane));
+                let one = |i: usize| {
+                    let chosen = min_max((a[i] as f32).to_bits(), (b[i] as f32).to_bits(), low >> lane & 1 != 0);
+                    u32::from(half::from_f64(f64::from(f32::from_bits(chosen)), Round::Near))
+                };
+                *out = one(0) | one(1) << 16;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::CompareHalf { compare, logic } => compare_halves(inst, lanes, pool, mask, compare, logic),
+        _ => return false,
+    }
+    true
+}
+
+fn bits(holds: impl Fn(usize) -> bool) -> u32 {
+    (0..32).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
+}
+
+fn set_comparison(inst: &Inst, lanes: &mut Lanes, mask: u32, logic: Logic, holds: u32) {
+    let other = lanes.predicate(inst.conditions[0]);
+    lanes.set_predicate(inst.predicates[0], mask, logic.apply(holds, other));
+    lanes.set_predicate(inst.predicates[1], mask, logic.apply(!holds, other));
+}
+
+#[inline(always)]
+fn canonical(row: &mut Row) {
+    for value in row {
+        *value = clean(*value);
+    }
+}
+
+#[inline(always)]
+fn clean(value: u32) -> u32 {
+    if value & 0x7fff_ffff > 0x7f80_0000 { NOT_A_NUMBER } else { value }
+}
+
+/// A denormal as zero of its sign, if asked.
+#[inline(always)]
+fn flushed(value: u32, flush: bool) -> u32 {
+    if flush && value & 0x7f80_0000 == 0 { value & 0x8000_0000 } else { value }
+}
+
+fn number(value: u32, flush: bool) -> f64 {
+    f64::from(f32::from_bits(flushed(value, flush)))
+}
+
+fn single(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) {
+    let mut buffers = [[0; 32]; 3];
+    let [ba, bb, bc] = &mut buffers;
+    let a = lanes.float(pool, &inst.src[0], ba);
+    let b = lanes.float(pool, &inst.src[1], bb);
+    let c = lanes.float(pool, &inst.src[2], bc);
+    let mut out = [0; 32];
+    for lane in 0..32 {
+        let (a, b, c) = (number(a[lane], mode.flush), number(b[lane], mode.flush), number(c[lane], mode.flush));
+        // Products of single precision are exact in double precision.
+        let exact = match inst.op {
+            Op::FAdd(_) => half::add_odd(a, b),
+            Op::FMul(_) => a * b,
+            _ => half::add_odd(a * b, c),
+        };
+        let mut value = half::to_f32(exact, mode.round);
+        // A sum of nothing has the sign that the direction of rounding gives it.
+        if value == 0.0 && exact == 0.0 && mode.round == Round::Down && !matches!(inst.op, Op::FMul(_)) {
+            let parts = if matches!(inst.op, Op::FAdd(_)) { (a, b) } else { (a * b, c) };
+            if parts.0 == -parts.1 && (parts.0 != 0.0 || parts.0.is_sign_negative() != parts.1.is_sign_negative()) {
+                value = -0.0;
+            }
+        }
+        if mode.saturate {
+            value = if value > 0.0 { value.min(1.0) } else { 0.0 };
+        }
+        out[lane] = clean(flushed(value.to_bits(), mode.flush));
+    }
+    lanes.set(inst.dst, mask, &out);
+}
+
+/// The smaller or larger of two numbers; the other one where one is not a number.
+fn min_max(a: u32, b: u32, low: bool) -> u32 {
+    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+    match (x.is_nan(), y.is_nan()) {
+        (true, true) => NOT_A_NUMBER,
+        (true, false) => b,
+        (false, true) => a,
+        _ => {
+            let first = if x == y { x.is_sign_negative() } else { x < y };
+            if first == low { a } else { b }
+        }
+    }
+}
+
+/// Whether a division needs the slow path: operands or intermediate results are beyond the range in which the fast one is exact.
+fn needs_slow_division(a: u32, b: u32) -> bool {
+    let (ea, eb) = ((a >> 23 & 0xff) as i32, (b >> 23 & 0xff) as i32);
+    let odd = |exponent: i32| exponent == 0 || exponent == 255;
+    odd(ea) || odd(eb) || eb > 252 || eb < 2 || ea < 25 || ea - eb > 125 || ea - eb < -124
+}
+
+fn mufu(op: MufuOp, bits: u32) -> u32 {
+    let x = number(bits, true);
+    let value = match op {
+        // The high words of a double and of its result.
+        MufuOp::Rcp64 | MufuOp::Rsq64 => {
+            let wide = f64::from_bits(u64::from(bits) << 32);
+            let wide = if wide.is_subnormal() { 0.0_f64.copysign(wide) } else { wide };
+            let value = if op == MufuOp::Rcp64 { 1.0 / wide } else { 1.0 / wide.sqrt() };
+            let value = if value.is_subnormal() { 0.0_f64.copysign(value) } else { value };
+            return if value.is_nan() { NOT_A_NUMBER } else { (value.to_bits() >> 32) as u32 };
+        }
+        MufuOp::Rcp => 1.0 / x,
+        MufuOp::Rsq => 1.0 / x.sqrt(),
+        MufuOp::Sqrt => x.sqrt(),
+        MufuOp::Ex2 => x.exp2(),
+        MufuOp::Lg2 => x.log2(),
+        // Angles are in turns.
+        MufuOp::Sin => (turn(x) * std::f64::consts::TAU).sin(),
+        MufuOp::Cos => (turn(x) * std::f64::consts::TAU).cos(),
+        MufuOp::Tanh => x.tanh(),
+    };
+    clean(flushed((value as f32).to_bits(), true))
+}
+
+/// What is left of an angle in turns without its whole turns.
+fn turn(x: f64) -> f64 {
+    if x.is_finite() { x - x.trunc() } else { f64::NAN }
+}
+
+fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
+    let (a, b) = (lanes.double(pool, &inst.src[0]), lanes.double(pool, &inst.src[1]));
+    let mut out = [0; 32];
+    let round = match inst.op {
+        Op::DAdd(round) => {
+            (0..32).for_each(|lane| out[lane] = (f64::from_bits(a[lane]) + f64::from_bits(b[lane])).to_bits());
+            round
+        }
+        Op::DMul(round) => {
+            (0..32).for_each(|lane| out[lane] = (f64::from_bits(a[lane]) * f64::from_bits(b[lane])).to_bits());
+            round
+        }
+        Op::DFma(round) => {
+            out = fma_f64(&a, &b, &lanes.double(pool, &inst.src[2]));
+            round
+        }
+        _ => Round::Near,
+    };
+    if round != Round::Near {
+        let c = lanes.double(pool, &inst.src[2]);
+        for lane in 0..32 {
+            let [x, y, z, near] = [a[lane], b[lane], c[lane], out[lane]].map(f64::from_bits);
+            if near.is_finite() {
+                out[lane] = half::directed(near, left_out(inst.op, x, y, z, near), round).to_bits();
+            }
+        }
+    }
+    for lane in 0..32 {
+        if f64::from_bits(out[lane]).is_nan() {
+            let quiet = [a[lane], b[lane]].into_iter().find(|&bits| f64::from_bits(bits).is_nan());
+            out[lane] = quiet.unwrap_or(0xfff8_0000_0000_0000) | 0x8_0000_0000_0000;
+        }
+    }
+    lanes.set_pair(inst.dst, mask, &out);
+}
+
+/// What rounding to the nearest left out of a result; exact in sign.
+fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
+    let sum_error = |a: f64, b: f64, sum: f64| {
+        let part = sum - a;
+        (a - (sum - part)) + (b - part)
+    };
+    match op {
+        Op::DAdd(_) => sum_error(a, b, near),
+        Op::DMul(_) => a.mul_add(b, -near),
+        _ => {
+            // Boldo and Muller, "Exact and approximated error of the FMA", IEEE Transactions on Computers 2011.
+            let product = a * b;
+            let product_error = a.mul_add(b, -product);
+            let first = c + product_error;
+            let first_error = sum_error(c, product_error, first);
+            let second = product + first;
+            let second_error = sum_error(product, first, second);
+            (second - near) + second_error + first_error
+        }
+    }
+}
+
+fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, saturate: bool, f: impl Fn(f64, f64, f64) -> f64) {
+    let mut out = [0; 32];
+    for (lane, out) in out.iter_mut().enumerate() {
+        let [a, b, c] = [0, 1, 2].map(|i| lanes.halves(pool, &inst.src[i], lane));
+        let one = |i: usize| {
+            let value = f(a[i], b[i], c[i]);
+            let value = if !saturate {
+                value
+            } else if value > 0.0 {
+                value.min(1.0)
+            } else {
+                0.0
+            };
+            u32::from(half::from_f64(value, Round::Near))
+        };
+        *out = one(0) | one(1) << 16;
+    }
+    lanes.set(inst.dst, mask, &out);
+}
+
+fn compare_halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, compare: Compare, logic: Logic) {
+    let other = lanes.predicate(inst.conditions[0]);
+    for i in 0..2 {
+        let holds = bits(|lane| compare.float(lanes.halves(pool, &inst.src[0], lane)[i], lanes.halves(pool, &inst.src[1], lane)[i]));
+        lanes.set_predicate(inst.predicates[i], mask, logic.apply(holds, other));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mufu_is_within_its_documented_error() {
+        let ulps = |got: u32, wanted: f64| (f64::from(f32::from_bits(got)) - wanted).abs() / (wanted.abs() * f64::from(f32::EPSILON));
+        for i in 1..2000 {
+            let x = f64::from(i) * 0.37;
+            let bits = (x as f32).to_bits();
+            let x = f64::from(x as f32);
+            assert!(ulps(mufu(MufuOp::Rcp, bits), 1.0 / x) < 1.0);
+            assert!(ulps(mufu(MufuOp::Rsq, bits), 1.0 / x.sqrt()) < 1.0);
+            assert!(ulps(mufu(MufuOp::Sqrt, bits), x.sqrt()) < 1.0);
+            assert!(ulps(mufu(MufuOp::Lg2, bits), x.log2()) < 2.0);
+        }
+        assert_eq!(mufu(MufuOp::Rcp, 0x8000_0001), f32::NEG_INFINITY.to_bits());
+        assert_eq!(mufu(MufuOp::Rsq, (-1.0_f32).to_bits()), NOT_A_NUMBER);
+        assert_eq!(mufu(MufuOp::Sin, 0.25_f32.to_bits()), 1.0_f32.to_bits());
+        assert_eq!(mufu(MufuOp::Sin, f32::INFINITY.to_bits()), NOT_A_NUMBER);
+        assert_eq!(mufu(MufuOp::Ex2, (-200.0_f32).to_bits()), 0);
+    }
+
+    #[test]
+    fn minima_prefer_numbers_and_order_the_zeros() {
+        let (zero, minus, nan, one) = (0, 0x8000_0000, 0x7fc0_0000, 1.0_f32.to_bits());
+        assert_eq!((min_max(zero, minus, true), min_max(zero, minus, false)), (minus, zero));
+        assert_eq!((min_max(nan, one, true), min_max(one, nan, false), min_max(nan, nan, true)), (one, one, NOT_A_NUMBER));
+    }
+}

@@ -1,0 +1,143 @@
+//! Half precision, and rounding in directions that the host's arithmetic does not offer.
+
+use super::super::isa::Round;
+
+/// The value of a number of half precision.
+pub(super) fn to_f64(bits: u16) -> f64 {
+    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, bits & 0x3ff);
+    let magnitude = match exponent {
+        0 => f64::from(fraction) * 2_f64.powi(-24),
+        31 if fraction == 0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (f64::from(fraction) + 1024.0) * 2_f64.powi(i32::from(exponent) - 25),
+    };
+    if sign == 1 { -magnitude } else { magnitude }
+}
+
+/// A number rounded to half precision; not a number becomes 0x7fff.
+pub(super) fn from_f64(value: f64, round: Round) -> u16 {
+    if value.is_nan() {
+        return 0x7fff;
+    }
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let magnitude = value.abs();
+    let away = match round {
+        Round::Up => !value.is_sign_negative(),
+        Round::Down => value.is_sign_negative(),
+        Round::Near | Round::Zero => false,
+    };
+    if magnitude == f64::INFINITY {
+        return sign | 0x7c00;
+    }
+    // The distance between two neighbours, which is a power of two, so that the division is exact.
+    let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
+    let step = 2_f64.powi(exponent.max(-14) - 10);
+    let steps = magnitude / step;
+    let whole = match round {
+        Round::Near => steps.round_ties_even(),
+        _ if away => steps.ceil(),
+        _ => steps.floor(),
+    };
+    let rounded = whole * step;
+    if rounded > 65504.0 {
+        let largest = matches!(round, Round::Zero) || matches!(round, Round::Up | Round::Down) && !away;
+        return sign | if largest { 0x7bff } else { 0x7c00 };
+    }
+    let exponent = ((rounded.to_bits() >> 52) as i32 - 1023).max(-15);
+    let bits = if exponent < -14 {
+        (rounded * 2_f64.powi(24)) as u16
+    } else {
+        ((exponent + 15) as u16) << 10 | (rounded * 2_f64.powi(10 - exponent)) as u16 & 0x3ff
+    };
+    sign | bits
+}
+
+/// A number rounded to the 16-bit format with 8 bits of exponent.
+pub(super) fn bfloat(value: f32) -> u16 {
+    if value.is_nan() {
+        return 0x7fff;
+    }
+    let bits = value.to_bits();
+    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// The sum of two numbers, rounded so that its last bit is odd where it is not exact: rounding it once more to a format with at least two
+/// bits less gives what one rounding would have given.
+pub(super) fn add_odd(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    if !sum.is_finite() {
+        return sum;
+    }
+    let part = sum - a;
+    let error = (a - (sum - part)) + (b - part);
+    if error == 0.0 || sum.to_bits() & 1 == 1 {
+        return sum;
+    }
+    if (error > 0.0) == (sum > 0.0) { f64::from_bits(sum.to_bits() + 1) } else { f64::from_bits(sum.to_bits() - 1) }
+}
+
+/// A number rounded to single precision.
+pub(super) fn to_f32(value: f64, round: Round) -> f32 {
+    let near = value as f32;
+    let (below, above) = (f64::from(near) < value, f64::from(near) > value);
+    match round {
+        Round::Up if below => near.next_up(),
+        Round::Down if above => near.next_down(),
+        Round::Zero if above && value > 0.0 => near.next_down(),
+        Round::Zero if below && value < 0.0 => near.next_up(),
+        _ => near,
+    }
+}
+
+/// `near`, a result rounded to the nearest, rounded as asked, given the sign of what rounding left out.
+pub(super) fn directed(near: f64, error: f64, round: Round) -> f64 {
+    match round {
+        Round::Up if error > 0.0 => near.next_up(),
+        Round::Down if error < 0.0 => near.next_down(),
+        Round::Zero if error < 0.0 && near > 0.0 => near.next_down(),
+        Round::Zero if error > 0.0 && near < 0.0 => near.next_up(),
+        _ => near,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_survives_the_way_there_and_back() {
+        for bits in 0..=u16::MAX {
+            let value = to_f64(bits);
+            if value.is_nan() {
+                continue;
+            }
+            for round in [Round::Near, Round::Zero, Round::Up, Round::Down] {
+                assert_eq!(from_f64(value, round), bits, "{bits:#06x} {round:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn halves_round_to_the_nearer_neighbour_and_ties_to_even() {
+        for bits in 0..0x7bff_u16 {
+            let (low, high) = (to_f64(bits), to_f64(bits + 1));
+            let middle = (low + high) / 2.0;
+            assert_eq!(from_f64(middle, Round::Near), bits + (bits & 1), "{bits:#06x}");
+            assert_eq!(from_f64(middle.next_up(), Round::Near), bits + 1);
+            assert_eq!(from_f64(middle.next_down(), Round::Near), bits);
+            assert_eq!((from_f64(middle, Round::Up), from_f64(middle, Round::Down)), (bits + 1, bits));
+            assert_eq!((from_f64(-middle, Round::Up), from_f64(-middle, Round::Zero)), (0x8000 | bits, 0x8000 | bits));
+        }
+        assert_eq!((from_f64(65519.9, Round::Near), from_f64(65520.0, Round::Near)), (0x7bff, 0x7c00));
+        assert_eq!((from_f64(1e9, Round::Zero), from_f64(-1e9, Round::Up)), (0x7bff, 0xfbff));
+    }
+
+    #[test]
+    fn single_precision_is_bracketed_by_its_directions() {
+        for value in [1.0 / 3.0, -1.0 / 3.0, 1e-45, -1e-45, 1e39, -1e39, 0.0] {
+            let [up, down, zero] = [Round::Up, Round::Down, Round::Zero].map(|round| to_f32(value, round));
+            assert!(f64::from(down) <= value && value <= f64::from(up), "{value}");
+            assert!(f64::from(zero).abs() <= value.abs());
+        }
+    }
+}

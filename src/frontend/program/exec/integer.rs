@@ -1,0 +1,349 @@
+//! Integers, bits, selections and the predicates that come of them.
+
+use super::super::isa::{Compare, Inst, Op};
+use super::lanes::{Lanes, Pair, Row};
+
+/// Executes an integer operation in the lanes of `mask`; false when `inst` is none.
+#[inline(always)]
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+    let mut buffers = [[0; 32]; 3];
+    let [ba, bb, bc] = &mut buffers;
+    let [sa, sb, sc] = &inst.src;
+    macro_rules! map {
+        (|$a:ident| $value:expr) => {{
+            let a = lanes.int(pool, sa, ba);
+            let mut out = [0_u32; 32];
+            for lane in 0..32 {
+                let $a = a[lane];
+                out[lane] = $value;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }};
+        (|$a:ident, $b:ident| $value:expr) => {{
+            let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
+            let mut out = [0_u32; 32];
+            for lane in 0..32 {
+                let ($a, $b) = (a[lane], b[lane]);
+                out[lane] = $value;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }};
+        (|$a:ident, $b:ident, $c:ident| $value:expr) => {{
+            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0_u32; 32];
+            for lane in 0..32 {
+                let ($a, $b, $c) = (a[lane], b[lane], c[lane]);
+                out[lane] = $value;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }};
+    }
+    match inst.op {
+        Op::Mov if lanes.is_uniform(inst.dst) && !inst.uniform => {
+            let value = lanes.int(pool, sa, ba)[mask.trailing_zeros() as usize & 31];
+            lanes.set(inst.dst, u32::MAX, &[value; 32]);
+        }
+        Op::Mov => {
+            let value = *lanes.int(pool, sa, ba);
+            lanes.set(inst.dst, mask, &value);
+        }
+        Op::MovPair => {
+            let value = lanes.int_pair(pool, sa);
+            lanes.set_pair(inst.dst, mask, &value);
+        }
+        Op::Add3 { extended: false } if inst.predicates == [16; 2] => map!(|a, b, c| a.wrapping_add(b).wrapping_add(c)),
+        Op::Add3 { extended } => add3(inst, lanes, pool, mask, extended),
+        Op::MulAdd { extended: false } => map!(|a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+        Op::MulAdd { .. } => {
+            let carry = lanes.predicate(inst.conditions[0]);
+            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = a[lane].wrapping_mul(b[lane]).wrapping_add(c[lane]).wrapping_add(carry >> lane & 1);
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::MulAddHigh { signed, extended } if extended || inst.predicates[0] != 16 => {
+            let out = wide_with_carry(inst, lanes, pool, mask, signed, extended);
+            lanes.set(inst.dst, mask, &out.map(|value| (value >> 32) as u32));
+        }
+        Op::MulAddHigh { signed, .. } => {
+            let out = product(inst, lanes, pool, signed).map(|value| (value >> 32) as u32);
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::MulAddWide { signed, extended: false } if inst.predicates[0] == 16 => {
+            let out = product(inst, lanes, pool, signed);
+            lanes.set_pair(inst.dst, mask, &out);
+        }
+        Op::MulAddWide { signed, extended } => {
+            let out = wide_with_carry(inst, lanes, pool, mask, signed, extended);
+            lanes.set_pair(inst.dst, mask, &out);
+        }
+        Op::CompareInt { compare, signed, logic, extended } => {
+            let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
+            // With the sign bits flipped, unsigned comparisons order signed numbers.
+            let flip = if signed { 0x8000_0000 } else { 0 };
+            let (mut less, mut equal) = (0_u32, 0_u32);
+            for lane in 0..32 {
+                less |= u32::from((a[lane] ^ flip) < (b[lane] ^ flip)) << lane;
+                equal |= u32::from(a[lane] == b[lane]) << lane;
+            }
+            let wanted = |relation: u8| if compare.0 & relation != 0 { u32::MAX } else { 0 };
+            let greater = !less & !equal;
+            let mut holds = less & wanted(Compare::LESS) | equal & wanted(Compare::EQUAL) | greater & wanted(Compare::GREATER);
+            if extended {
+                // The low words decide where the high ones are equal.
+                holds = holds & !equal | lanes.predicate(inst.conditions[1]) & equal;
+            }
+            let other = lanes.predicate(inst.conditions[0]);
+            lanes.set_predicate(inst.predicates[0], mask, logic.apply(holds, other));
+            lanes.set_predicate(inst.predicates[1], mask, logic.apply(!holds, other));
+        }
+        Op::Logic3 { logic } => {
+            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let out = logic3(inst.immediate as u8, a, b, c);
+            if inst.predicates[0] != 16 {
+                let other = lanes.predicate(inst.conditions[0]);
+                let nonzero = out.iter().enumerate().fold(0, |bits, (lane, value)| bits | u32::from(*value != 0) << lane);
+                lanes.set_predicate(inst.predicates[0], mask, logic.apply(nonzero, other));
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::PredicateLogic => {
+            let [a, b, c] = inst.conditions.map(|condition| lanes.predicate(condition));
+            let tables = [inst.immediate >> 8, inst.immediate].map(|table| truth(table as u8, a, b, c));
+            lanes.set_predicate(inst.predicates[0], mask, tables[0]);
+            lanes.set_predicate(inst.predicates[1], mask, tables[1]);
+        }
+        Op::Shift { left, high, wrap, wide, signed } => map!(|a, b, c| shift(a, b, c, left, high, wrap, wide, signed)),
+        Op::ShiftAdd { high, extended, sign } => shift_add(inst, lanes, pool, mask, high, extended, sign),
+        Op::MinMax { signed } => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = min_max(a[lane], b[lane], low >> lane & 1 != 0, signed);
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::AddMinMax { signed } => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = min_max(a[lane].wrapping_add(b[lane]), c[lane], low >> lane & 1 != 0, signed);
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::Abs => map!(|a| (a as i32).unsigned_abs()),
+        Op::PopCount => map!(|a| a.count_ones()),
+        Op::FindLeading { signed, shift } => map!(|a| find_leading(a, signed, shift)),
+        Op::Reverse => map!(|a| a.reverse_bits()),
+        Op::BitMask { wrap } => map!(|a, b| bit_mask(a, b, wrap)),
+        Op::SignExtend { signed, wrap } => map!(|a, b| sign_extend(a, b, signed, wrap)),
+        Op::Permute => map!(|a, b, c| permute(a, b, c)),
+        Op::Select | Op::FSelect => {
+            let first = lanes.predicate(inst.conditions[0]);
+            let float = inst.op == Op::FSelect;
+            let a = if float { lanes.float(pool, sa, ba) } else { lanes.int(pool, sa, ba) };
+            let b = if float { lanes.float(pool, sb, bb) } else { lanes.int(pool, sb, bb) };
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                let chosen = (first >> lane & 1).wrapping_neg();
+                out[lane] = a[lane] & chosen | b[lane] & !chosen;
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::DotBytes { a: first, b: second } => map!(|a, b, c| dot_bytes(a, b, c, first, second)),
+        Op::AbsDifference { signed } => map!(|a, b, c| {
+            let difference = if signed { (a as i32).abs_diff(b as i32) } else { a.abs_diff(b) };
+            difference.wrapping_add(c)
+        }),
+        Op::PredicatesToRegister => {
+            let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = a[lane] & !b[lane] | lanes.all_predicates(lane) & b[lane];
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::RegisterToPredicates => {
+            let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
+            for index in 0..7_u8 {
+                let bits = |row: &Row| row.iter().enumerate().fold(0_u32, |bits, (lane, value)| bits | (value >> index & 1) << lane);
+                lanes.set_predicate(index, mask & bits(&b), bits(&a));
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool) {
+    let rows = inst.src.map(|source| *lanes.row(pool, source.row));
+    let carry = inst.conditions.map(|condition| if extended { lanes.predicate(condition) } else { 0 });
+    let (mut out, mut first, mut second) = ([0; 32], 0, 0);
+    for lane in 0..32 {
+        // A negated operand is its complement plus one, so that the carry says that nothing had to be borrowed.
+        let value = |i: usize| {
+            let (source, word) = (&inst.src[i], rows[i][lane]);
+            if source.negate {
+                u64::from(!word) + 1
+            } else if source.invert {
+                u64::from(!word)
+            } else {
+                u64::from(word)
+            }
+        };
+        let carries = u64::from(carry[0] >> lane & 1) + u64::from(carry[1] >> lane & 1);
+        let sum = value(0) + value(1) + value(2) + carries;
+        out[lane] = sum as u32;
+        first |= u32::from(sum >> 32 >= 1) << lane;
+        second |= u32::from(sum >> 32 >= 2) << lane;
+    }
+    lanes.set_predicate(inst.predicates[0], mask, first);
+    lanes.set_predicate(inst.predicates[1], mask, second);
+    lanes.set(inst.dst, mask, &out);
+}
+
+/// `a * b + c` in 64 bits.
+fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
+    let (mut ba, mut bb) = ([0; 32], [0; 32]);
+    let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
+    let c = lanes.int_pair(pool, &inst.src[2]);
+    let mut out = [0; 32];
+    for lane in 0..32 {
+        let product =
+            if signed { (i64::from(a[lane] as i32) * i64::from(b[lane] as i32)) as u64 } else { u64::from(a[lane]) * u64::from(b[lane]) };
+        out[lane] = product.wrapping_add(c[lane]);
+    }
+    out
+}
+
+/// `a * b + c` and a carry in 64 bits; sets the predicate of the carry that leaves them.
+fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, signed: bool, extended: bool) -> Pair {
+    let (mut ba, mut bb) = ([0; 32], [0; 32]);
+    let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
+    let c = lanes.int_pair(pool, &inst.src[2]);
+    let carry = if extended { lanes.predicate(inst.conditions[0]) } else { 0 };
+    let (mut out, mut over) = ([0; 32], 0);
+    for lane in 0..32 {
+        let product =
+            if signed { (i64::from(a[lane] as i32) * i64::from(b[lane] as i32)) as u64 } else { u64::from(a[lane]) * u64::from(b[lane]) };
+        let sum = u128::from(product) + u128::from(c[lane]) + u128::from(carry >> lane & 1);
+        out[lane] = sum as u64;
+        over |= u32::from(sum >> 64 != 0) << lane;
+    }
+    lanes.set_predicate(inst.predicates[0], mask, over);
+    out
+}
+
+#[inline(always)]
+fn logic3(table: u8, a: &Row, b: &Row, c: &Row) -> Row {
+    let mut out = [0; 32];
+    match table {
+        0xc0 => (0..32).for_each(|lane| out[lane] = a[lane] & b[lane]),
+        0xfc => (0..32).for_each(|lane| out[lane] = a[lane] | b[lane]),
+        0x3c => (0..32).for_each(|lane| out[lane] = a[lane] ^ b[lane]),
+        _ => (0..32).for_each(|lane| out[lane] = truth(table, a[lane], b[lane], c[lane])),
+    }
+    out
+}
+
+/// A function of three bits, for each bit of a word: bit `4a + 2b + c` of `table`.
+fn truth(table: u8, a: u32, b: u32, c: u32) -> u32 {
+    let mut out = 0;
+    for row in 0..8 {
+        if table >> row & 1 != 0 {
+            let pick = |value: u32, bit: u8| if row & bit != 0 { value } else { !value };
+            out |= pick(a, 4) & pick(b, 2) & pick(c, 1);
+        }
+    }
+    out
+}
+
+/// A shift of the pair `high:low` by `amount`; the low or the high word of the result.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the modifiers of one opcode")]
+fn shift(low: u32, amount: u32, high: u32, left: bool, upper: bool, wrap: bool, wide: bool, signed: bool) -> u32 {
+    let value = u64::from(low) | u64::from(high) << 32;
+    let limit = if wide { 64 } else { 32 };
+    let amount = if wrap { amount % limit } else { amount.min(limit) };
+    let shifted = if left {
+        value.checked_shl(amount).unwrap_or(0)
+    } else if signed {
+        ((value as i64) >> amount.min(63)) as u64
+    } else {
+        value.checked_shr(amount).unwrap_or(0)
+    };
+    if upper { (shifted >> 32) as u32 } else { shifted as u32 }
+}
+
+fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, high: bool, extended: bool, sign: bool) {
+    let mut buffers = [[0; 32]; 3];
+    let [ba, bb, bc] = &mut buffers;
+    let (a, b) = (lanes.int(pool, &inst.src[0], ba), lanes.int(pool, &inst.src[1], bb));
+    let c = lanes.int(pool, &inst.src[2], bc);
+    let carry = if extended { lanes.predicate(inst.conditions[0]) } else { 0 };
+    let (mut out, mut over) = ([0; 32], 0);
+    for lane in 0..32 {
+        let upper = if sign { ((a[lane] as i32) >> 31) as u32 } else { c[lane] };
+        let shifted = if high {
+            ((u64::from(a[lane]) | u64::from(upper) << 32) << (inst.immediate & 31) >> 32) as u32
+        } else {
+            a[lane] << (inst.immediate & 31)
+        };
+        let sum = u64::from(shifted) + u64::from(b[lane]) + u64::from(carry >> lane & 1);
+        out[lane] = sum as u32;
+        over |= u32::from(sum >> 32 != 0) << lane;
+    }
+    lanes.set_predicate(inst.predicates[0], mask, over);
+    lanes.set(inst.dst, mask, &out);
+}
+
+fn min_max(a: u32, b: u32, low: bool, signed: bool) -> u32 {
+    let first = if signed { (a as i32) < (b as i32) } else { a < b };
+    if first == low { a } else { b }
+}
+
+fn find_leading(value: u32, signed: bool, shift: bool) -> u32 {
+    let value = if signed && (value as i32) < 0 { !value } else { value };
+    match (value, shift) {
+        (0, _) => u32::MAX,
+        (_, true) => value.leading_zeros(),
+        (_, false) => 31 - value.leading_zeros(),
+    }
+}
+
+fn bit_mask(place: u32, width: u32, wrap: bool) -> u32 {
+    let (place, width) = if wrap { (place % 32, width % 32) } else { (place.min(32), width.min(32)) };
+    let ones = 1_u64.checked_shl(width).unwrap_or(0).wrapping_sub(1);
+    (ones << place) as u32
+}
+
+fn sign_extend(value: u32, bits: u32, signed: bool, wrap: bool) -> u32 {
+    let bits = if wrap { bits % 32 } else { bits.min(32) };
+    if bits == 0 {
+        return 0;
+    }
+    let up = value << (32 - bits);
+    if signed { ((up as i32) >> (32 - bits)) as u32 } else { up >> (32 - bits) }
+}
+
+fn permute(a: u32, selector: u32, c: u32) -> u32 {
+    let bytes = u64::from(a) | u64::from(c) << 32;
+    (0..4).fold(0, |out, i| {
+        let nibble = selector >> (4 * i) & 15;
+        let byte = (bytes >> (8 * (nibble & 7))) as u8;
+        let byte = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
+        out | u32::from(byte) << (8 * i)
+    })
+}
+
+fn dot_bytes(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
+    let part = |word: u32, i: u32, signed: bool| {
+        let byte = (word >> (8 * i)) as u8;
+        if signed { i32::from(byte as i8) } else { i32::from(byte) }
+    };
+    (0..4).fold(c, |sum, i| sum.wrapping_add((part(a, i, a_signed) * part(b, i, b_signed)) as u32))
+}

@@ -1,0 +1,21 @@
+//! Executes the CTAs of a kernel and writes down what their warps did.
+//!
+//! Input: a [`Kernel`] (decoded instructions with the constants of a launch), device memory and the index of a CTA. Output: memory as the CTA
+//! left it, one stream of instructions per warp, and a [`Tally`]. A CTA's warps take turns, each up to the next barrier, in ascending order.
+
+mod access;
+mod control;
+mod convert;
+mod cross;
+mod cta;
+mod float;
+mod half;
+mod integer;
+mod lanes;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod warp;
+
+pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
+pub(super) use tally::{Count, Tally};

@@ -1,0 +1,66 @@
+//! What executing a kernel's instructions came to.
+
+use rustc_hash::FxHashSet;
+
+/// What the executions of one static instruction came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Count {
+    /// Executions by a warp.
+    pub(in super::super) warps: u64,
+    /// Lanes that were active in them.
+    pub(in super::super) lanes: u64,
+    /// For accesses of device memory the sectors of 32 bytes, for those of shared memory the passes that bank conflicts cost.
+    pub(in super::super) parts: u64,
+}
+
+/// Counts by the place of an instruction in the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Tally(pub(in super::super) Vec<Count>);
+
+impl Tally {
+    /// Adds another one's counts.
+    pub(in super::super) fn add(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), Count::default());
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.warps += theirs.warps;
+            mine.lanes += theirs.lanes;
+            mine.parts += theirs.parts;
+        }
+    }
+}
+
+/// How many different blocks of 32 bytes an access of `bytes` bytes per lane touches.
+pub(super) fn sectors(addresses: &[u64], bytes: u64) -> u64 {
+    let mut touched: Vec<u64> = addresses.iter().flat_map(|&at| at / 32..=at.saturating_add(bytes - 1) / 32).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    touched.len() as u64
+}
+
+/// How many passes over 32 banks of 4 bytes an access takes: the most different words that lie in one bank, for each group of lanes that
+/// moves 128 bytes.
+pub(super) fn passes(addresses: &[u64], bytes: u64) -> u64 {
+    let group = (128 / bytes.max(4)) as usize;
+    addresses
+        .chunks(group)
+        .map(|lanes| {
+            let words: FxHashSet<u64> = lanes.iter().flat_map(|&at| at / 4..=(at + bytes - 1) / 4).collect();
+            let mut banks = [0_u64; 32];
+            words.into_iter().for_each(|word| banks[(word % 32) as usize] += 1);
+            banks.into_iter().max().unwrap_or(0)
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_and_bank_conflicts_are_those_of_well_known_patterns() {
+        let lanes = |stride: u64| (0..32).map(|lane| 0x1000 + lane * stride).collect::<Vec<_>>();
+        assert_eq!([4, 8, 32, 128, 0].map(|stride| sectors(&lanes(stride), 4)), [4, 8, 32, 32, 1]);
+        assert_eq!([4, 8, 128, 132, 0].map(|stride| passes(&lanes(stride), 4)), [1, 2, 32, 1, 1]);
+        assert_eq!((passes(&lanes(8), 8), passes(&lanes(16), 16)), (2, 4));
+    }
+}

@@ -1,0 +1,339 @@
+//! Binds the text of a kernel to rows of registers and the constants of a launch.
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::super::error::ProgramError;
+use super::super::listing::{KernelText, TextInst};
+use super::super::operand::{Half, Kind, Operand, PT, RZ, URZ};
+use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, Source};
+use super::op::{Op, Special};
+use super::table::{Parts, lookup};
+
+/// The constant banks of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Banks(pub(in super::super) Vec<Vec<u8>>);
+
+impl Banks {
+    /// `bytes` bytes of a bank as a number; `None` beyond its end.
+    #[inline]
+    pub(in super::super) fn read(&self, bank: u8, offset: i64, bytes: usize) -> Option<u64> {
+        let offset = usize::try_from(offset).ok()?;
+        let slice = self.0.get(usize::from(bank))?.get(offset..offset.checked_add(bytes)?)?;
+        Some(slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    }
+}
+
+/// The instructions of a kernel, ready to execute with the constants of one launch.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Decoded {
+    pub(in super::super) code: Vec<Inst>,
+    /// Constants, each in all 32 lanes.
+    pub(in super::super) pool: Vec<[u32; 32]>,
+    pub(in super::super) rows: Rows,
+    /// For each instruction which of its operands is the register that it writes.
+    pub(in super::super) destinations: Vec<Option<usize>>,
+}
+
+/// Decodes a kernel.
+pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) -> Result<Decoded, ProgramError> {
+    let highest = kernel.code.iter().flat_map(|inst| &inst.operands).filter_map(highest_register).max().unwrap_or(0);
+    let registers = u16::from(highest) + 8;
+    let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
+    let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
+    let mut binder = Binder { rows, banks, pool: Vec::new(), places: FxHashMap::default() };
+    let mut code = Vec::with_capacity(kernel.code.len());
+    let mut destinations = Vec::with_capacity(kernel.code.len());
+    for text in &kernel.code {
+        let (inst, destination) = binder.inst(text).map_err(|problem| {
+            let found = format!("`{}` at pc {:#06x} of kernel {}", text.mnemonic, text.pc, kernel.name);
+            ProgramError::new(file, text.line, problem.what()).found(found).help(problem.help())
+        })?;
+        code.push(inst);
+        destinations.push(destination);
+    }
+    Ok(Decoded { code, pool: binder.pool, rows, destinations })
+}
+
+fn highest_register(operand: &Operand) -> Option<u8> {
+    match operand.kind {
+        Kind::Register(number) if number != RZ => Some(number),
+        Kind::Memory { register: Some(number), .. } | Kind::Constant { register: Some(number), .. } if number != RZ => Some(number),
+        _ => None,
+    }
+}
+
+fn names_uniform(operand: &Operand) -> bool {
+    matches!(operand.kind, Kind::Uniform(_) | Kind::Memory { uniform: Some(_), .. } | Kind::Constant { uniform: Some(_), .. })
+}
+
+/// Why an instruction cannot be executed.
+enum Trouble {
+    Opcode,
+    Modifier(String),
+    Operands(&'static str),
+    Constant,
+}
+
+impl Trouble {
+    fn what(&self) -> String {
+        match self {
+            Self::Opcode => "the opcode is not implemented".into(),
+            Self::Modifier(part) => format!("the modifier `.{part}` of the opcode is not implemented"),
+            Self::Operands(shape) => format!("the operands do not have the form of the opcode, `{shape}`"),
+            Self::Constant => "a constant lies beyond the end of its bank".into(),
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Opcode | Self::Modifier(_) => {
+                "docs/programs.md lists what is implemented; write the source so that it is not needed, or record a trace on a GPU"
+            }
+            Self::Operands(_) | Self::Constant => "the listing is damaged or of an architecture that writes it otherwise: compile it again",
+        }
+    }
+}
+
+struct Binder<'a> {
+    rows: Rows,
+    banks: &'a Banks,
+    pool: Vec<[u32; 32]>,
+    places: FxHashMap<u64, u16>,
+}
+
+impl Binder<'_> {
+    fn inst(&mut self, text: &TextInst) -> Result<(Inst, Option<usize>), Trouble> {
+        let parts = Parts::new(&text.mnemonic);
+        let (mut op, shape) = lookup(parts).map_err(|modifier| modifier.map_or(Trouble::Opcode, |part| Trouble::Modifier(part.into())))?;
+        // `BMOV R16, B6` reads a convergence barrier and `BMOV B6, R16` writes it.
+        let shape = match (op, text.operands.first().map(|operand| &operand.kind)) {
+            (Op::RegisterToBarrier, Some(Kind::Register(_))) => {
+                op = Op::BarrierToRegister { clear: false };
+                "DB"
+            }
+            _ => shape,
+        };
+        let uniform = parts.name().starts_with('U') || matches!(parts.name(), "S2UR" | "R2UR" | "VOTEU" | "REDUX");
+        let mut inst = Inst {
+            op,
+            guard: predicate(&text.guard).unwrap_or(PredicateSource::TRUE),
+            dst: self.rows.sink(),
+            predicates: [PREDICATE_SINK; 2],
+            src: [self.zero_source(); 3],
+            conditions: [PredicateSource::TRUE; 3],
+            address: Address { row: self.rows.zero(), uniform: self.rows.zero(), ..Address::default() },
+            immediate: 0,
+            uniform: uniform && !matches!(parts.name(), "REDUX" | "VOTEU" | "R2UR"),
+        };
+        let raw = (text.words[0] >> 32) as u32;
+        let (mut sources, mut conditions, mut destinations) = (0, 0, 0);
+        let mut destination = None;
+        let mut operands = text.operands.iter().peekable();
+        let wrong = Trouble::Operands(shape);
+        for letter in shape.chars() {
+            let optional = letter.is_ascii_lowercase();
+            let next = operands.peek().copied();
+            let fits = next.is_some_and(|operand| fits(letter.to_ascii_uppercase(), operand));
+            if !fits {
+                // Carries are left out where they are not used, registers where there is none.
+                if optional || letter == '*' {
+                    continue;
+                }
+                return Err(wrong);
+            }
+            let Some(operand) = operands.next() else { return Err(wrong) };
+            match letter.to_ascii_uppercase() {
+                'D' => {
+                    inst.dst = self.destination(operand);
+                    destination = text.operands.iter().position(|other| std::ptr::eq(other, operand));
+                }
+                'P' => {
+                    let number = predicate(operand).map_or(PREDICATE_SINK, |predicate| predicate.index);
+                    inst.predicates[destinations] = if number & 7 == PT { PREDICATE_SINK } else { number };
+                    destinations += 1;
+                }
+                'S' => {
+                    inst.src[sources] = self.source(operand, op, raw)?;
+                    sources += 1;
+                    // The two halves of an immediate of half precision are written apart.
+                    if matches!(operand.kind, Kind::Float | Kind::Integer(_)) && half(op) {
+                        operands.next_if(|next| matches!(next.kind, Kind::Float | Kind::Integer(_)));
+                    }
+                }
+                'Q' => {
+                    inst.conditions[conditions] = predicate(operand).ok_or(Trouble::Operands(shape))?;
+                    conditions += 1;
+                }
+                'M' => inst.address = self.address(operand, parts.has("E")),
+                'C' => inst.address = self.address(operand, false),
+                'B' => {
+                    let Kind::Barrier(number) = operand.kind else { return Err(wrong) };
+                    inst.address.bank = number;
+                }
+                'I' => {
+                    let value = match operand.kind {
+                        Kind::Integer(value) => value as u32,
+                        Kind::Label(place) => place,
+                        _ => return Err(wrong),
+                    };
+                    // Two truth tables share the field.
+                    inst.immediate = if op == Op::PredicateLogic { inst.immediate << 8 | value & 0xff } else { value };
+                }
+                'R' => {
+                    let Kind::Special(name) = &operand.kind else { return Err(wrong) };
+                    let wide = matches!(op, Op::Special(_, true));
+                    inst.op = Op::Special(special(name).ok_or_else(|| Trouble::Modifier(format!("SR_{name}")))?, wide);
+                }
+                _ => {}
+            }
+            if letter == '*' && shape == "*" {
+                return Ok((inst, None));
+            }
+        }
+        if operands.next().is_some() && shape != "*" {
+            return Err(wrong);
+        }
+        if let Op::LoadConstant { .. } = op {
+            inst.address.uniform_wide = false;
+        }
+        Ok((inst, destination))
+    }
+
+    fn zero_source(&self) -> Source {
+        Source { row: self.rows.zero(), ..Source::default() }
+    }
+
+    fn row(&self, number: u8) -> u16 {
+        if number == RZ { self.rows.zero() } else { u16::from(number) }
+    }
+
+    fn uniform_row(&self, number: u8) -> u16 {
+        if number == URZ { self.rows.zero() } else { self.rows.first_uniform() + u16::from(number) }
+    }
+
+    fn destination(&self, operand: &Operand) -> u16 {
+        match operand.kind {
+            Kind::Register(RZ) | Kind::Uniform(URZ) => self.rows.sink(),
+            Kind::Register(number) => u16::from(number),
+            Kind::Uniform(number) => self.uniform_row(number),
+            _ => self.rows.sink(),
+        }
+    }
+
+    fn source(&mut self, operand: &Operand, op: Op, raw: u32) -> Result<Source, Trouble> {
+        let floats = op.takes_floats();
+        let mut source = Source {
+            row: 0,
+            negate: operand.negate,
+            absolute: operand.absolute,
+            invert: operand.invert,
+            half: operand.half,
+            byte: operand.byte,
+        };
+        source.row = match operand.kind {
+            Kind::Register(number) => self.row(number),
+            Kind::Uniform(number) => self.uniform_row(number),
+            Kind::Constant { bank, register: None, uniform: None, offset } => {
+                let low = self.banks.read(bank, offset, 4).ok_or(Trouble::Constant)?;
+                let high = self.banks.read(bank, offset + 4, 4).unwrap_or(0);
+                self.constant(low | high << 32)
+            }
+            Kind::Float | Kind::Integer(_) if floats => {
+                source.half = if operand.half == Half::Both { Half::Both } else { operand.half };
+                self.constant(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) })
+            }
+            Kind::Integer(value) => self.constant(value as u64),
+            Kind::AllPredicates => self.rows.zero(),
+            _ => return Err(Trouble::Operands("S")),
+        };
+        Ok(source)
+    }
+
+    /// The row of a constant of 64 bits; the row after it holds its high word.
+    fn constant(&mut self, value: u64) -> u16 {
+        if let Some(&row) = self.places.get(&value) {
+            return row;
+        }
+        let row = POOL + self.pool.len() as u16;
+        self.pool.extend([[value as u32; 32], [(value >> 32) as u32; 32]]);
+        self.places.insert(value, row);
+        row
+    }
+
+    /// An address; `extended` says that a register without a mark is a pair, as those of Volta are.
+    fn address(&self, operand: &Operand, extended: bool) -> Address {
+        let (register, wide, scale, uniform, offset, bank) = match operand.kind {
+            Kind::Memory { register, wide, narrow, scale, uniform, offset } => {
+                (register, wide || extended && !narrow, scale, uniform, offset, 0)
+            }
+            Kind::Constant { bank, register, uniform, offset } => (register, false, 1, uniform, offset, bank),
+            _ => (None, false, 1, None, 0, 0),
+        };
+        Address {
+            row: register.map_or(self.rows.zero(), |number| self.row(number)),
+            wide,
+            scale,
+            uniform: uniform.map_or(self.rows.zero(), |number| self.uniform_row(number)),
+            uniform_wide: wide || register.is_none(),
+            offset,
+            bank,
+        }
+    }
+}
+
+fn half(op: Op) -> bool {
+    matches!(op, Op::HAdd { .. } | Op::HMul { .. } | Op::HFma { .. } | Op::HMinMax | Op::CompareHalf { .. })
+}
+
+/// Whether an operand can be what a letter of a shape stands for.
+fn fits(letter: char, operand: &Operand) -> bool {
+    match letter {
+        'D' => matches!(operand.kind, Kind::Register(_) | Kind::Uniform(_)),
+        'P' | 'Q' => matches!(operand.kind, Kind::Predicate(_) | Kind::UniformPredicate(_)),
+        'S' => !matches!(
+            operand.kind,
+            Kind::Predicate(_) | Kind::UniformPredicate(_) | Kind::Memory { .. } | Kind::Special(_) | Kind::Barrier(_) | Kind::Label(_)
+        ),
+        'M' => matches!(operand.kind, Kind::Memory { .. }),
+        'C' => matches!(operand.kind, Kind::Constant { .. }),
+        'B' => matches!(operand.kind, Kind::Barrier(_)),
+        'I' => matches!(operand.kind, Kind::Integer(_) | Kind::Label(_)),
+        'R' => matches!(operand.kind, Kind::Special(_)),
+        '*' => true,
+        _ => false,
+    }
+}
+
+fn predicate(operand: &Operand) -> Option<PredicateSource> {
+    let index = match operand.kind {
+        Kind::Predicate(number) => number,
+        Kind::UniformPredicate(number) => number + 8,
+        _ => return None,
+    };
+    Some(PredicateSource { index, invert: operand.invert })
+}
+
+fn special(name: &str) -> Option<Special> {
+    Some(match name {
+        "SRZ" | "CgaCtaId" | "VIRTUALSMID" | "SMEMSZ" => Special::Zero,
+        "TID.X" => Special::Thread(0),
+        "TID.Y" => Special::Thread(1),
+        "TID.Z" => Special::Thread(2),
+        "CTAID.X" => Special::Cta(0),
+        "CTAID.Y" => Special::Cta(1),
+        "CTAID.Z" => Special::Cta(2),
+        "LANEID" => Special::Lane,
+        "VIRTID" | "WARPID" => Special::Warp,
+        "CLOCKLO" | "GLOBALTIMERLO" => Special::Clock(0),
+        "CLOCKHI" | "GLOBALTIMERHI" => Special::Clock(1),
+        "EQMASK" => Special::LaneMask(0),
+        "LTMASK" => Special::LaneMask(1),
+        "LEMASK" => Special::LaneMask(2),
+        "GTMASK" => Special::LaneMask(3),
+        "GEMASK" => Special::LaneMask(4),
+        "SWINHI" => Special::SharedWindow,
+        _ => return None,
+    })
+}

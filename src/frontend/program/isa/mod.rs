@@ -1,0 +1,15 @@
+//! What each opcode means: the table from mnemonics to operations and the shape of their operands, and the decoder that binds
+//! an instruction's text to register rows.
+//!
+//! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
+
+mod decode;
+mod inst;
+mod op;
+mod table;
+
+pub(super) use decode::{Banks, Decoded, decode};
+pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
+pub(super) use op::{
+    AtomicOp, AtomicType, Barrier, Compare, Float, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special, VoteMode,
+};

@@ -1,0 +1,294 @@
+//! Operations and their modifiers.
+
+/// How a result that lies between two numbers is rounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum Round {
+    #[default]
+    Near,
+    Zero,
+    Down,
+    Up,
+}
+
+/// Modifiers of arithmetic in floating point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Float {
+    /// Denormals count as zero.
+    pub(in super::super) flush: bool,
+    /// The result is limited to 0 to 1.
+    pub(in super::super) saturate: bool,
+    pub(in super::super) round: Round,
+}
+
+/// A comparison: which of less, equal, greater and unordered make it true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Compare(pub(in super::super) u8);
+
+impl Compare {
+    pub(in super::super) const LESS: u8 = 1;
+    pub(in super::super) const EQUAL: u8 = 2;
+    pub(in super::super) const GREATER: u8 = 4;
+    pub(in super::super) const UNORDERED: u8 = 8;
+
+    /// Whether it holds for two numbers in floating point.
+    pub(in super::super) fn float(self, a: f64, b: f64) -> bool {
+        let relation = match a.partial_cmp(&b) {
+            Some(std::cmp::Ordering::Less) => Self::LESS,
+            Some(std::cmp::Ordering::Equal) => Self::EQUAL,
+            Some(std::cmp::Ordering::Greater) => Self::GREATER,
+            None => Self::UNORDERED,
+        };
+        self.0 & relation != 0
+    }
+}
+
+/// How a comparison is combined with a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Logic {
+    And,
+    Or,
+    Xor,
+}
+
+impl Logic {
+    /// Combines 32 lanes at once.
+    pub(in super::super) fn apply(self, a: u32, b: u32) -> u32 {
+        match self {
+            Self::And => a & b,
+            Self::Or => a | b,
+            Self::Xor => a ^ b,
+        }
+    }
+}
+
+/// The kind of a number in a conversion or an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Number {
+    /// An integer: bytes, and whether it has a sign.
+    Integer(u8, bool),
+    /// Floating point of so many bytes.
+    Float(u8),
+    /// The 16-bit format with 8 bits of exponent.
+    Bfloat,
+}
+
+/// What MUFU computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum MufuOp {
+    Rcp,
+    Rsq,
+    Sqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+    Tanh,
+    Rcp64,
+    Rsq64,
+}
+
+/// What an atomic access does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    /// Compare and swap; returns the old value.
+    Swap,
+    /// Compare and swap; returns 1 where it swapped, else 0.
+    Cast,
+    /// Adds one for each lane.
+    Count,
+}
+
+/// The type of an atomic access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum AtomicType {
+    U32,
+    S32,
+    U64,
+    S64,
+    F32,
+    F64,
+    /// Two numbers of half precision.
+    F16x2,
+}
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Space {
+    Global,
+    Shared,
+    Local,
+    /// Told apart by the windows of shared and local memory.
+    Generic,
+}
+
+/// Special registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Special {
+    Zero,
+    /// The thread's index in its CTA: dimension.
+    Thread(u8),
+    /// The CTA's index in the grid: dimension.
+    Cta(u8),
+    Lane,
+    Warp,
+    /// Instructions that the warp has executed: low or high word.
+    Clock(u8),
+    /// Lanes equal, below, up to, above, from the own one.
+    LaneMask(u8),
+    /// The high word of the window of shared memory.
+    SharedWindow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum VoteMode {
+    All,
+    Any,
+    Equal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ShuffleMode {
+    Index,
+    Up,
+    Down,
+    Butterfly,
+}
+
+/// What a barrier of the CTA does beyond waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Barrier {
+    Sync,
+    Arrive,
+    /// Counts the threads whose condition holds.
+    Count,
+    And,
+    Or,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) enum Op {
+    Nop,
+    // Integers.
+    Mov,
+    MovPair,
+    Add3 { extended: bool },
+    MulAdd { extended: bool },
+    MulAddHigh { signed: bool, extended: bool },
+    MulAddWide { signed: bool, extended: bool },
+    CompareInt { compare: Compare, signed: bool, logic: Logic, extended: bool },
+    Logic3 { logic: Logic },
+    PredicateLogic,
+    Shift { left: bool, high: bool, wrap: bool, wide: bool, signed: bool },
+    ShiftAdd { high: bool, extended: bool, sign: bool },
+    MinMax { signed: bool },
+    AddMinMax { signed: bool },
+    Abs,
+    PopCount,
+    FindLeading { signed: bool, shift: bool },
+    Reverse,
+    BitMask { wrap: bool },
+    SignExtend { signed: bool, wrap: bool },
+    Permute,
+    Select,
+    DotBytes { a: bool, b: bool },
+    AbsDifference { signed: bool },
+    PredicatesToRegister,
+    RegisterToPredicates,
+    // Single precision.
+    FAdd(Float),
+    FMul(Float),
+    FFma(Float),
+    FMinMax { flush: bool },
+    CompareFloat { compare: Compare, logic: Logic, flush: bool },
+    SetFloat { compare: Compare, logic: Logic, flush: bool, float: bool },
+    FSelect,
+    CheckDivision,
+    Mufu(MufuOp),
+    // Double precision.
+    DAdd(Round),
+    DMul(Round),
+    DFma(Round),
+    CompareDouble { compare: Compare, logic: Logic },
+    // Half precision.
+    HAdd { single: bool, saturate: bool },
+    HMul { saturate: bool },
+    HFma { saturate: bool },
+    HMinMax,
+    CompareHalf { compare: Compare, logic: Logic },
+    // Conversions.
+    FloatToFloat { to: Number, from: Number, round: Round, flush: bool, integral: Option<Round> },
+    FloatToInt { to: Number, from: Number, round: Round, flush: bool },
+    IntToFloat { to: Number, from: Number, round: Round },
+    PackHalves { bfloat: bool },
+    // Across lanes.
+    Vote(VoteMode),
+    Match { all: bool },
+    Shuffle(ShuffleMode),
+    Reduce { op: AtomicOp, signed: bool },
+    Special(Special, bool),
+    // Memory.
+    Load { space: Space, number: Number, words: u8 },
+    Store { space: Space, bytes: u8 },
+    LoadConstant { number: Number, words: u8 },
+    Atomic { space: Space, op: AtomicOp, kind: AtomicType, returns: bool },
+    QuerySpace(Space),
+    // Control.
+    Branch,
+    BranchDiverged,
+    BranchIndirect,
+    SetSync,
+    Sync,
+    Break,
+    BarrierToRegister { clear: bool },
+    RegisterToBarrier,
+    WarpSync,
+    Call,
+    Return,
+    Exit,
+    Barrier(Barrier),
+    BarrierResult,
+    Yield,
+    Trap,
+}
+
+impl Op {
+    /// Whether operands that are written as numbers are floating point, whose bits stand in the instruction word.
+    pub(in super::super) fn takes_floats(self) -> bool {
+        matches!(
+            self,
+            Self::FAdd(_)
+                | Self::FMul(_)
+                | Self::FFma(_)
+                | Self::FMinMax { .. }
+                | Self::CompareFloat { .. }
+                | Self::SetFloat { .. }
+                | Self::FSelect
+                | Self::CheckDivision
+                | Self::Mufu(_)
+                | Self::HAdd { .. }
+                | Self::HMul { .. }
+                | Self::HFma { .. }
+                | Self::HMinMax
+                | Self::CompareHalf { .. }
+                | Self::FloatToFloat { .. }
+                | Self::FloatToInt { .. }
+                | Self::PackHalves { .. }
+        ) || self.takes_doubles()
+    }
+
+    /// Whether its sources are of double precision.
+    pub(in super::super) fn takes_doubles(self) -> bool {
+        matches!(self, Self::DAdd(_) | Self::DMul(_) | Self::DFma(_) | Self::CompareDouble { .. })
+            || matches!(self, Self::FloatToFloat { from: Number::Float(8), .. } | Self::FloatToInt { from: Number::Float(8), .. })
+    }
+}

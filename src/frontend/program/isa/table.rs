@@ -1,0 +1,462 @@
+//! The table of opcodes: which operation each mnemonic is, and the shape of its operands.
+//!
+//! A shape is a word with a letter for each operand in order. `D` is a destination register, `d` one that may be missing;
+//! `P` a destination predicate, `p` one that may be missing; `S` a source, `s` one that may be missing; `Q` a source predicate, `q` one
+//! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
+//! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
+
+use super::op::{AtomicOp, AtomicType, Barrier, Compare, Float, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, VoteMode};
+
+/// A mnemonic in its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    /// All of it.
+    mnemonic: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(mnemonic: &'a str) -> Self {
+        Self { mnemonic }
+    }
+
+    pub(super) fn name(self) -> &'a str {
+        self.mnemonic.split('.').next().unwrap_or_default()
+    }
+
+    fn modifiers(self) -> impl Iterator<Item = &'a str> {
+        self.mnemonic.split('.').skip(1)
+    }
+
+    pub(super) fn has(self, modifier: &str) -> bool {
+        self.modifiers().any(|part| part == modifier)
+    }
+
+    /// The first modifier for which `read` has a meaning.
+    fn find<T>(self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.modifiers().find_map(read)
+    }
+
+    /// The first modifier that `known` lacks.
+    fn unknown(self, known: &[&[&str]]) -> Option<&'a str> {
+        self.modifiers().find(|part| !known.iter().any(|group| group.contains(part)))
+    }
+
+    fn round(self) -> Round {
+        let read = |part: &str| match part {
+            "RN" => Some(Round::Near),
+            "RZ" | "TRUNC" => Some(Round::Zero),
+            "RM" | "FLOOR" => Some(Round::Down),
+            "RP" | "CEIL" => Some(Round::Up),
+            _ => None,
+        };
+        self.find(read).unwrap_or_default()
+    }
+
+    fn float(self) -> Float {
+        Float { flush: self.has("FTZ"), saturate: self.has("SAT"), round: self.round() }
+    }
+
+    fn compare(self) -> Option<Compare> {
+        let read = |part: &str| {
+            let (ordered, unordered) = match part.strip_suffix('U') {
+                Some(rest) if !rest.is_empty() => (rest, Compare::UNORDERED),
+                _ => (part, 0),
+            };
+            Some(match ordered {
+                "F" => 0,
+                "LT" => Compare::LESS | unordered,
+                "EQ" => Compare::EQUAL | unordered,
+                "LE" => Compare::LESS | Compare::EQUAL | unordered,
+                "GT" => Compare::GREATER | unordered,
+                "NE" => Compare::LESS | Compare::GREATER | unordered,
+                "GE" => Compare::GREATER | Compare::EQUAL | unordered,
+                "NUM" => Compare::LESS | Compare::EQUAL | Compare::GREATER,
+                "NAN" => Compare::UNORDERED,
+                "T" => 15,
+                _ => return None,
+            })
+        };
+        self.find(read).map(Compare)
+    }
+
+    fn logic(self) -> Option<Logic> {
+        self.find(|part| match part {
+            "AND" => Some(Logic::And),
+            "OR" => Some(Logic::Or),
+            "XOR" => Some(Logic::Xor),
+            _ => None,
+        })
+    }
+
+    fn floats(self) -> impl Iterator<Item = Number> + 'a {
+        self.modifiers().filter_map(|part| match part {
+            "F16" => Some(Number::Float(2)),
+            "F32" => Some(Number::Float(4)),
+            "F64" => Some(Number::Float(8)),
+            "BF16" => Some(Number::Bfloat),
+            _ => None,
+        })
+    }
+
+    fn integer(self) -> Option<Number> {
+        self.find(|part| {
+            let signed = part.starts_with('S');
+            let bytes = match part.get(1..)? {
+                "8" => 1,
+                "16" => 2,
+                "32" => 4,
+                "64" => 8,
+                _ => return None,
+            };
+            (signed || part.starts_with('U')).then_some(Number::Integer(bytes, signed))
+        })
+    }
+
+    /// What an access moves: the number of a lane, and its registers.
+    fn access(self) -> (Number, u8) {
+        let read = |part: &str| {
+            Some(match part {
+                "U8" => (Number::Integer(1, false), 1),
+                "S8" => (Number::Integer(1, true), 1),
+                "U16" => (Number::Integer(2, false), 1),
+                "S16" => (Number::Integer(2, true), 1),
+                "64" => (Number::Integer(4, false), 2),
+                "128" => (Number::Integer(4, false), 4),
+                _ => return None,
+            })
+        };
+        self.find(read).unwrap_or((Number::Integer(4, false), 1))
+    }
+}
+
+const ROUND: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
+const COMPARE: &[&str] =
+    &["F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "AND", "OR", "XOR"];
+const INTEGERS: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
+const FLOATS: &[&str] = &["F16", "F32", "F64"];
+/// Scopes, orders and hints of accesses, which have no effect where a launch executes in one order.
+const HINTS: &[&str] = &[
+    "E",
+    "U",
+    "SYS",
+    "CONSTANT",
+    "STRONG",
+    "WEAK",
+    "GPU",
+    "CTA",
+    "SM",
+    "EF",
+    "EL",
+    "LU",
+    "EU",
+    "NA",
+    "CI",
+    "CV",
+    "MMIO",
+    "PRIVATE",
+    "LTC64B",
+    "LTC128B",
+    "LTC256B",
+    "RELAXED",
+    "CONSISTENCY",
+];
+const WIDTHS: &[&str] = &["U8", "S8", "U16", "S16", "32", "64", "128"];
+
+/// The operation of a mnemonic and the shape of its operands; `Err` names the modifier that is not known, or nothing when the opcode
+/// itself is unknown.
+pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<&'a str>> {
+    let name = parts.name();
+    // Opcodes of the uniform datapath mean what those of the lanes mean.
+    let plain = match name {
+        "UIADD3" | "UIMAD" | "UISETP" | "ULOP3" | "UPLOP3" | "USHF" | "ULEA" | "UFLO" | "UPOPC" | "UBREV" | "UBMSK" | "USGXT" | "UPRMT"
+        | "USEL" | "UMOV" | "VOTEU" => name.strip_prefix('U').unwrap_or("VOTE"),
+        _ => name,
+    };
+    let signed = !parts.has("U32");
+    let check = |known: &[&[&str]]| parts.unknown(known).map_or(Ok(()), |part| Err(Some(part)));
+    let row = |known: &[&[&str]], op: Op, shape: &'static str| check(known).map(|()| (op, shape));
+    let compared = || parts.compare().zip(parts.logic()).ok_or(None);
+    match plain {
+        "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "DEPBAR" | "NANOSLEEP" | "PMTRIG" | "WARPSYNC"
+            if plain != "WARPSYNC" || parts.has("ALL") =>
+        {
+            Ok((Op::Nop, "*"))
+        }
+        "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
+        "ULDC" | "R2UR" => match parts.access() {
+            (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
+            _ => row(&[], Op::Mov, "DS"),
+        },
+        "IADD3" => row(&[&["X"]], Op::Add3 { extended: parts.has("X") }, "DppSSSqq"),
+        "VIADD" => row(&[], Op::Add3 { extended: false }, "DSS"),
+        "IMAD" => imad(parts, signed, check),
+        "ISETP" => {
+            let (compare, logic) = compared()?;
+            let extended = parts.has("EX");
+            row(&[COMPARE, &["EX", "U32"]], Op::CompareInt { compare, signed, logic, extended }, "PPSSQq")
+        }
+        "LOP3" => {
+            let logic = if parts.has("PAND") { Logic::And } else { Logic::Or };
+            row(&[&["LUT", "PAND"]], Op::Logic3 { logic }, "pDSSSIq")
+        }
+        "PLOP3" => row(&[&["LUT"]], Op::PredicateLogic, "PPQQQII"),
+        "SHF" => {
+            let wide = parts.has("U64") || parts.has("S64");
+            let signed = parts.has("S32") || parts.has("S64");
+            let op = Op::Shift { left: parts.has("L"), high: parts.has("HI"), wrap: parts.has("W"), wide, signed };
+            row(&[&["L", "R", "W", "HI"], INTEGERS], op, "DSSS")
+        }
+        "LEA" => {
+            let (high, extended, sign) = (parts.has("HI"), parts.has("X"), parts.has("SX32"));
+            let shape = if high && !sign { "DpSSSIq" } else { "DpSSIq" };
+            row(&[&["HI", "X", "SX32"]], Op::ShiftAdd { high, extended, sign }, shape)
+        }
+        "IMNMX" | "VIMNMX" => row(&[&["U32", "S32"]], Op::MinMax { signed }, "DSSQ"),
+        "VIADDMNMX" => row(&[&["U32"]], Op::AddMinMax { signed }, "DSSSQ"),
+        "IABS" => row(&[], Op::Abs, "DS"),
+        "POPC" => row(&[], Op::PopCount, "DS"),
+        "FLO" => row(&[&["U32", "SH"]], Op::FindLeading { signed, shift: parts.has("SH") }, "DS"),
+        "BREV" => row(&[], Op::Reverse, "DS"),
+        "BMSK" => row(&[&["W", "C"]], Op::BitMask { wrap: parts.has("W") }, "DSS"),
+        "SGXT" => row(&[&["W", "U32"]], Op::SignExtend { signed, wrap: parts.has("W") }, "DSS"),
+        "PRMT" => row(&[], Op::Permute, "DSSS"),
+        "SEL" => row(&[], Op::Select, "DSSQ"),
+        "IDP" if parts.has("4A") => {
+            let mut kinds = parts.modifiers().filter(|part| matches!(*part, "S8" | "U8")).map(|part| part == "S8");
+            let (a, b) = (kinds.next().unwrap_or(false), kinds.next().unwrap_or(false));
+            row(&[&["4A", "S8", "U8"]], Op::DotBytes { a, b }, "DSSS")
+        }
+        "VABSDIFF" => row(&[&["U32"]], Op::AbsDifference { signed }, "DSSS"),
+        "P2R" => row(&[], Op::PredicatesToRegister, "D*SS"),
+        "R2P" => row(&[], Op::RegisterToPredicates, "*SS"),
+        "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
+        "FMUL" => row(&[ROUND, &["FTZ", "SAT"]], Op::FMul(parts.float()), "DSS"),
+        "FFMA" => row(&[ROUND, &["FTZ", "SAT"]], Op::FFma(parts.float()), "DSSS"),
+        "FMNMX" => row(&[&["FTZ"]], Op::FMinMax { flush: parts.has("FTZ") }, "DSSQ"),
+        "FSETP" => {
+            let (compare, logic) = compared()?;
+            row(&[COMPARE, &["FTZ"]], Op::CompareFloat { compare, logic, flush: parts.has("FTZ") }, "PPSSQ")
+        }
+        "FSET" => {
+            let (compare, logic) = compared()?;
+            let op = Op::SetFloat { compare, logic, flush: parts.has("FTZ"), float: parts.has("BF") };
+            row(&[COMPARE, &["FTZ", "BF"]], op, "DSSQ")
+        }
+        "FSEL" => row(&[&["FTZ"]], Op::FSelect, "DSSQ"),
+        "FCHK" => row(&[&["DIVIDE"]], Op::CheckDivision, "PSS"),
+        "MUFU" => {
+            let read = |part: &str| {
+                Some(match part {
+                    "RCP" => MufuOp::Rcp,
+                    "RSQ" => MufuOp::Rsq,
+                    "SQRT" => MufuOp::Sqrt,
+                    "EX2" => MufuOp::Ex2,
+                    "LG2" => MufuOp::Lg2,
+                    "SIN" => MufuOp::Sin,
+                    "COS" => MufuOp::Cos,
+                    "TANH" => MufuOp::Tanh,
+                    "RCP64H" => MufuOp::Rcp64,
+                    "RSQ64H" => MufuOp::Rsq64,
+                    _ => return None,
+                })
+            };
+            let op = parts.find(read).ok_or(None)?;
+            let known: &[&str] = &["RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H"];
+            row(&[known], Op::Mufu(op), "DS")
+        }
+        "DADD" => row(&[ROUND], Op::DAdd(parts.round()), "DSS"),
+        "DMUL" => row(&[ROUND], Op::DMul(parts.round()), "DSS"),
+        "DFMA" => row(&[ROUND], Op::DFma(parts.round()), "DSSS"),
+        "DSETP" => {
+            let (compare, logic) = compared()?;
+            row(&[COMPARE], Op::CompareDouble { compare, logic }, "PPSSQ")
+        }
+        "HADD2" => row(&[&["F32", "SAT"]], Op::HAdd { single: parts.has("F32"), saturate: parts.has("SAT") }, "DSS"),
+        "HMUL2" => row(&[&["SAT"]], Op::HMul { saturate: parts.has("SAT") }, "DSS"),
+        "HFMA2" => row(&[&["MMA", "SAT"]], Op::HFma { saturate: parts.has("SAT") }, "DSSS"),
+        "HMNMX2" => row(&[], Op::HMinMax, "DSSQ"),
+        "HSETP2" => {
+            let (compare, logic) = compared()?;
+            row(&[COMPARE], Op::CompareHalf { compare, logic }, "PPSSQ")
+        }
+        "F2F" => {
+            let mut kinds = parts.floats();
+            let (to, from) = (kinds.next().unwrap_or(Number::Float(4)), kinds.next().unwrap_or(Number::Float(4)));
+            let op = Op::FloatToFloat { to, from, round: parts.round(), flush: parts.has("FTZ"), integral: None };
+            row(&[ROUND, FLOATS, &["FTZ"]], op, "DS")
+        }
+        "FRND" => {
+            let kind = parts.floats().next().unwrap_or(Number::Float(4));
+            let integral = Some(parts.round());
+            let op = Op::FloatToFloat { to: kind, from: kind, round: Round::Near, flush: parts.has("FTZ"), integral };
+            row(&[ROUND, &["F32", "F64", "FTZ"]], op, "DS")
+        }
+        "F2I" => {
+            let from = parts.floats().next().unwrap_or(Number::Float(4));
+            let to = parts.integer().unwrap_or(Number::Integer(4, true));
+            let op = Op::FloatToInt { to, from, round: parts.round(), flush: parts.has("FTZ") };
+            row(&[ROUND, FLOATS, INTEGERS, &["FTZ", "NTZ"]], op, "DS")
+        }
+        "I2F" | "I2FP" => {
+            let to = parts.floats().next().unwrap_or(Number::Float(4));
+            let from = parts.integer().unwrap_or(Number::Integer(4, true));
+            row(&[ROUND, FLOATS, INTEGERS], Op::IntToFloat { to, from, round: parts.round() }, "DS")
+        }
+        "F2FP" => row(&[&["PACK_AB", "F16", "F32", "BF16"]], Op::PackHalves { bfloat: parts.has("BF16") }, "DSS"),
+        "VOTE" => {
+            let read = |part: &str| match part {
+                "ALL" => Some(VoteMode::All),
+                "ANY" => Some(VoteMode::Any),
+                "EQ" => Some(VoteMode::Equal),
+                _ => None,
+            };
+            let mode = parts.find(read).ok_or(None)?;
+            row(&[&["ALL", "ANY", "EQ"]], Op::Vote(mode), "dpQ")
+        }
+        "MATCH" => row(&[&["ANY", "ALL"]], Op::Match { all: parts.has("ALL") }, "pDS"),
+        "SHFL" => {
+            let read = |part: &str| match part {
+                "IDX" => Some(ShuffleMode::Index),
+                "UP" => Some(ShuffleMode::Up),
+                "DOWN" => Some(ShuffleMode::Down),
+                "BFLY" => Some(ShuffleMode::Butterfly),
+                _ => None,
+            };
+            let mode = parts.find(read).ok_or(None)?;
+            row(&[&["IDX", "UP", "DOWN", "BFLY"]], Op::Shuffle(mode), "PDSSS")
+        }
+        "REDUX" => {
+            let op = parts.find(reduction).unwrap_or(AtomicOp::And);
+            row(&[&["SUM", "MIN", "MAX", "AND", "OR", "XOR", "S32"]], Op::Reduce { op, signed: parts.has("S32") }, "DS")
+        }
+        "S2R" | "S2UR" => row(&[], Op::Special(super::Special::Zero, false), "DR"),
+        "CS2R" => row(&[&["32"]], Op::Special(super::Special::Zero, !parts.has("32")), "DR"),
+        "LDC" => {
+            let (number, words) = parts.access();
+            row(&[WIDTHS], Op::LoadConstant { number, words }, "DC")
+        }
+        "LD" | "LDG" | "LDS" | "LDL" => {
+            let (number, words) = parts.access();
+            row(&[HINTS, WIDTHS], Op::Load { space: space(plain), number, words }, "DM")
+        }
+        "ST" | "STG" | "STS" | "STL" => {
+            let (number, words) = parts.access();
+            let bytes = if let Number::Integer(bytes, _) = number { bytes * words } else { 4 };
+            row(&[HINTS, WIDTHS], Op::Store { space: space(plain), bytes }, "MS")
+        }
+        "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG" => atomic(parts, plain, check),
+        "QSPC" if parts.has("S") => row(&[&["E", "S"]], Op::QuerySpace(Space::Shared), "PdM"),
+        "QSPC" if parts.has("L") => row(&[&["E", "L"]], Op::QuerySpace(Space::Local), "PdM"),
+        "BRA" if parts.has("DIV") => row(&[&["DIV"]], Op::BranchDiverged, "SI"),
+        "BRA" | "JMP" => row(&[&["U", "CONV"]], Op::Branch, "qI"),
+        "BRX" => row(&[], Op::BranchIndirect, "SI"),
+        "BSSY" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::SetSync, "BI"),
+        "BSYNC" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::Sync, "qB"),
+        "BREAK" => row(&[&["RELIABLE"]], Op::Break, "qB"),
+        "BMOV" => bmov(parts),
+        "WARPSYNC" => row(&[&["EXCLUSIVE"]], Op::WarpSync, "S"),
+        "CALL" if parts.has("REL") => row(&[&["REL", "NOINC"]], Op::Call, "I"),
+        "RET" if parts.has("REL") => row(&[&["REL", "NODEC"]], Op::Return, "SI"),
+        "EXIT" => row(&[], Op::Exit, "q"),
+        "BAR" => {
+            let read = |part: &str| {
+                Some(match part {
+                    "SYNC" => Barrier::Sync,
+                    "ARV" => Barrier::Arrive,
+                    "POPC" => Barrier::Count,
+                    "AND" => Barrier::And,
+                    "OR" => Barrier::Or,
+                    _ => return None,
+                })
+            };
+            let kind = parts.find(read).ok_or(None)?;
+            row(&[&["SYNC", "ARV", "RED", "POPC", "AND", "OR", "DEFER_BLOCKING"]], Op::Barrier(kind), "Ssq")
+        }
+        "B2R" if parts.has("RESULT") => row(&[&["RESULT"]], Op::BarrierResult, "Dp"),
+        "YIELD" => Ok((Op::Yield, "*")),
+        "BPT" => Ok((Op::Trap, "*")),
+        _ => Err(None),
+    }
+}
+
+fn imad<'a>(
+    parts: Parts<'a>,
+    signed: bool,
+    check: impl Fn(&[&[&str]]) -> Result<(), Option<&'a str>>,
+) -> Result<(Op, &'static str), Option<&'a str>> {
+    check(&[&["MOV", "IADD", "SHL", "U32", "X", "WIDE", "HI"]])?;
+    let extended = parts.has("X");
+    Ok(if parts.has("WIDE") {
+        (Op::MulAddWide { signed, extended }, "DpSSSq")
+    } else if parts.has("HI") {
+        (Op::MulAddHigh { signed, extended }, "DpSSSq")
+    } else {
+        (Op::MulAdd { extended }, "DSSSq")
+    })
+}
+
+fn bmov(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
+    if let Some(part) = parts.unknown(&[&["32", "CLEAR"]]) {
+        return Err(Some(part));
+    }
+    // Which way it goes is told by the operands: `BMOV.32 B6, R16` or `BMOV.32.CLEAR R16, B6`.
+    Ok(if parts.has("CLEAR") { (Op::BarrierToRegister { clear: true }, "DB") } else { (Op::RegisterToBarrier, "BS") })
+}
+
+fn space(name: &str) -> Space {
+    match name {
+        "LDG" | "STG" | "ATOMG" | "RED" | "REDG" => Space::Global,
+        "LDS" | "STS" | "ATOMS" => Space::Shared,
+        "LDL" | "STL" => Space::Local,
+        _ => Space::Generic,
+    }
+}
+
+fn reduction(part: &str) -> Option<AtomicOp> {
+    Some(match part {
+        "ADD" | "SUM" => AtomicOp::Add,
+        "MIN" => AtomicOp::Min,
+        "MAX" => AtomicOp::Max,
+        "INC" => AtomicOp::Inc,
+        "DEC" => AtomicOp::Dec,
+        "AND" => AtomicOp::And,
+        "OR" => AtomicOp::Or,
+        "XOR" => AtomicOp::Xor,
+        "EXCH" => AtomicOp::Exchange,
+        "CAS" => AtomicOp::Swap,
+        "CAST" => AtomicOp::Cast,
+        _ => return None,
+    })
+}
+
+fn atomic<'a>(
+    parts: Parts<'a>,
+    name: &str,
+    check: impl Fn(&[&[&str]]) -> Result<(), Option<&'a str>>,
+) -> Result<(Op, &'static str), Option<&'a str>> {
+    const OPS: &[&str] = &["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "CAS", "CAST", "POPC", "SPIN"];
+    const TYPES: &[&str] = &["32", "64", "S32", "S64", "U64", "U32", "F32", "F64", "F16x2", "FTZ", "RN"];
+    check(&[OPS, TYPES, HINTS])?;
+    let op = if parts.has("POPC") { AtomicOp::Count } else { parts.find(reduction).ok_or(None)? };
+    let read = |part: &str| {
+        Some(match part {
+            "64" | "U64" => AtomicType::U64,
+            "S32" => AtomicType::S32,
+            "S64" => AtomicType::S64,
+            "F32" => AtomicType::F32,
+            "F64" => AtomicType::F64,
+            "F16x2" => AtomicType::F16x2,
+            _ => return None,
+        })
+    };
+    // `MAX.S64` is written as `MAX.S64` or as `MAX.64.S64`: the more specific one counts.
+    let kind = parts.modifiers().filter_map(read).last().unwrap_or(AtomicType::U32);
+    let returns = !name.starts_with("RED");
+    let shape = match name {
+        "RED" | "REDG" => "MS",
+        "ATOMS" if op == AtomicOp::Count => "DM",
+        "ATOMS" => "DMSs",
+        _ => "PDMSs",
+    };
+    Ok((Op::Atomic { space: space(name), op, kind, returns }, shape))
+}

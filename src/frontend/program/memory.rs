@@ -1,0 +1,178 @@
+//! Device memory: a space of 64 bits in which only what was allocated exists.
+//!
+//! Input and output are device addresses and bytes. An access outside of every allocation is a [`Fault`]; reading what nobody has
+//! written is counted. Pages that are never touched cost nothing: the host's operating system supplies zeroed ones on first use.
+
+/// First address that is given out.
+const FIRST: u64 = 0x7f20_0000_0000;
+/// Allocations begin at multiples of this, as those of cudaMalloc do.
+const ALIGNMENT: u64 = 256;
+/// What lies between two allocations at least, so that an access just beyond the end of one is seen.
+const GUARD: u64 = 256;
+
+/// Something that was allocated.
+#[derive(Clone, Debug)]
+pub(super) struct Allocation {
+    pub(super) name: String,
+    pub(super) start: u64,
+    pub(super) bytes: Vec<u8>,
+    /// A bit for each word that was written, where not all were.
+    written: Option<Vec<u64>>,
+}
+
+impl Allocation {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+/// All of device memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    allocations: Vec<Allocation>,
+    next: u64,
+    /// The allocation that was used last.
+    last: usize,
+    /// Words that were read before they were written, by allocation.
+    pub(super) unwritten: Vec<u64>,
+}
+
+/// An access that leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) address: u64,
+    /// The closest allocation: its name, and the offset from its start.
+    pub(super) near: Option<(String, i64, usize)>,
+}
+
+impl Memory {
+    /// Allocates memory with contents; `written` says whether they count as written.
+    pub(super) fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool) -> usize {
+        let start = self.next.max(FIRST).next_multiple_of(ALIGNMENT);
+        self.allocate_at(name, start, bytes, written).unwrap_or_default()
+    }
+
+    /// Allocates memory at a place; `None` where another allocation lies.
+    pub(super) fn allocate_at(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> Option<usize> {
+        let end = start.checked_add(bytes.len() as u64)?;
+        if self.allocations.iter().any(|other| start < other.end() && other.start < end) {
+            return None;
+        }
+        if start >= FIRST || self.next == 0 {
+            self.next = self.next.max(end.max(FIRST) + GUARD);
+        }
+        let map = if written { None } else { Some(vec![0; bytes.len().div_ceil(256)]) };
+        self.allocations.push(Allocation { name: name.to_owned(), start, bytes, written: map });
+        self.unwritten.push(0);
+        Some(self.allocations.len() - 1)
+    }
+
+    /// The allocations in the order in which they were made.
+    pub(super) fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// The allocation that holds all of `bytes` bytes at `address`, and the offset in it.
+    #[inline]
+    fn place(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
+        if let Some(allocation) = self.allocations.get(self.last) {
+            let offset = address.wrapping_sub(allocation.start);
+            if offset < allocation.bytes.len() as u64 && allocation.bytes.len() - offset as usize >= bytes {
+                return Ok((self.last, offset as usize));
+            }
+        }
+        self.search(address, bytes)
+    }
+
+    #[cold]
+    fn search(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
+        let holds = |allocation: &Allocation| {
+            address >= allocation.start && address.checked_add(bytes as u64).is_some_and(|end| end <= allocation.end())
+        };
+        if let Some(index) = self.allocations.iter().position(holds) {
+            self.last = index;
+            return Ok((index, (address - self.allocations[index].start) as usize));
+        }
+        let distance = |allocation: &Allocation| {
+            if address < allocation.start { allocation.start - address } else { address - allocation.end().min(address) }
+        };
+        let near = self.allocations.iter().min_by_key(|allocation| distance(allocation));
+        let near = near.map(|near| (near.name.clone(), address.wrapping_sub(near.start) as i64, near.bytes.len()));
+        Err(Fault { address, near })
+    }
+
+    /// Reads a number of 1 to 8 bytes.
+    #[inline]
+    pub(super) fn read(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
+        let (index, offset) = self.place(address, bytes)?;
+        let allocation = &self.allocations[index];
+        if let Some(written) = &allocation.written
+            && written[offset / 256] >> (offset / 4 % 64) & 1 == 0
+        {
+            self.unwritten[index] += 1;
+        }
+        let slice = &allocation.bytes[offset..offset + bytes];
+        Ok(match *slice {
+            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+            _ => slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+        })
+    }
+
+    /// Writes the low bytes of a number.
+    #[inline]
+    pub(super) fn write(&mut self, address: u64, bytes: usize, value: u64) -> Result<(), Fault> {
+        let (index, offset) = self.place(address, bytes)?;
+        let allocation = &mut self.allocations[index];
+        allocation.bytes[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        if let Some(written) = &mut allocation.written {
+            for word in offset / 4..(offset + bytes).div_ceil(4) {
+                written[word / 64] |= 1 << (word % 64);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_outside_of_allocations_name_the_nearest_one() {
+        let mut memory = Memory::default();
+        let a = memory.allocate("a", vec![1; 100], true);
+        memory.allocate("b", vec![2; 8], true);
+        let start = memory.allocations()[a].start;
+        assert_eq!(memory.read(start + 96, 4), Ok(0x0101_0101));
+        let fault = memory.read(start + 97, 4).unwrap_err();
+        assert_eq!(fault.near, Some(("a".into(), 97, 100)));
+        assert!(memory.write(start + 100, 1, 0).is_err());
+        assert!(memory.read(u64::MAX, 8).is_err());
+        assert!(memory.read(0, 4).is_err());
+    }
+
+    #[test]
+    fn words_that_nobody_wrote_are_counted_when_they_are_read() {
+        let mut memory = Memory::default();
+        let a = memory.allocate("a", vec![0; 1024], false);
+        let start = memory.allocations()[a].start;
+        memory.write(start + 512, 8, 7).unwrap();
+        assert_eq!(memory.read(start + 512, 8), Ok(7));
+        assert_eq!(memory.unwritten[a], 0);
+        memory.read(start + 520, 4).unwrap();
+        assert_eq!(memory.unwritten[a], 1);
+    }
+
+    #[test]
+    fn allocations_are_aligned_and_do_not_touch() {
+        let mut memory = Memory::default();
+        let places: Vec<u64> = [1_usize, 256, 300]
+            .map(|size| memory.allocate("x", vec![0; size], true))
+            .iter()
+            .map(|&i| memory.allocations()[i].start)
+            .collect();
+        assert!(places.iter().all(|start| start % 256 == 0));
+        assert!(places[1] >= places[0] + 1 + GUARD && places[2] >= places[1] + 256 + GUARD);
+        assert_eq!(memory.allocate_at("y", places[1] + 8, vec![0; 4], true), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Programs: machine code of GPUs, executed functionally on the host without a GPU.
+//!
+//! A launch file names listings (what `warpshard compile` makes of CUDA C), buffers, launches and what to look at afterwards. [`Program::load`]
+//! reads it, [`Program::execute`] executes it, and [`Program::workload`] hands the warps' instructions to a run as a recorded trace would.
+//! CTAs execute one after the other in ascending order, launches in the order of the file, so that results depend on neither the machine nor
+//! the number of threads. Nothing here knows of timing.
+//!
+//! The way of an instruction: `listing` and `operand` read its text, `isa` finds its operation and binds its operands, `exec` executes it,
+//! `statics` says what the timing model sees of it.
+
+mod contents;
+mod error;
+mod exec;
+mod expression;
+mod isa;
+mod listing;
+mod load;
+mod memory;
+mod operand;
+mod record;
+mod report;
+mod run;
+mod schema;
+mod statics;
+mod summary;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{StaticInst, Workload};
+use contents::Element;
+use schema::Contents;
+
+pub use error::ProgramError;
+pub use summary::{Execution, KernelSummary, OutputSummary};
+
+/// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
+pub const COMPILER: &str = include_str!("compile.py");
+
+/// A launch file, ready to execute.
+#[derive(Debug)]
+pub struct Program {
+    /// The name of the program.
+    pub name: String,
+    /// The architecture of its listing: 70 for sm_70.
+    pub arch: u32,
+    file: PathBuf,
+    folder: PathBuf,
+    buffers: Vec<Buffer>,
+    globals: Vec<(String, Vec<u8>)>,
+    launches: Vec<Launch>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    name: String,
+    element: Element,
+    count: usize,
+    address: Option<u64>,
+    contents: Contents,
+}
+
+/// A kernel launch with everything bound.
+#[derive(Debug)]
+struct Launch {
+    kernel: Arc<exec::Kernel>,
+    registers: u32,
+    /// `None` where the timing model has no opcode table for the architecture.
+    statics: Option<Arc<[StaticInst]>>,
+    mnemonics: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Output {
+    buffer: usize,
+    crc32: Option<u32>,
+    show: usize,
+}
+
+impl Program {
+    /// Reads a launch file and its listing; `arch` picks the listing (70 for sm_70), else the first one is taken. `settings` replace
+    /// parameters of the file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with either file.
+    pub fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Arc<Self>, ProgramError> {
+        load::load(path, arch, settings).map(Arc::new)
+    }
+
+    /// Executes all launches without timing; `measure` counts sectors and bank conflicts, too.
+    ///
+    /// # Errors
+    /// What stops the program: an access outside of its buffers, an endless loop, a barrier that not all threads reach.
+    pub fn execute(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
+        summary::execute(self, measure)
+    }
+
+    /// The program as what a run executes.
+    ///
+    /// # Errors
+    /// When the timing model does not know the architecture, or memory cannot be made.
+    pub fn workload(self: &Arc<Self>) -> Result<Workload, ProgramError> {
+        run::workload(self)
+    }
+
+    /// Writes what the program executes as an Accel-Sim trace into a folder; returns the path of its list.
+    ///
+    /// # Errors
+    /// Those of the file system, and what stops the program.
+    pub fn record(self: &Arc<Self>, out: &Path) -> io::Result<PathBuf> {
+        record::record(self, out)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! The operands of an instruction, from the disassembler's text.
+
+/// Number of RZ, the register that reads as zero.
+pub(super) const RZ: u8 = 255;
+/// Number of URZ among the uniform registers.
+pub(super) const URZ: u8 = 63;
+/// Number of PT, the predicate that is always true.
+pub(super) const PT: u8 = 7;
+
+/// What an operand names.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// R0 to R254, RZ.
+    Register(u8),
+    /// UR0 to UR62, URZ.
+    Uniform(u8),
+    /// P0 to P6, PT.
+    Predicate(u8),
+    /// UP0 to UP6, UPT.
+    UniformPredicate(u8),
+    /// B0 to B15, a convergence barrier.
+    Barrier(u8),
+    /// A number as written; negative ones in two's complement.
+    Integer(i64),
+    /// A number in floating point, whose bits are those of the instruction word.
+    Float,
+    /// `c[bank][register + offset]`.
+    Constant { bank: u8, register: Option<u8>, uniform: Option<u8>, offset: i64 },
+    /// `[register.64 * scale + uniform + offset]`; `wide` where `.64` says so, `narrow` where `.U32` or a scale does.
+    Memory { register: Option<u8>, wide: bool, narrow: bool, scale: u8, uniform: Option<u8>, offset: i64 },
+    /// A special register, by its name without `SR_`.
+    Special(String),
+    /// PR, all predicates as a word.
+    AllPredicates,
+    /// The place of an instruction.
+    Label(u32),
+}
+
+/// Which half of a register an operand of half precision reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Half {
+    /// Each half its own.
+    #[default]
+    Both,
+    /// The low one for both.
+    Low,
+    /// The high one for both.
+    High,
+    /// The whole register is one number of single precision.
+    Single,
+}
+
+/// An operand with its modifiers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Operand {
+    pub(super) kind: Kind,
+    /// `-`.
+    pub(super) negate: bool,
+    /// `|...|`.
+    pub(super) absolute: bool,
+    /// `!` or `~`.
+    pub(super) invert: bool,
+    pub(super) half: Half,
+    /// `.B0` to `.B3`: which byte, else 0.
+    pub(super) byte: u8,
+}
+
+/// Reads an operand; `None` when it is of no known form.
+pub(super) fn parse(text: &str) -> Option<Operand> {
+    let (mut negate, mut absolute, mut invert) = (false, false, false);
+    let mut rest = text.trim();
+    loop {
+        if let Some(after) = rest.strip_prefix(['!', '~']) {
+            (invert, rest) = (true, after);
+        } else if let Some(after) =
+            rest.strip_prefix('-').filter(|after| !after.starts_with(|c: char| c.is_ascii_digit() || c == '>') && !literal(rest))
+        {
+            (negate, rest) = (true, after);
+        } else if let Some(inner) = rest.strip_prefix('|') {
+            let (inside, after) = inner.split_once('|')?;
+            absolute = true;
+            let (kind, half, byte) = atom(&format!("{inside}{after}"))?;
+            return Some(Operand { kind, negate, absolute, invert, half, byte });
+        } else {
+            break;
+        }
+    }
+    let (kind, half, byte) = atom(rest)?;
+    Some(Operand { kind, negate, absolute, invert, half, byte })
+}
+
+/// Whether the text is a number of floating point by name.
+fn literal(text: &str) -> bool {
+    let bare = text.trim_start_matches(['+', '-']);
+    ["INF", "QNAN", "SNAN"].iter().any(|name| bare.starts_with(name))
+}
+
+fn atom(text: &str) -> Option<(Kind, Half, u8)> {
+    if let Some(inner) = text.strip_prefix("c[") {
+        return Some((constant(inner)?, half_of(text), 0));
+    }
+    // Since Hopper a descriptor stands before the address.
+    if let Some(rest) = text.strip_prefix("desc[") {
+        return atom(rest.split_once(']')?.1).filter(|(kind, ..)| matches!(kind, Kind::Memory { .. }));
+    }
+    if let Some(inner) = text.strip_prefix('[') {
+        return Some((memory(inner.strip_suffix(']')?)?, Half::Both, 0));
+    }
+    if let Some(place) = text.strip_prefix("->0x") {
+        return Some((Kind::Label(u32::from_str_radix(place, 16).ok()?), Half::Both, 0));
+    }
+    if literal(text) {
+        return Some((Kind::Float, Half::Both, 0));
+    }
+    if let Some(number) = integer(text) {
+        return Some((Kind::Integer(number), Half::Both, 0));
+    }
+    if text.parse::<f64>().is_ok() {
+        return Some((Kind::Float, Half::Both, 0));
+    }
+    if let Some(special) = text.strip_prefix("SR_") {
+        return Some((Kind::Special(special.to_owned()), Half::Both, 0));
+    }
+    let name = text.split('.').next().unwrap_or_default();
+    let byte = text.split('.').find_map(|part| part.strip_prefix('B').filter(|_| part != name)?.parse().ok()).unwrap_or(0);
+    Some((named(name)?, half_of(text), byte))
+}
+
+fn half_of(text: &str) -> Half {
+    if text.contains(".H0_H0") {
+        Half::Low
+    } else if text.contains(".H1_H1") {
+        Half::High
+    } else if text.contains(".F32") {
+        Half::Single
+    } else {
+        Half::Both
+    }
+}
+
+fn named(name: &str) -> Option<Kind> {
+    let number = |prefix: &str, most: u8| name.strip_prefix(prefix)?.parse::<u8>().ok().filter(|&number| number <= most);
+    Some(match name {
+        "RZ" => Kind::Register(RZ),
+        "URZ" => Kind::Uniform(URZ),
+        "PT" => Kind::Predicate(PT),
+        "UPT" => Kind::UniformPredicate(PT),
+        "PR" => Kind::AllPredicates,
+        "SRZ" => Kind::Special("SRZ".into()),
+        _ => {
+            if let Some(number) = number("UR", 62) {
+                Kind::Uniform(number)
+            } else if let Some(number) = number("UP", 6) {
+                Kind::UniformPredicate(number)
+            } else if let Some(number) = number("R", 254) {
+                Kind::Register(number)
+            } else if let Some(number) = number("P", 6) {
+                Kind::Predicate(number)
+            } else {
+                Kind::Barrier(number("B", 15)?)
+            }
+        }
+    })
+}
+
+/// A decimal or hexadecimal number with a sign.
+fn integer(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let value = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()? as i64,
+        None if digits.starts_with(|c: char| c.is_ascii_digit()) => digits.parse::<i64>().ok()?,
+        None => return None,
+    };
+    Some(if negative { value.wrapping_neg() } else { value })
+}
+
+/// Marks the scale of a register of 32 bits.
+const NARROW: u8 = 0x80;
+
+/// The parts of an address: `R4.64+UR6+-0x10`.
+fn parts(text: &str) -> Option<(Option<(u8, bool, u8)>, Option<u8>, i64)> {
+    let (mut register, mut uniform, mut offset) = (None, None, 0_i64);
+    for part in text.split('+') {
+        if part.is_empty() {
+            continue;
+        }
+        if let Some(number) = integer(part) {
+            offset = offset.wrapping_add(number);
+            continue;
+        }
+        let mut pieces = part.split('.');
+        match named(pieces.next()?)? {
+            Kind::Register(number) => {
+                let (mut wide, mut scale) = (false, 1);
+                for piece in pieces {
+                    match piece {
+                        "64" => wide = true,
+                        "X4" => scale = 4,
+                        "X8" => scale = 8,
+                        "X16" => scale = 16,
+                        // An index of 32 bits, which is marked so that it is not taken for a pair.
+                        "U32" => scale = scale.max(1) | NARROW,
+                        "reuse" => {}
+                        _ => return None,
+                    }
+                }
+                register = Some((number, wide, scale));
+            }
+            Kind::Uniform(number) => uniform = Some(number),
+            _ => return None,
+        }
+    }
+    Some((register, uniform, offset))
+}
+
+fn memory(text: &str) -> Option<Kind> {
+    let (register, uniform, offset) = parts(text)?;
+    let (number, wide, scale) = register.map_or((None, false, 1), |(number, wide, scale)| (Some(number), wide, scale));
+    let narrow = scale != 1;
+    Some(Kind::Memory { register: number, wide, narrow, scale: scale & !NARROW, uniform, offset })
+}
+
+fn constant(text: &str) -> Option<Kind> {
+    let (bank, rest) = text.split_once("][")?;
+    let bank = u8::try_from(integer(bank)?).ok().filter(|&bank| bank < 18)?;
+    let (register, uniform, offset) = parts(rest.split_once(']')?.0)?;
+    Some(Kind::Constant { bank, register: register.map(|(number, ..)| number), uniform, offset })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_operand_is_read() {
+        let kind = |text: &str| parse(text).map(|operand| operand.kind);
+        assert_eq!(kind("R12.reuse"), Some(Kind::Register(12)));
+        assert_eq!(kind("-0x80"), Some(Kind::Integer(-128)));
+        assert_eq!(kind("0.041666727513074874878"), Some(Kind::Float));
+        assert_eq!(kind("-INF"), Some(Kind::Float));
+        assert_eq!(kind("+INF "), Some(Kind::Float));
+        assert_eq!(kind("SR_CTAID.X"), Some(Kind::Special("CTAID.X".into())));
+        let constant = Kind::Constant { bank: 2, register: Some(0), uniform: None, offset: 12 };
+        assert_eq!(kind("c[0x2][R0+0xc]"), Some(constant));
+        let memory = Kind::Memory { register: Some(10), wide: true, narrow: false, scale: 1, uniform: Some(4), offset: -16 };
+        assert_eq!(kind("[R10.64+UR4+-0x10]"), Some(memory));
+        let negated = parse("-|R3|.H1_H1").unwrap();
+        assert!(negated.negate && negated.absolute && negated.half == Half::High);
+        assert_eq!(kind("R255"), None);
+        assert_eq!(kind("Q3"), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Why a program stopped, in words.
+
+use super::error::ProgramError;
+use super::exec::{Kernel, Trouble};
+use super::isa::Space;
+
+/// The error of a CTA that cannot go on: warp, place in the code, lane and reason.
+pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): (usize, usize, usize, Trouble)) -> ProgramError {
+    let (line, mnemonic) = kernel.lines.get(place).cloned().unwrap_or_default();
+    let thread = 32 * warp + lane;
+    let whereabouts = format!("`{mnemonic}` at pc {:#06x} of kernel {}, CTA {cta}, warp {warp}, thread {thread}", 16 * place, kernel.name);
+    let error = |what: String| ProgramError::new(&kernel.file, line, what).found(whereabouts.clone());
+    match trouble {
+        Trouble::Outside(fault) => {
+            let near = fault.near.map_or_else(String::new, |(name, offset, size)| {
+                format!("; the closest is `{name}` of {size} bytes, in which it would be byte {offset}")
+            });
+            error(format!("an access outside of every buffer, at address {:#x}{near}", fault.address))
+                .help("check the size of the buffer in the launch file, the arguments, and the index in the source")
+        }
+        Trouble::OutsideOwn { space, address, size } => {
+            let memory = if space == Space::Shared { "shared memory of the CTA" } else { "local memory of the thread" };
+            let help = if space == Space::Shared {
+                "check `shared` of the launch, the dynamic bytes beyond those that the kernel declares"
+            } else {
+                "the program's calls are nested too deeply, or it indexes an array of its own wrongly"
+            };
+            error(format!("an access beyond the {size} bytes of the {memory}, at byte {address}")).help(help)
+        }
+        Trouble::Misaligned { address, bytes } => error(format!("an access of {bytes} bytes at address {address:#x}"))
+            .expected(format!("an address that is a multiple of {bytes}")),
+        Trouble::Constant { bank, offset } => error(format!("a read of constant bank {bank} at byte {offset}, beyond its end")),
+        Trouble::RanOff => error("a jump to a place without an instruction".into()),
+        Trouble::Endless(limit) => error(format!("a warp has executed {limit} instructions and has not ended")).help(
+            "it may wait for another CTA, which only begins when this one has ended; if it is just long, raise `limit` in the launch file",
+        ),
+        Trouble::Trap => error("the program has trapped".into()).help("an assertion or __trap() in the source was reached"),
+        Trouble::Stuck(waiting) => {
+            let one = |(warp, place, mask, wait): &(usize, usize, u32, String)| {
+                format!("warp {warp}, lanes {mask:08x}, waits at pc {:#06x} for {wait}", 16 * place)
+            };
+            let all: Vec<String> = waiting.iter().take(8).map(one).collect();
+            error("threads of a CTA wait for each other for ever".into())
+                .expected(format!("every thread at the barrier; {}", all.join("; ")))
+                .help("all threads of a CTA must reach the same __syncthreads()")
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Executes a program's launches in order, as far as somebody asks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::base::{Addr, CtaIndex, KernelIndex, StreamId};
+use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, WarpStream, Workload};
+
+use super::error::ProgramError;
+use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Tally};
+use super::memory::Memory;
+use super::report::describe;
+use super::schema::Contents;
+use super::{Launch, Program};
+
+/// A program that executes: device memory, and how far it is.
+pub(super) struct Runner {
+    program: Arc<Program>,
+    pub(super) memory: Memory,
+    executor: Executor,
+    /// The launch and CTA that come next.
+    launch: usize,
+    cta: u32,
+    pub(super) tallies: Vec<Tally>,
+    measure: bool,
+}
+
+impl Runner {
+    /// A program before its first launch; `measure` asks for sectors and bank conflicts.
+    pub(super) fn new(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
+        let tallies = vec![Tally::default(); program.launches.len()];
+        let memory = program.memory()?;
+        Ok(Self { program: Arc::clone(program), memory, executor: Executor::default(), launch: 0, cta: 0, tallies, measure })
+    }
+
+    /// Executes the next CTA; `None` when all launches are done.
+    pub(super) fn next(&mut self, record: bool) -> Result<Option<(usize, u32, Box<[WarpStream]>)>, ProgramError> {
+        let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
+        let kernel = &launch.kernel;
+        let (number, cta) = (self.launch, self.cta);
+        let measured = (&mut self.tallies[number], self.measure);
+        let streams =
+            self.executor.cta(kernel, &mut self.memory, cta, record, measured).map_err(|trouble| describe(kernel, cta, trouble))?;
+        self.cta += 1;
+        if u64::from(self.cta) == kernel.grid.count() {
+            (self.launch, self.cta) = (self.launch + 1, 0);
+        }
+        Ok(Some((number, cta, streams)))
+    }
+}
+
+/// What all launches of a workload share.
+struct Stage {
+    runner: Runner,
+    /// CTAs that were executed before they were asked for.
+    ready: BTreeMap<(usize, u32), Arc<CtaProgram>>,
+    /// The launches that were asked for a CTA since execution began.
+    wanted: Vec<bool>,
+    failure: Option<String>,
+}
+
+/// The CTAs of one launch.
+struct Source {
+    stage: Arc<Mutex<Stage>>,
+    program: Arc<Program>,
+    launch: usize,
+}
+
+impl Stage {
+    fn take(&mut self, program: &Arc<Program>, launch: usize, cta: u32) -> Result<Arc<CtaProgram>, ProgramError> {
+        if let Some(ready) = self.ready.remove(&(launch, cta)) {
+            return Ok(ready);
+        }
+        if (self.runner.launch, self.runner.cta) > (launch, cta) {
+            // Somebody executes the workload once more, or a launch that nobody had asked for.
+            self.runner = Runner::new(program, false)?;
+            self.ready.clear();
+            let wanted = std::mem::replace(&mut self.wanted, vec![false; program.launches.len()]);
+            if cta != 0 {
+                self.wanted = wanted;
+            }
+        }
+        self.wanted[launch] = true;
+        loop {
+            let number = self.runner.launch;
+            // Execution is in order of launches; what belongs to one that nobody runs is not kept.
+            let record = self.wanted.get(number).copied().unwrap_or(false);
+            let Some((number, index, warps)) = self.runner.next(record)? else {
+                return Ok(Arc::new(empty(&program.launches[launch])));
+            };
+            let done = (number, index) == (launch, cta);
+            if record {
+                let code = program.launches[number].statics.clone().unwrap_or_default();
+                let made = Arc::new(CtaProgram { code, warps });
+                if done {
+                    return Ok(made);
+                }
+                self.ready.insert((number, index), made);
+            }
+        }
+    }
+}
+
+fn empty(launch: &Launch) -> CtaProgram {
+    let warps = launch.kernel.block.count().div_ceil(32) as usize;
+    CtaProgram { code: launch.statics.clone().unwrap_or_default(), warps: vec![WarpStream::default(); warps].into() }
+}
+
+impl Source {
+    fn lock(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CtaSource for Source {
+    fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        let mut stage = self.lock();
+        if stage.failure.is_none() {
+            match stage.take(&self.program, self.launch, index.0) {
+                Ok(program) => return program,
+                Err(error) => stage.failure = Some(error.to_string()),
+            }
+        }
+        Arc::new(empty(&self.program.launches[self.launch]))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("launch", &self.launch).finish_non_exhaustive()
+    }
+}
+
+/// What a launch needs, as kernels of traces say it.
+pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
+    let kernel = &launch.kernel;
+    KernelInfo {
+        name: kernel.name.clone(),
+        id: number as u64 + 1,
+        grid: kernel.grid,
+        block: kernel.block,
+        shared_bytes: kernel.shared_bytes as u32,
+        registers: launch.registers,
+        stream: StreamId(0),
+        shared_base: Addr(SHARED_WINDOW),
+        local_base: Addr(LOCAL_WINDOW),
+    }
+}
+
+/// The copies and launches of a program.
+pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (buffer, allocation) in program.buffers.iter().zip(memory.allocations()) {
+        if !matches!(buffer.contents, Contents::None) {
+            commands.push(Command::CopyToDevice { addr: Addr(allocation.start), bytes: allocation.bytes.len() as u64 });
+        }
+    }
+    commands.extend((0..program.launches.len()).map(|number| Command::Launch(KernelIndex(number as u16))));
+    commands
+}
+
+/// A program as what a run executes.
+pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError> {
+    if program.launches.iter().any(|launch| launch.statics.is_none()) {
+        let what = format!("the timing model has no opcode table for sm_{}", program.arch);
+        let help = "compile the program for sm_70, sm_75, sm_80 or sm_86, or execute it without timing with `warpshard exec`";
+        return Err(ProgramError::new(&program.file, 0, what).help(help));
+    }
+    let runner = Runner::new(program, false)?;
+    let commands = commands(program, &runner.memory);
+    let wanted = vec![false; program.launches.len()];
+    let stage = Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, failure: None }));
+    let kernel = |(number, launch): (usize, &Launch)| {
+        let source = Source { stage: Arc::clone(&stage), program: Arc::clone(program), launch: number };
+        Kernel { info: info(launch, number), source: Arc::new(source) }
+    };
+    let kernels = program.launches.iter().enumerate().map(kernel).collect();
+    Ok(Workload { name: program.name.clone(), commands, kernels, notes: Vec::new() })
+}

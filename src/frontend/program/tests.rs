@@ -1,0 +1,312 @@
+//! The project's own programs against a computation on the host, and guards against programs that go wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::base::{CtaIndex, KernelIndex};
+use crate::frontend::Cursor;
+
+use super::{Execution, Program};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+fn load(name: &str, arch: u32, settings: &[(&str, &str)]) -> Arc<Program> {
+    let settings: Vec<(String, String)> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Program::load(&folder().join(format!("{name}.toml")), Some(arch), &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The contents of the buffer `name` of a program before its first launch.
+fn before<T>(program: &Program, name: &str, read: impl Fn(&[u8]) -> T) -> Vec<T> {
+    let memory = program.memory().unwrap();
+    let place = program.buffers.iter().position(|buffer| buffer.name == name).unwrap();
+    memory.allocations()[place].bytes.chunks_exact(program.buffers[place].element.bytes()).map(read).collect()
+}
+
+fn after<T>(execution: &Execution, read: impl Fn(&[u8]) -> T, size: usize) -> Vec<T> {
+    execution.outputs[0].bytes.chunks_exact(size).map(read).collect()
+}
+
+fn single(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes(bytes.try_into().unwrap())
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().unwrap())
+}
+
+const ARCHS: [u32; 2] = [70, 80];
+
+#[test]
+fn vecadd_adds() {
+    for arch in ARCHS {
+        let done = load("vecadd", arch, &[("n", "5000")]).execute(false).unwrap();
+        let got = after(&done, |bytes| f64::from_le_bytes(bytes.try_into().unwrap()), 8);
+        assert!(got.iter().enumerate().all(|(i, value)| *value == 3.0 * i as f64 + 1.0), "sm_{arch}");
+    }
+}
+
+#[test]
+fn saxpy_is_fused_and_rounded_once() {
+    for arch in ARCHS {
+        let program = load("saxpy", arch, &[]);
+        let (x, y) = (before(&program, "x", single), before(&program, "y", single));
+        let got = after(&program.execute(false).unwrap(), single, 4);
+        assert!((0..x.len()).all(|i| got[i].to_bits() == x[i].mul_add(2.5, y[i]).to_bits()), "sm_{arch}");
+    }
+}
+
+#[test]
+fn the_reduction_sums_all_elements() {
+    for arch in ARCHS {
+        for n in ["1", "31", "1000", "100000"] {
+            let program = load("reduction", arch, &[("n", n)]);
+            let expected: u32 = before(&program, "in", word).into_iter().sum();
+            assert_eq!(after(&program.execute(false).unwrap(), word, 4), [expected], "sm_{arch}, n = {n}");
+        }
+    }
+}
+
+#[test]
+fn the_matrix_product_has_the_hosts_bits() {
+    for arch in ARCHS {
+        let program = load("sgemm", arch, &[("n", "64")]);
+        let (a, b) = (before(&program, "a", single), before(&program, "b", single));
+        let got = after(&program.execute(false).unwrap(), single, 4);
+        for row in 0..64 {
+            for column in 0..64 {
+                let expected = (0..64).fold(0.0_f32, |sum, k| a[row * 64 + k].mul_add(b[k * 64 + column], sum));
+                assert_eq!(got[row * 64 + column].to_bits(), expected.to_bits(), "sm_{arch}, row {row}, column {column}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_transpose_mirrors_a_matrix_of_any_shape() {
+    for arch in ARCHS {
+        for (width, height) in [(200, 120), (1, 77), (33, 32)] {
+            let program = load("transpose", arch, &[("width", &width.to_string()), ("height", &height.to_string())]);
+            let got = after(&program.execute(false).unwrap(), single, 4);
+            assert!((0..width * height).all(|i| got[i] == (i % height * width + i / height) as f32), "sm_{arch}, {width} x {height}");
+        }
+    }
+}
+
+#[test]
+fn the_scan_gives_the_sum_of_all_before() {
+    for arch in ARCHS {
+        let program = load("scan", arch, &[("n", "3001")]);
+        let got = after(&program.execute(false).unwrap(), word, 4);
+        let mut sum = 0;
+        for (i, value) in before(&program, "in", word).into_iter().enumerate() {
+            assert_eq!(got[i], sum, "sm_{arch}, element {i}");
+            sum += value;
+        }
+    }
+}
+
+#[test]
+fn the_search_gives_every_vertex_its_distance() {
+    let (n, degree) = (4096_usize, 4_usize);
+    let mut levels = vec![-1_i32; n];
+    levels[0] = 0;
+    let mut frontier = vec![0_usize];
+    while !frontier.is_empty() {
+        let mut next = Vec::new();
+        for v in frontier {
+            for k in 0..degree {
+                let to = (v * 5 + k * 7 + 1) % n;
+                if levels[to] < 0 {
+                    levels[to] = levels[v] + 1;
+                    next.push(to);
+                }
+            }
+        }
+        frontier = next;
+    }
+    for arch in ARCHS {
+        let got = after(&load("bfs", arch, &[]).execute(false).unwrap(), |bytes| word(bytes) as i32, 4);
+        assert_eq!(got, levels, "sm_{arch}");
+    }
+}
+
+#[test]
+fn results_have_the_hashes_that_the_launch_files_expect() {
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        for arch in ARCHS {
+            let done = Program::load(&path, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}")).execute(false).unwrap();
+            assert!(done.outputs.iter().all(|output| output.expected.is_some()), "{}: an output without a hash", path.display());
+            assert!(done.is_as_expected(), "{} for sm_{arch}: {:08x}", path.display(), done.outputs[0].crc32);
+            assert!(done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
+        }
+    }
+}
+
+/// All streams of a program, as words that can be compared.
+fn streams(program: &Arc<Program>) -> Vec<(u32, u32, Vec<u64>)> {
+    let workload = program.workload().unwrap();
+    let mut all = Vec::new();
+    for number in 0..workload.kernels.len() {
+        let kernel = workload.kernel(KernelIndex(number as u16));
+        for cta in 0..kernel.info.ctas() {
+            let program = kernel.source.cta(CtaIndex(cta));
+            for warp in &program.warps {
+                let (mut cursor, mut buffer) = (Cursor::default(), [0; 32]);
+                while let Some(inst) = warp.next(&mut cursor) {
+                    let count = warp.addresses(&inst, &mut buffer);
+                    all.push((program.code[inst.index as usize].pc, inst.mask.0, buffer[..count].to_vec()));
+                }
+            }
+        }
+        assert_eq!(kernel.source.failure(), None);
+    }
+    all
+}
+
+#[test]
+fn a_workload_can_be_executed_again_and_its_ctas_asked_for_in_any_order() {
+    let program = load("scan", 70, &[("n", "3000")]);
+    let expected = streams(&program);
+    assert_eq!(streams(&program), expected);
+    let workload = program.workload().unwrap();
+    let kernel = &workload.kernels[2];
+    for cta in (0..kernel.info.ctas()).rev() {
+        assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
+    }
+}
+
+/// The vecadd of the reference was recorded on a V100: its source, executed with the recorded addresses, gives every line of it but for the
+/// registers of SHFL, whose destination the tracer lists among the sources.
+#[test]
+fn the_recorded_vecadd_is_reproduced_line_by_line() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/sass/vecadd-f64-100k-volta/kernel-1.traceg.xz");
+    if !reference.exists() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(self::folder().join("vecadd.toml")).unwrap();
+    let listing = self::folder().join("vecadd.sm_70.sass");
+    let text = text.replace("\"vecadd.sm_70.sass\"", &format!("{:?}", listing.display().to_string()));
+    let text = text.replace("a = {", "a = { address = 0x7f4d25700000,").replace("b = {", "b = { address = 0x7f4d25e00000,");
+    let text = text.replace("c = {", "c = { address = 0x7f4d25ec3600,");
+    let file = folder.path().join("vecadd.toml");
+    std::fs::write(&file, text).unwrap();
+    let program = Program::load(&file, Some(70), &[]).unwrap_or_else(|error| panic!("{error}"));
+    program.record(&folder.path().join("trace")).unwrap();
+    let made = std::fs::read_to_string(folder.path().join("trace/kernel-1.traceg")).unwrap();
+    let mut recorded = String::new();
+    std::io::Read::read_to_string(&mut liblzma::read::XzDecoder::new(std::fs::File::open(reference).unwrap()), &mut recorded).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let body = text.lines().skip_while(|line| !line.starts_with("#BEGIN_TB")).map(str::trim_end).filter(|line| !line.is_empty());
+        body.map(|line| if line.contains("SHFL") { line[..13].to_owned() } else { line.to_owned() }).collect()
+    };
+    let (made, recorded) = (lines(&made), lines(&recorded));
+    assert_eq!(recorded.iter().filter(|line| line.starts_with("warp = ")).count(), 3136);
+    for (number, (made, recorded)) in made.iter().zip(&recorded).enumerate() {
+        assert_eq!(made, recorded, "line {number} of the body");
+    }
+    assert_eq!(made.len(), recorded.len());
+}
+
+/// Loads a program of one kernel made of `code`, with a buffer `data` of 64 words as its only argument.
+fn program_of(code: &[&str], extra: &str) -> Result<Arc<Program>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text =
+        "warpshard listing 1\narch sm_70\nkernel test\nregisters 32\nshared 256\nlocal 0\nparameters 0x160 8 0:8\ncode\n".to_owned();
+    for (number, line) in code.iter().enumerate() {
+        text += &format!("{:04x}: {line} ; 0000000000000000 0000000000000000\n", 16 * number);
+    }
+    std::fs::write(folder.path().join("test.sass"), text + "end\n").unwrap();
+    let launch = format!(
+        "modules = {{ sm_70 = \"test.sass\" }}\nlimit = 100000\n[buffers]\ndata = {{ type = \"u32\", count = 64, contents = {{ constant = 0 }} }}\n\
+         [[launches]]\nkernel = \"test\"\ngrid = [1]\nblock = [64]\narguments = [\"&data\"]\n{extra}[[outputs]]\nbuffer = \"data\"\n"
+    );
+    let file = folder.path().join("test.toml");
+    std::fs::write(&file, launch).unwrap();
+    Program::load(&file, None, &[]).map_err(|error| error.to_string())
+}
+
+fn error_of(code: &[&str]) -> String {
+    match program_of(code, "").and_then(|program| program.execute(false).map_err(|error| error.to_string())) {
+        Ok(_) => panic!("the program runs"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn guards_name_what_went_wrong_and_where() {
+    const BASE: &str = "MOV R2, c[0x0][0x160]";
+    const HIGH: &str = "MOV R3, c[0x0][0x164]";
+    for (code, words) in [
+        (vec![BASE, HIGH, "LDG.E.SYS R4, [R2+0x100]", "EXIT"], vec!["outside of every buffer", "`data`", "byte 256", "0x0020", "thread 0"]),
+        (vec![BASE, HIGH, "STG.E.64.SYS [R2+0x4], R4", "EXIT"], vec!["8 bytes", "multiple of 8"]),
+        (vec!["MOV R2, 0x100", "STS [R2], R2", "EXIT"], vec!["shared memory", "256 bytes", "kernel test"]),
+        (vec!["BRA ->0x0", "EXIT"], vec!["executed 100000 instructions"]),
+        (
+            vec!["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "BSSY B0, ->0x50", "@P0 BAR.SYNC 0x1", "BAR.SYNC 0x0", "EXIT"],
+            vec!["wait for each other", "barrier 0", "barrier 1"],
+        ),
+        (vec!["BPT.TRAP 0x1", "EXIT"], vec!["trapped"]),
+        (vec!["NOP"], vec!["without an instruction"]),
+        (vec!["FROB R1, R2", "EXIT"], vec!["not implemented", "FROB", "test.sass:9", "kernel test"]),
+        (vec!["FADD.ODD R1, R2, R3", "EXIT"], vec!["`.ODD`"]),
+        (vec!["FADD R1, R2", "EXIT"], vec!["operands"]),
+        (vec!["MOV R1, c[0x0][0x400]", "EXIT"], vec!["constant"]),
+    ] {
+        let error = error_of(&code);
+        for word in words {
+            assert!(error.contains(word), "{code:?}: `{word}` is missing in\n{error}");
+        }
+    }
+}
+
+#[test]
+fn reading_what_nobody_wrote_is_a_warning() {
+    let program = load("bfs", 70, &[]);
+    assert!(program.execute(false).unwrap().warnings.is_empty());
+    let programs = folder();
+    let text = std::fs::read_to_string(programs.join("saxpy.toml")).unwrap();
+    let made = tempfile::tempdir().unwrap();
+    let listing = programs.join("saxpy.sm_70.sass").display().to_string();
+    let text = text
+        .replace("\"saxpy.sm_70.sass\"", &format!("{listing:?}"))
+        .replace(", contents = { uniform = { low = -1, high = 1, seed = 1 } }", "");
+    std::fs::write(made.path().join("saxpy.toml"), text).unwrap();
+    let done = Program::load(&made.path().join("saxpy.toml"), None, &[]).unwrap().execute(false).unwrap();
+    assert_eq!(done.warnings, [("`x` is read where nothing was written".to_owned(), 50_000)]);
+}
+
+#[test]
+fn mistakes_of_a_launch_file_are_explained() {
+    let good = std::fs::read_to_string(folder().join("saxpy.toml")).unwrap();
+    let made = tempfile::tempdir().unwrap();
+    std::fs::copy(folder().join("saxpy.sm_70.sass"), made.path().join("saxpy.sm_70.sass")).unwrap();
+    for (from, to, word) in [
+        ("kernel = \"saxpy\"", "kernel = \"axpy\"", "no kernel `axpy`"),
+        ("grid = [40]", "grid = [0]", "grid is out of range"),
+        ("block = [256]", "block = [2048]", "block is out of range"),
+        ("\"&x\"", "\"&z\"", "no buffer `z`"),
+        ("\"n\", 2.5", "2.5", "takes 4 arguments"),
+        ("\"f32\"", "\"float\"", "unknown type"),
+        ("count = \"n\"", "count = \"m\"", "no parameter is called `m`"),
+        ("count = \"n\"", "count = \"n * 100000000\"", "impossible count"),
+        ("saxpy.sm_70.sass", "absent.sass", "the listing cannot be read"),
+        ("[[launches]]", "[[launches]]\ncolour = 1", "colour"),
+        ("arguments = [\"n\"", "arguments = [\"n * 1000000\"", "does not fit its 4 bytes"),
+        ("buffer = \"y\"", "buffer = \"q\"", "output `q`"),
+        ("seed = 1", "seeds = 1", "seeds"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        let file = made.path().join("saxpy.toml");
+        std::fs::write(&file, text).unwrap();
+        let error = Program::load(&file, Some(70), &[]).expect_err(from).to_string();
+        assert!(error.contains(word), "{to}: {error}");
+    }
+}
