@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_workload_it_says_what_is_missing() {
+    fn without_a_workload_the_error_names_the_option() {
         let error = study(&Request { load: None, ..request() }).unwrap_err();
         assert!(error.to_string().contains("--workload"), "{error}");
     }

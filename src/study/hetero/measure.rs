@@ -34,7 +34,7 @@ const SETTLED: u64 = 8 * INTERVAL;
 pub(super) struct Measured {
     /// Application and instructions per cycle of every CPU core.
     pub(super) cores: Vec<(String, f64)>,
-    /// Cores that the end of the run kept from being measured to their count.
+    /// Cores that had not reached their count when the run ended.
     pub(super) cut: u32,
     /// Warp instructions per core cycle, over all SMs.
     pub(super) gpu_ipc: f64,

@@ -11,7 +11,7 @@ use crate::study::lab::verdict::{Headline, Verdict};
 
 use super::concurrency::GpuType;
 
-/// The study's part of `hetero-directions.toml`, which says what each parameter means.
+/// The study's part of `hetero-directions.toml`, which explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Directions {
@@ -42,7 +42,7 @@ pub(super) struct Lengths {
     pub(super) light_until: u64,
 }
 
-/// The study's part of `hetero.toml`, which says what each parameter means.
+/// The study's part of `hetero.toml`, which explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Concurrency {

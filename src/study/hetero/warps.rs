@@ -46,7 +46,7 @@ fn on_the_memory(results: &Results) -> Vec<Finding> {
     let relieved = [STREAM, DIVERGENT];
     let net = KERNELS.into_iter().max_by(|a, b| under(a, 48).stall_net.total_cmp(&under(b, 48).stall_net));
     let net = net.unwrap_or(STREAM);
-    let kept = under(GATHER, TIGHT).stall_mc / under(GATHER, LIMITS[0]).stall_mc;
+    let stalls = under(GATHER, TIGHT).stall_mc / under(GATHER, LIMITS[0]).stall_mc;
     let gather_gpu = results.gpu_under_limit(GATHER, HEAVY, TIGHT);
     let per_instruction = |warps: u32| under(DIVERGENT, warps).llc_accesses / under(DIVERGENT, warps).gpu_ipc;
     let memory_first = KERNELS.iter().filter(|kernel| under(kernel, 48).stall_mc > under(kernel, 48).stall_net).count();
@@ -63,8 +63,8 @@ fn on_the_memory(results: &Results) -> Vec<Finding> {
         ),
         Finding::direction(
             "some-press-with-few-warps",
-            format!("{GATHER}: stall_mc {}, GPU {} at {TIGHT}", change(kept), change(gather_gpu)),
-            kept > 1.0 - 2.0 * hardly() && gather_gpu > 1.0 - 2.0 * hardly(),
+            format!("{GATHER}: stall_mc {}, GPU {} at {TIGHT}", change(stalls), change(gather_gpu)),
+            stalls > 1.0 - 2.0 * hardly() && gather_gpu > 1.0 - 2.0 * hardly(),
         ),
         Finding::direction(
             "memory-is-the-bottleneck",

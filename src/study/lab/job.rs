@@ -68,7 +68,7 @@ impl Job {
         Machine::load(&self.machine, &overrides).map_err(|errors| errors.to_string())
     }
 
-    /// Simulates `workload` as the job says, its model aside.
+    /// Simulates `workload` in place of the model of the job.
     ///
     /// # Errors
     /// Whatever goes wrong, as a message for the user.

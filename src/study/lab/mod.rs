@@ -15,8 +15,7 @@ pub(in crate::study) mod verdict;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -49,7 +48,8 @@ pub(in crate::study) struct Lab {
     /// Where results are stored; nowhere when not given.
     store: Option<PathBuf>,
     progress: Option<ProgressFn>,
-    done: Arc<AtomicUsize>,
+    /// Finished tasks.
+    done: Arc<Mutex<usize>>,
 }
 
 impl Lab {
@@ -77,7 +77,10 @@ impl Lab {
 
     fn counted<T: Task>(&self, task: &T, of: Option<usize>) -> Result<T::Result, String> {
         let result = task.key().and_then(|key| store::stored(self.store.as_deref(), &key, || task.run()));
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let done = self.done.lock().map_or(0, |mut done| {
+            *done += 1;
+            *done
+        });
         if let Some(progress) = &self.progress {
             let of = of.map_or_else(String::new, |of| format!(" of {of}"));
             progress(&format!("{done:>4}{of}  {task}"));

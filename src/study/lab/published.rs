@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The file of a study. `P` is what the study keeps in it besides values; `S` selects what a value is of.
+/// The file of a study. `P` is the rest of the file; `S` selects what a value is of.
 #[derive(Clone, Debug)]
 pub(in crate::study) struct Published<P, S> {
     /// The publication, with tables and sections.

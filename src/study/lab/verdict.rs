@@ -87,7 +87,7 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').replace("-0", if value.abs() < 0.005 { "0" } else { "-0" })
 }
 
-/// How the runs behind a point ended.
+/// How the runs of a point ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::study) enum Ended {
     /// The workload ended.

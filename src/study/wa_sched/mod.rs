@@ -46,7 +46,7 @@ struct Machines {
     cores: String,
 }
 
-/// Lengths and margins; the file says what each means.
+/// Lengths and margins; the file explains each.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {

@@ -29,7 +29,7 @@ struct Own {
     parameters: Parameters,
 }
 
-/// The file says what each means.
+/// The file explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {

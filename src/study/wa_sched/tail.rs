@@ -12,7 +12,7 @@ use crate::study::lab::output::{PlotNames, StudyOutput};
 
 use super::{Grid, Thesis, library, phase_aware};
 
-/// What is run; `configs/published/phase-aware.toml` says what each parameter means.
+/// What is run; `configs/published/phase-aware.toml` explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {

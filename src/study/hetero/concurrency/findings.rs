@@ -159,11 +159,11 @@ fn path(results: &Results) -> Vec<Finding> {
     let text = |warps: Option<f64>| warps.map_or_else(|| "-".into(), |warps| format!("{warps:.1}"));
     let fewer = light.iter().zip(&heavy).map(|(light, heavy)| light.zip(*heavy).map(|(light, heavy)| heavy < light));
     let more = [light, heavy].map(|[cm, bal]| cm.zip(bal).map(|(cm, bal)| cm < bal));
-    let beside = format!("CM-CPU L1 {}, H1 {}; CM-BAL1 L1 {}, H1 {}", text(light[0]), text(heavy[0]), text(light[1]), text(heavy[1]));
+    let warps = format!("CM-CPU L1 {}, H1 {}; CM-BAL1 L1 {}, H1 {}", text(light[0]), text(heavy[0]), text(light[1]), text(heavy[1]));
     let known: Vec<bool> = more.into_iter().flatten().collect();
     vec![
-        Finding::direction("path-beside-mixes", beside.clone(), fewer.collect::<Option<Vec<_>>>().map(|fewer| !fewer.contains(&false))),
-        Finding::direction("path-of-schemes", beside, (!known.is_empty()).then(|| !known.contains(&false))),
+        Finding::direction("path-beside-mixes", warps.clone(), fewer.collect::<Option<Vec<_>>>().map(|fewer| !fewer.contains(&false))),
+        Finding::direction("path-of-schemes", warps, (!known.is_empty()).then(|| !known.contains(&false))),
     ]
 }
 

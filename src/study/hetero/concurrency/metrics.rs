@@ -1,4 +1,4 @@
-//! The metrics of Section 5: how fast a GPU application and the CPU applications beside it are, and the system as a whole.
+//! The metrics of Section 5: how fast a GPU application and the CPU applications that run with it are, and the system as a whole.
 //!
 //! In: instructions per cycle, together and alone. Out: ratios. A speed-up relative to another scheme is a quotient of two of
 //! these; means of speed-ups are harmonic, as all of the paper's are.

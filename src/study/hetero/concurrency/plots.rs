@@ -11,7 +11,7 @@ use crate::study::StudyOutput;
 use crate::study::lab::output::PlotNames;
 use crate::study::lab::statistics::{harmonic_mean, mean};
 
-/// What Figures 16 and 17 compare, as many as a chart tells apart.
+/// What Figures 16 and 17 compare, as many as a chart can show.
 const SHOWN: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];
 /// The schemes of Figures 15 and 18.
 const MANAGED: [Scheme; 2] = [Scheme::CmCpu, Scheme::CmBal(1)];

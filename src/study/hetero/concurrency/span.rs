@@ -3,7 +3,7 @@
 //! In: the chip's counters at multiples of [`STEP`] core cycles. Out: what was counted, sent once, when the run is over. The span begins
 //! when the slowest CPU core is warm and the GPU application has begun. All CPU cores are measured over the same cycles, from there
 //! until the slowest has retired its count; the GPU application until it has issued its count or is through once, or has done enough
-//! for a shortened run. Neither stops there, so that each is measured beside the other; the run ends with the later.
+//! for a shortened run. Neither stops there, so that each is measured with the other; the run ends with the later.
 
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
@@ -70,9 +70,9 @@ pub(super) enum Total {
     Issued,
     /// Scheduler cycles without an issue, warps being there: the `stall_gpu` of all SMs.
     StallGpu,
-    /// Partition cycles in which a full queue kept a request out.
+    /// Partition cycles in which a full queue refused a request.
     StallMc,
-    /// Partition cycles in which the reply network kept an answer in.
+    /// Partition cycles in which the reply network refused a reply.
     StallNet,
     /// Accesses of the LLC.
     LlcAccesses,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_takes_too_long_ends_and_says_what_was_not_reached() {
+    fn a_span_that_takes_too_long_ends_and_shows_what_was_not_reached() {
         let mut stand = Stand::new(Goals { longest: Some(2 * STEP), pass: None, ..goals() });
         assert!(!stand.cut(&[100, 100], 0, &[]));
         assert!(!stand.cut(&[10, 10], 0, &[]));

@@ -1,4 +1,4 @@
-//! The tables: the baseline, gains by kind of workload, the metrics behind them, overall speed-ups, other systems, and all runs.
+//! The tables: the baseline, gains by kind of workload, their metrics, overall speed-ups, other systems, and all runs.
 
 use super::super::published::{applications, concurrency};
 use super::job::{Cpus, Measured};
@@ -15,7 +15,7 @@ use crate::study::lab::statistics::{harmonic_mean, mean};
 pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     baseline(results, output);
     gains(results, output);
-    behind(results, output);
+    metrics(results, output);
     oss(results, output);
     systems(results, output);
     alone(results, output);
@@ -121,7 +121,7 @@ fn gains(results: &Results, output: &mut StudyOutput) {
 type Cell<'a> = dyn Fn(&[&Pair], Scheme) -> Option<String> + 'a;
 
 /// What the metrics and the limits are under the schemes that manage them (Figures 15 and 18).
-fn behind(results: &Results, output: &mut StudyOutput) {
+fn metrics(results: &Results, output: &mut StudyOutput) {
     let shown: Vec<Scheme> = others(results).into_iter().filter(|scheme| !matches!(scheme, Scheme::Static(_))).collect();
     let mut header = vec!["kind".to_owned()];
     for name in ["active warps", "stall_mc %", "stall_gpu/instr. %", "LLC accesses %"] {
@@ -250,7 +250,7 @@ fn runs(results: &Results, output: &mut StudyOutput) {
     let mut rows = Vec::new();
     for (job, run) in results.runs() {
         let counts = &run.counts;
-        let beside = matches!(job.cpus, Cpus::Mix(_));
+        let together = matches!(job.cpus, Cpus::Mix(_));
         let cpus = match &job.cpus {
             Cpus::Off => "-".to_owned(),
             Cpus::One(name) => name.clone(),
@@ -268,8 +268,8 @@ fn runs(results: &Results, output: &mut StudyOutput) {
             counts.gpu_through.to_string(),
             format!("{:.4}", run.gpu_ipc()),
             format!("{:.4}", run.gpu_ipc_throughout()),
-            optional(if beside { results.gpu_speedup(job) } else { None }),
-            optional(if beside { results.weighted_speedup(job) } else { None }),
+            optional(if together { results.gpu_speedup(job) } else { None }),
+            optional(if together { results.weighted_speedup(job) } else { None }),
             optional(mean(run.cores().map(|(_, ipc)| ipc))),
             counts.cpu_through.to_string(),
             format!("{:.2}", run.mpki()),

@@ -37,7 +37,7 @@ struct Own {
     kernel: Vec<Entry>,
 }
 
-/// The file says what each means.
+/// The file explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -84,7 +84,7 @@ struct Of {
     of: Option<CoreType>,
 }
 
-/// A quantity; the file says what each is.
+/// A quantity; the file explains each.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Quantity {
