@@ -129,19 +129,21 @@ pub(in crate::study) struct Row {
     pub(in crate::study) seconds: f64,
 }
 
-/// A row as it is stored, without names.
-type RowCells = (u64, u64, u64, u64, u64, u64, u64, f64, f64, f64);
+/// A row as it is stored, without names; floating-point numbers as their bits, so that reading them back is exact.
+type RowCells = [u64; 10];
 
 impl From<Row> for RowCells {
     fn from(row: Row) -> Self {
         let Row { cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds } = row;
-        (cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds)
+        let [joules, at_rest, seconds] = [joules, at_rest, seconds].map(f64::to_bits);
+        [cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds]
     }
 }
 
 impl From<RowCells> for Row {
     fn from(cells: RowCells) -> Self {
-        let (cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds) = cells;
+        let [cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds] = cells;
+        let [joules, at_rest, seconds] = [joules, at_rest, seconds].map(f64::from_bits);
         Self { cycles, issued, loads, load_cycles, overlapped, bursts, writes, joules, at_rest, seconds }
     }
 }
