@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::base::{Addr, CpuId, Cycle, LinkId, PortId, SectorMask, SliceId};
-use crate::protocol::{AddressMap, Credit, MemOp, MemPacket, NO_KERNEL, Outbox, Payload};
+use crate::protocol::{AddressMap, Credit, CreditReceiver, CreditSender, MemOp, MemPacket, NO_KERNEL, Outbox, Payload};
 
 /// Address bits of a core's own space.
 const SPACE_BITS: u32 = 48;
@@ -51,14 +51,13 @@ pub(super) struct Net {
     core: CpuId,
     ports: CpuPorts,
     line_bytes: u64,
-    /// Credits for reads (or all requests) and for writes.
-    credits: [u32; 2],
-    credits_coming: VecDeque<(Cycle, Credit)>,
+    /// Places for reads (or all requests) and for writes.
+    requests: [CreditSender; 2],
+    /// Places for replies.
+    returns: CreditReceiver,
     replies: VecDeque<(Cycle, MemPacket)>,
     /// Requests answered in part: their name, line, and the sectors that are still missing.
     partial: Vec<(u32, Addr, u8)>,
-    freed: u16,
-    batch: u16,
     /// Reads under way.
     pub(super) reading: u64,
 }
@@ -68,12 +67,10 @@ impl Net {
         Self {
             core,
             line_bytes: u64::from(line_bytes),
-            credits: [ports.credits, ports.write_credits.unwrap_or(0)],
-            credits_coming: VecDeque::with_capacity(8),
+            requests: [ports.credits, ports.write_credits.unwrap_or(0)].map(CreditSender::new),
+            returns: CreditReceiver::new(ports.reply_credit, ports.port.0, ports.reply_queue),
             replies: VecDeque::with_capacity(64),
             partial: Vec::with_capacity(16),
-            freed: 0,
-            batch: (ports.reply_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             reading: 0,
             ports,
         }
@@ -82,7 +79,10 @@ impl Net {
     pub(super) fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
         match *payload {
             Payload::Mem(packet) if link == self.ports.from_reply_net => self.replies.push_back((at, packet)),
-            Payload::Credit(credit) if link == self.ports.request_credit => self.credits_coming.push_back((at, credit)),
+            Payload::Credit(Credit { queue, count }) if link == self.ports.request_credit => {
+                let pool = if self.ports.write_credits.is_some() { usize::from(queue & 1) } else { 0 };
+                self.requests[pool].deliver(at, count);
+            }
             other => panic!("{}: {link} brings {other:?} at {at}, which no CPU core expects", self.core),
         }
     }
@@ -94,15 +94,14 @@ impl Net {
 
     #[inline]
     pub(super) fn can_send(&self, op: MemOp) -> bool {
-        self.credits[self.pool(op)] > 0
+        self.requests[self.pool(op)].can_send()
     }
 
     /// Sends a request for the line of `addr`, an address of the core's own space; there is a credit.
     #[inline]
     pub(super) fn send(&mut self, now: Cycle, op: MemOp, addr: Addr, token: u32, out: &mut Outbox) {
         let pool = self.pool(op);
-        debug_assert!(self.credits[pool] > 0, "a request without a credit");
-        self.credits[pool] -= 1;
+        self.requests[pool].spend();
         self.reading += u64::from(op == MemOp::Read);
         let placed = place(self.core, addr);
         let sectors = match self.line_bytes {
@@ -126,10 +125,10 @@ impl Net {
     /// Takes the credits that came by `now`.
     #[inline]
     pub(super) fn take_credits(&mut self, now: Cycle) {
-        while let Some(&(_, credit)) = self.credits_coming.front().filter(|(at, _)| *at <= now) {
-            self.credits_coming.pop_front();
-            let pool = if self.ports.write_credits.is_some() { usize::from(credit.queue & 1) } else { 0 };
-            self.credits[pool] += u32::from(credit.count);
+        for pool in &mut self.requests {
+            if pool.next() <= now {
+                pool.collect(now);
+            }
         }
     }
 
@@ -138,12 +137,7 @@ impl Net {
     pub(super) fn take_reply(&mut self, now: Cycle, out: &mut Outbox) -> Option<(u32, Addr)> {
         let &(_, packet) = self.replies.front().filter(|(at, _)| *at <= now)?;
         self.replies.pop_front();
-        self.freed += 1;
-        if self.freed == self.batch {
-            let credit = Credit { queue: self.ports.port.0, count: self.freed };
-            out.send(self.ports.reply_credit, now, Payload::Credit(credit));
-            self.freed = 0;
-        }
+        self.returns.release(now, out);
         if packet.op != MemOp::Read || !self.is_whole(&packet) {
             return None;
         }
@@ -177,12 +171,17 @@ impl Net {
     #[inline]
     pub(super) fn next_event(&self) -> Cycle {
         let reply = self.replies.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        let credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        reply.min(credit)
+        let [reads, writes] = &self.requests;
+        reply.min(reads.next()).min(writes.next())
     }
 
     /// Credits and replies, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
-        format!("{} credits for requests, {} reads under way, {} replies waiting", self.credits[0], self.reading, self.replies.len())
+        format!(
+            "{} credits for requests, {} reads under way, {} replies waiting",
+            self.requests[0].available(),
+            self.reading,
+            self.replies.len()
+        )
     }
 }

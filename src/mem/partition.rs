@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId, prefetch};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::engine::Unit;
-use crate::protocol::{AddressMap, EventKind, LocalMap, MemPacket, Outbox, Payload, Warm};
+use crate::protocol::{AddressMap, CreditReceiver, CreditSender, EventKind, LocalMap, MemPacket, Outbox, Payload, Warm};
 use crate::stats::{CounterVisitor, counters};
 
 use super::dram::control::Issued;
@@ -104,18 +104,17 @@ impl Partition {
         assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
         assert!(count <= u64::BITS, "{id} has {count} slices");
         let slice = |i: u32| Slice::new(SliceId(id.0 * count as u16 + i as u16), &mem.llc, &mem.queues);
-        let side = |i: u32| SlicePort::new(slice(i), machine.noc.input_queue);
+        let arrival = arrival_capacity(machine);
+        let side = |i: u32| {
+            let slice = slice(i);
+            let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
+            SlicePort::new(slice, CreditSender::new(machine.noc.input_queue), returns)
+        };
         let channel = Channel::new(mem, machine.clocks.dram, id);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let map = mem.map.of_partition(u32::from(id.0));
         let local = LocalMap::new(&map);
-        let common = Common {
-            sets: Sets::new(&local, &mem.llc),
-            local,
-            ports,
-            in_queue: mem.queues.in_queue as usize,
-            batch: (arrival_capacity(machine) / 32).clamp(1, u32::from(u16::MAX)) as u16,
-        };
+        let common = Common { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
         let clocks = (llc_clock, dram_clock);
         Self {
             map,
@@ -227,7 +226,7 @@ impl Partition {
                 let slice = usize::from(link.0.wrapping_sub(self.arbiter.common.ports.credit_in.0));
                 assert!(slice < self.arbiter.slice_ports.len(), "{}: credits come over {link}, which is no output", self.arbiter.id);
                 let side = &mut self.arbiter.slice_ports[slice];
-                side.coming.append((at, credit.count));
+                side.answers.deliver(at, credit.count);
                 // Without an answer that waits, credits are taken when there is one.
                 if side.slice.has_out() {
                     side.due = side.due.min(at);

@@ -3,8 +3,8 @@
 //! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`SlicePort::due`]
 //! neither the slice nor its answers do more than wait, and that is counted up to and without [`SlicePort::counted`].
 
-use crate::base::{Cycle, LinkId, Ring};
-use crate::protocol::{Credit, LocalMap, Outbox, Payload};
+use crate::base::{Cycle, LinkId};
+use crate::protocol::{CreditReceiver, CreditSender, LocalMap, Outbox, Payload};
 
 use super::llc::{Acted, Sets, Slice};
 use super::partition::PartitionPorts;
@@ -17,19 +17,16 @@ pub(super) struct Common {
     pub(super) ports: PartitionPorts,
     /// Requests that a slice's own queue holds.
     pub(super) in_queue: usize,
-    /// How many requests have to leave the arrival queue for credits to be sent.
-    pub(super) batch: u16,
 }
 
 /// A slice and the network's side of it.
 #[derive(Clone, Debug)]
 pub(super) struct SlicePort {
     pub(super) slice: Slice,
-    /// Answers that the reply subnet takes, without what came since there were fewer than two.
-    credits: u32,
-    pub(super) coming: Ring<(Cycle, u16)>,
-    /// Requests that left the arrival queue since the last credits.
-    freed: u16,
+    /// Places for answers at the reply subnet; collected only when fewer than two are left.
+    pub(super) answers: CreditSender,
+    /// Places of the arrival queue, which requests leave.
+    returns: CreditReceiver,
     /// The first cycle in which the slice or its answers may do more than wait.
     pub(super) due: Cycle,
     /// Up to which cycle the slice's waiting is counted.
@@ -41,9 +38,9 @@ pub(super) struct SlicePort {
 }
 
 impl SlicePort {
-    /// An idle slice whose answers may use `credits` places.
-    pub(super) fn new(slice: Slice, credits: u32) -> Self {
-        Self { slice, credits, coming: Ring::new(4), freed: 0, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
+    /// An idle slice between these two ends of its links.
+    pub(super) fn new(slice: Slice, answers: CreditSender, returns: CreditReceiver) -> Self {
+        Self { slice, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
     }
 
     /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
@@ -66,23 +63,18 @@ impl SlicePort {
             self.blocked = slice.blocked_from(common.in_queue, now);
             // Whether it waits is asked for when one more has left.
             slice.prefetch_behind(common.in_queue + 1);
-            self.freed += 1;
-            if self.freed == common.batch {
-                self.freed = 0;
-                let credit = Credit { queue: slice.id().0, count: common.batch };
-                out.send(LinkId(common.ports.credit_out.0 + i), now, Payload::Credit(credit));
-            }
+            self.returns.release(now, out);
         }
         // With two or more, further credits do not matter yet, and a branch on their arrival would be unpredictable.
-        if self.credits <= 1 {
-            self.take_credits(now);
+        if self.answers.available() <= 1 {
+            self.answers.collect(now);
         }
         let slice = &mut self.slice;
         let reply_out = LinkId(common.ports.reply_out.0 + i);
-        if self.credits > 0 && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
-            self.credits -= 1;
+        if self.answers.can_send() && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
+            self.answers.spend();
         }
-        let stands = self.credits == 0 && slice.has_out();
+        let stands = !self.answers.can_send() && slice.has_out();
         if stands != self.stands {
             self.stands = stands;
             *standing = if stands { *standing + 1 } else { *standing - 1 };
@@ -93,22 +85,15 @@ impl SlicePort {
         dram
     }
 
-    #[inline(never)]
-    fn take_credits(&mut self, now: Cycle) {
-        while let Some((_, count)) = self.coming.pop_if(|(at, _)| *at <= now) {
-            self.credits += u32::from(count);
-        }
-    }
-
     /// From which cycle on, `from` or later, there is something to do.
     #[inline]
     fn due_from(&self, from: Cycle) -> Cycle {
         if !self.slice.has_out() {
             return self.slice.next_event(from);
         }
-        if self.credits > 0 {
+        if self.answers.can_send() {
             return from;
         }
-        self.coming.front().map_or(Cycle::NEVER, |(at, _)| *at).min(self.slice.next_event(from)).max(from)
+        self.answers.next().min(self.slice.next_event(from)).max(from)
     }
 }

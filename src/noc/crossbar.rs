@@ -12,7 +12,7 @@ use std::hint::select_unpredictable;
 use crate::base::{Cycle, LinkId, SectorMask, Slots};
 use crate::config::machine::{Arbiter, Noc};
 use crate::engine::Unit;
-use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
+use crate::protocol::{CreditReceiver, EventKind, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::{CounterVisitor, counters};
 
 use super::calendar::{Calendar, Sight};
@@ -74,6 +74,16 @@ pub struct SubnetPorts {
     pub credit_in: LinkId,
     /// Packets that a receiver's queue holds, those under way included: the credits that each output starts with.
     pub output_capacity: u32,
+}
+
+impl SubnetPorts {
+    /// The receiving ends of the inputs, each with a queue of `places`.
+    pub(super) fn returns(&self, inputs: usize, places: u32) -> Slots<CreditReceiver> {
+        let receiver = |input: u16| CreditReceiver::new(LinkId(self.credit_out.0 + input), input, places);
+        let mut returns = Slots::new(inputs, receiver(0));
+        (0..inputs as u16).for_each(|input| *returns.get_mut(u32::from(input)) = receiver(input));
+        returns
+    }
 }
 
 counters! {
@@ -211,7 +221,8 @@ pub struct Subnet {
     wants: Wants,
     /// How many inputs have a visible packet.
     heads: u32,
-    batch: u16,
+    /// Places of the input queues, which packets leave.
+    returns: Slots<CreditReceiver>,
     /// Inputs to look at again after the cycle (round robin).
     popped: Vec<u16>,
     counters: NetCounters,
@@ -238,7 +249,7 @@ impl Subnet {
             calendar,
             wants: Wants::new(inputs, outputs),
             heads: 0,
-            batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            returns: ports.returns(inputs, spec.input_queue),
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
         }
@@ -418,12 +429,7 @@ impl Subnet {
         if next.is_some() {
             queue.prefetch_second();
         }
-        queue.freed += 1;
-        if queue.freed == self.batch {
-            queue.freed = 0;
-            let credit = Credit { queue: input as u16, count: self.batch };
-            out.send(LinkId(self.ports.credit_out.0 + input as u16), self.now, Payload::Credit(credit));
-        }
+        self.returns.get_mut(input as u32).release(self.now, out);
         self.outputs.pass(output, input as u16);
         next
     }

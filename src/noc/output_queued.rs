@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use crate::base::{Cycle, LinkId};
+use crate::base::{Cycle, LinkId, Slots};
 use crate::config::machine::Noc;
 use crate::engine::Unit;
-use crate::protocol::{Credit, EventKind, MemPacket, Outbox, Payload};
+use crate::protocol::{CreditReceiver, EventKind, MemPacket, Outbox, Payload};
 use crate::stats::CounterVisitor;
 
 use super::calendar::{Calendar, Sight};
@@ -31,7 +31,8 @@ pub struct OutputQueued {
     /// The inputs of the packets that wait, by output.
     origins: Box<[VecDeque<u16>]>,
     calendar: Calendar,
-    batch: u16,
+    /// Places of the inputs, which packets leave with the subnet.
+    returns: Slots<CreditReceiver>,
     counters: NetCounters,
 }
 
@@ -51,7 +52,7 @@ impl OutputQueued {
             queues: Queue::several(inputs + outputs),
             origins: vec![VecDeque::new(); outputs].into(),
             calendar: Calendar::new(inputs + outputs),
-            batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+            returns: ports.returns(inputs, spec.input_queue),
             counters: NetCounters::default(),
         }
     }
@@ -133,13 +134,7 @@ impl OutputQueued {
             self.counters.queue_cycles += waiting.waited(self.now) as u64;
             out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
             self.outputs.pass(output, input);
-            let freed = &mut self.queues[usize::from(input)].freed;
-            *freed += 1;
-            if *freed == self.batch {
-                *freed = 0;
-                let credit = Credit { queue: input, count: self.batch };
-                out.send(LinkId(self.ports.credit_out.0 + input), self.now, Payload::Credit(credit));
-            }
+            self.returns.get_mut(u32::from(input)).release(self.now, out);
         }
     }
 }

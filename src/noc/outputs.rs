@@ -3,9 +3,8 @@
 //! In: what inputs want, credits under way. Out: the outputs that may be granted, ascending, and how many are wanted and stand
 //! still. Invariant: an output is ready when somebody wants it and it has a credit.
 
-use std::collections::VecDeque;
-
 use crate::base::{Cycle, Slots};
+use crate::protocol::CreditSender;
 
 /// How far the outputs of a crossbar were looked at in a cycle, in ascending order.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +22,10 @@ impl Turn {
 }
 
 /// An output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Output {
-    credits: u32,
+    /// Places at its receiver.
+    credits: CreditSender,
     /// How many want it.
     wanting: u32,
     /// The input that it served last.
@@ -35,11 +35,8 @@ struct Output {
 /// The outputs of a crossbar.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    capacity: u32,
     count: usize,
     outputs: Slots<Output>,
-    /// Credits under way, with the cycle in which they are seen.
-    coming: Box<[VecDeque<(Cycle, u16)>]>,
     /// A bit for each that is ready, in `words` words.
     ready: Slots<u64>,
     words: u32,
@@ -55,10 +52,8 @@ impl Outputs {
     pub(super) fn new(count: usize, capacity: u32, served: u16) -> Self {
         assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
         Self {
-            capacity,
             count,
-            outputs: Slots::new(count, Output { credits: capacity, wanting: 0, served }),
-            coming: vec![VecDeque::new(); count].into(),
+            outputs: Slots::new(count, Output { credits: CreditSender::new(capacity), wanting: 0, served }),
             ready: Slots::new(count.div_ceil(64), 0),
             words: count.div_ceil(64) as u32,
             wanted_count: 0,
@@ -113,7 +108,7 @@ impl Outputs {
 
     /// Whether an output has a credit.
     pub(super) fn has_credit(&self, output: usize) -> bool {
-        self.outputs.get(output as u32).credits > 0
+        self.outputs.get(output as u32).credits.can_send()
     }
 
     /// One more wants this output.
@@ -122,9 +117,9 @@ impl Outputs {
         debug_assert!(output < self.count, "output {output} of {}", self.count);
         let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
         *wanting += 1;
-        // Without branches, which hosts could not foretell.
+        // Without branches, which would be unpredictable.
         let first = *wanting == 1;
-        let becomes_ready = first & (*credits > 0);
+        let becomes_ready = first & credits.can_send();
         self.wanted_count += u32::from(first);
         self.ready_count += u32::from(becomes_ready);
         *self.ready.get_mut(output as u32 / 64) |= u64::from(becomes_ready) << (output % 64);
@@ -136,41 +131,32 @@ impl Outputs {
         debug_assert!(self.ready.get(output as u32 / 64) >> (output % 64) & 1 != 0, "output {output} is not ready");
         let Output { credits, wanting, served } = self.outputs.get_mut(output as u32);
         *served = input;
-        *credits -= 1;
+        credits.spend();
         *wanting -= 1;
         // As in `want`.
         let last = *wanting == 0;
-        let stops = last | (*credits == 0);
+        let stops = last | !credits.can_send();
         self.wanted_count -= u32::from(last);
         self.ready_count -= u32::from(stops);
         *self.ready.get_mut(output as u32 / 64) ^= u64::from(stops) << (output % 64);
     }
 
-    /// Credits are on their way; says whether none were before.
+    /// Takes credits for an output that become visible at cycle `at`. Returns whether no others were under way.
     #[inline]
     pub(super) fn expect(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
-        let coming = &mut self.coming[output];
-        coming.push_back((at, credits));
-        coming.len() == 1
+        self.outputs.get_mut(output as u32).credits.deliver(at, credits)
     }
 
-    /// Takes the credits that are seen by `now`; says when the next ones are.
+    /// Collects the credits that are visible by `now`; returns when the next ones are.
     pub(super) fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
-        let coming = &mut self.coming[output];
-        while let Some((at, count)) = coming.front().copied() {
-            if at > now {
-                return Some(at);
-            }
-            coming.pop_front();
-            let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
-            if *credits == 0 && count > 0 && *wanting > 0 {
-                *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
-                self.ready_count += 1;
-            }
-            *credits += u32::from(count);
-            debug_assert!(*credits <= self.capacity, "output {output} has more credits than places");
+        let Output { credits, wanting, .. } = self.outputs.get_mut(output as u32);
+        let stood = !credits.can_send();
+        credits.collect(now);
+        if stood && credits.can_send() && *wanting > 0 {
+            *self.ready.get_mut(output as u32 / 64) |= 1 << (output % 64);
+            self.ready_count += 1;
         }
-        None
+        Some(credits.next()).filter(|next| *next != Cycle::NEVER)
     }
 }
 

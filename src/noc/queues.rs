@@ -32,14 +32,12 @@ impl Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     packets: Ring<Waiting>,
-    /// Places freed since the last credits.
-    pub(super) freed: u16,
 }
 
 impl Queue {
     /// An empty one.
     pub(super) fn new() -> Self {
-        Self { packets: Ring::new(1), freed: 0 }
+        Self { packets: Ring::new(1) }
     }
 
     /// As many of them as `count`.

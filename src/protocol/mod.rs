@@ -3,9 +3,11 @@
 //! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
 //! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
 
+mod credit;
 mod local;
 mod map;
 
+pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
 
@@ -76,15 +78,6 @@ pub struct MemPacket {
     pub sectors: SectorMask,
     /// What is to be done.
     pub op: MemOp,
-}
-
-/// Room that became free at a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credit {
-    /// Which of the receiver's queues, as the link's two ends count them (the slice, for a memory partition).
-    pub queue: u16,
-    /// How many packets more may be sent.
-    pub count: u16,
 }
 
 /// A copy from the host that passes the LLC slices on its way to DRAM.

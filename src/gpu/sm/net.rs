@@ -8,7 +8,7 @@ use std::hint::select_unpredictable;
 
 use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
-use crate::protocol::{Credit, MemPacket, Outbox, Payload};
+use crate::protocol::{CreditReceiver, CreditSender, MemPacket, Outbox, Payload};
 
 use super::Sm;
 
@@ -41,9 +41,10 @@ pub(super) struct Reply {
 #[derive(Debug)]
 pub(super) struct Net {
     ports: SmPorts,
-    queue: u16,
-    credits: u32,
-    credits_coming: Ring<(Cycle, u16)>,
+    /// Places for requests at the request subnet.
+    requests: CreditSender,
+    /// Places of the network's output, which replies leave.
+    returns: CreditReceiver,
     /// The response queue, behind it the ejection queue, behind that what waits at the network's output.
     replies: Ring<(Cycle, Reply)>,
     /// Replies that left the network, and those of them that are in the response queue.
@@ -52,11 +53,8 @@ pub(super) struct Net {
     /// How many these take.
     response_queue: u32,
     ejection_queue: u32,
-    freed: u16,
-    batch: u16,
-    /// When the first reply gets to the network's output, and when the first credits come.
+    /// When the first reply gets to the network's output.
     next_reply: Cycle,
-    next_credit: Cycle,
     /// The first cycle in which a reply or credits move on; a cycle that passed stands for the present.
     due: Cycle,
 }
@@ -64,27 +62,22 @@ pub(super) struct Net {
 impl Net {
     pub(super) fn new(machine: &Machine, ports: SmPorts, queue: u16) -> Self {
         Self {
+            requests: CreditSender::new(machine.noc.input_queue),
+            returns: CreditReceiver::new(ports.reply_credit, queue, machine.noc.output_queue),
             ports,
-            queue,
-            credits: machine.noc.input_queue,
-            credits_coming: Ring::new(8),
             replies: Ring::new(16),
             arrived: 0,
             responses: 0,
             response_queue: machine.gpu.sm.lsu.response_queue.max(1),
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
-            freed: 0,
-            batch: (machine.noc.output_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
             next_reply: Cycle::NEVER,
-            next_credit: Cycle::NEVER,
             due: Cycle::NEVER,
         }
     }
 
     #[inline]
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
-        self.credits_coming.append((at, count));
-        self.next_credit = self.next_credit.min(at);
+        self.requests.deliver(at, count);
         self.due = self.due.min(at);
     }
 
@@ -105,15 +98,14 @@ impl Net {
     /// Whether a request can be sent.
     #[inline]
     pub(super) fn can_send(&self) -> bool {
-        self.credits > 0
+        self.requests.can_send()
     }
 
     /// Sends a request; there is a credit.
     // Every request goes through here; otherwise it is written twice.
     #[inline(always)]
     pub(super) fn send(&mut self, now: Cycle, packet: MemPacket, out: &mut Outbox) {
-        debug_assert!(self.credits > 0, "a request without a credit");
-        self.credits -= 1;
+        self.requests.spend();
         out.send(self.ports.to_request_net, now, Payload::Mem(packet));
     }
 
@@ -133,13 +125,9 @@ impl Net {
     }
 
     /// Takes the credits that came; returns whether there were none before.
-    #[inline(never)]
     fn take_credits(&mut self, now: Cycle) -> bool {
-        let none = self.credits == 0;
-        while let Some((_, count)) = self.credits_coming.pop_if(|(at, _)| *at <= now) {
-            self.credits += u32::from(count);
-        }
-        self.next_credit = self.credits_coming.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let none = !self.requests.can_send();
+        self.requests.collect(now);
         none
     }
 
@@ -166,23 +154,14 @@ impl Net {
         let token = self.replies.get(self.arrived as usize)?.1.token;
         self.arrived += 1;
         self.next_reply = self.replies.get(self.arrived as usize).map_or(Cycle::NEVER, |(at, _)| *at);
-        self.freed += 1;
-        if self.freed == self.batch {
-            self.return_credits(now, out);
-        }
+        self.returns.release(now, out);
         Some(token)
-    }
-
-    #[inline(never)]
-    fn return_credits(&mut self, now: Cycle, out: &mut Outbox) {
-        let credit = Credit { queue: self.queue, count: std::mem::take(&mut self.freed) };
-        out.send(self.ports.reply_credit, now, Payload::Credit(credit));
     }
 
     /// Replies that are ejected may move on in every cycle, since the load/store unit takes those in front of them.
     #[inline]
     fn find_due(&self) -> Cycle {
-        if self.ejected() > 0 { Cycle(0) } else { self.next_reply.min(self.next_credit) }
+        if self.ejected() > 0 { Cycle(0) } else { self.next_reply.min(self.requests.next()) }
     }
 
     /// The first cycle at or after `now` in which a reply or credits move on.
@@ -196,7 +175,7 @@ impl Net {
         let at_output = self.replies.len() - self.arrived as usize;
         format!(
             "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
-            self.credits,
+            self.requests.available(),
             self.ejected(),
             self.responses
         )
@@ -217,7 +196,7 @@ impl Sm {
     #[inline(always)]
     fn receive_due(&mut self, out: &mut Outbox) {
         let (now, net) = (self.now, &mut self.net);
-        let credited = net.next_credit <= now && net.take_credits(now);
+        let credited = net.requests.next() <= now && net.take_credits(now);
         let moves = net.respond() | credited;
         self.lsu.look_at(select_unpredictable(moves, now, Cycle::NEVER));
         if let Some(token) = net.eject(now, out) {

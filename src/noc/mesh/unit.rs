@@ -6,12 +6,11 @@
 //! width of its traffic class. Classes that share channels share a network of routers; classes that have wires of their own
 //! have networks of their own, and each of them a flit per channel and cycle.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use crate::base::{Cycle, LinkId};
+use crate::base::{Cycle, LinkId, Slots};
 use crate::engine::Unit;
-use crate::protocol::{Credit, EventKind, MemPacket, Outbox, Payload};
+use crate::protocol::{CreditReceiver, CreditSender, EventKind, MemPacket, Outbox, Payload};
 use crate::stats::{CounterVisitor, counters};
 
 use super::super::calendar::{Calendar, Sight};
@@ -73,10 +72,10 @@ struct NetworkInterface {
     ports: SubnetPorts,
     packets: Vec<(MemPacket, u32)>,
     free: Vec<u32>,
-    credits: Box<[u32]>,
-    /// Places freed since the last credits, by input.
-    freed: Box<[u16]>,
-    batch: u16,
+    /// Places at the receivers.
+    credits: Box<[CreditSender]>,
+    /// Places of the inputs, which packets leave with their tail.
+    returns: Slots<CreditReceiver>,
     lanes_per_input: usize,
     counters: MeshCounters,
 }
@@ -110,11 +109,11 @@ impl Sink for Delivery<'_> {
         let interface = &mut *self.interface;
         let (kept, at) = interface.packets[packet.tag as usize];
         let receiver = interface.receiver(&kept);
-        if interface.credits[receiver] == 0 {
+        if !interface.credits[receiver].can_send() {
             interface.counters.blocked += 1;
             return false;
         }
-        interface.credits[receiver] -= 1;
+        interface.credits[receiver].spend();
         interface.free.push(packet.tag);
         interface.counters.packets += 1;
         interface.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
@@ -125,12 +124,7 @@ impl Sink for Delivery<'_> {
     fn departed(&mut self, now: Cycle, lane: usize) {
         let interface = &mut *self.interface;
         let input = lane / interface.lanes_per_input;
-        interface.freed[input] += 1;
-        if interface.freed[input] == interface.batch {
-            interface.freed[input] = 0;
-            let credit = Credit { queue: input as u16, count: interface.batch };
-            self.out.send(LinkId(interface.ports.credit_out.0 + input as u16), now, Payload::Credit(credit));
-        }
+        interface.returns.get_mut(input as u32).release(now, self.out);
     }
 }
 
@@ -145,8 +139,6 @@ pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     queues: Box<[Queue]>,
     /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
     calendar: Calendar,
-    /// Credits under way, by output.
-    coming: Box<[VecDeque<(Cycle, u16)>]>,
     interface: NetworkInterface,
 }
 
@@ -174,15 +166,13 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             nets,
             queues: Queue::several(inputs),
             calendar: Calendar::new(inputs + outputs),
-            coming: vec![VecDeque::new(); outputs].into(),
             interface: NetworkInterface {
                 direction,
                 ports,
                 packets: Vec::new(),
                 free: Vec::new(),
-                credits: vec![ports.output_capacity; outputs].into(),
-                freed: vec![0; inputs].into(),
-                batch: (spec.input_queue / 32).clamp(1, u32::from(u16::MAX)) as u16,
+                credits: vec![CreditSender::new(ports.output_capacity); outputs].into(),
+                returns: ports.returns(inputs, spec.input_queue),
                 lanes_per_input: if spec.apart { 1 } else { classes },
                 counters: MeshCounters::default(),
             },
@@ -212,8 +202,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             Payload::Credit(credit) => {
                 let output = usize::from(link.0.wrapping_sub(self.interface.ports.credit_in.0));
                 assert!(output < outputs, "{}: credits come over {link}, which is no output", self.name());
-                self.coming[output].push_back((at, credit.count));
-                if self.coming[output].len() == 1 {
+                if self.interface.credits[output].deliver(at, credit.count) {
                     self.calendar.note(self.now, at, inputs + output);
                 }
             }
@@ -292,18 +281,10 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
     }
 
     fn take_credits(&mut self, output: usize) {
-        let coming = &mut self.coming[output];
-        while let Some((at, count)) = coming.front().copied() {
-            if at > self.now {
-                self.calendar.note(self.now, at, self.spec.senders.len() + output);
-                break;
-            }
-            coming.pop_front();
-            self.interface.credits[output] += u32::from(count);
-            debug_assert!(
-                self.interface.credits[output] <= self.interface.ports.output_capacity,
-                "output {output} has more credits than places"
-            );
+        let credits = &mut self.interface.credits[output];
+        credits.collect(self.now);
+        if credits.next() != Cycle::NEVER {
+            self.calendar.note(self.now, credits.next(), self.spec.senders.len() + output);
         }
         let terminal = usize::from(self.spec.receivers[output]);
         self.nets.iter_mut().for_each(|net| net.wake(terminal));
@@ -315,7 +296,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             return Vec::new();
         }
         let full: Vec<String> =
-            (0..self.interface.credits.len()).filter(|output| self.interface.credits[*output] == 0).map(|o| o.to_string()).collect();
+            (0..self.interface.credits.len()).filter(|output| !self.interface.credits[*output].can_send()).map(|o| o.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
         vec![format!("{}: {under_way} packets are under way at {}: {reason}", self.name(), self.now)]
     }
