@@ -28,7 +28,7 @@ impl Addr {
         Self(self.0 & !(SECTOR_BYTES - 1))
     }
 
-    /// Which sector of its line this byte lies in, 0 to 3.
+    /// The sector of its line that holds this byte, 0 to 3.
     #[inline]
     pub fn sector_index(self) -> u32 {
         ((self.0 / SECTOR_BYTES) & 3) as u32
@@ -56,7 +56,7 @@ impl SectorMask {
     }
 
     /// How many sectors are in the set.
-    // Hosts without an instruction for it would take ten times as long to count bits as to look them up.
+    // A table: without an instruction for it, counting bits takes ten times as long.
     #[inline]
     pub fn count(self) -> u32 {
         const COUNTS: [u8; 256] = {

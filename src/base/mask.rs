@@ -14,11 +14,11 @@ impl LaneMask {
     /// How many lanes are active.
     #[inline]
     pub fn count(self) -> u32 {
-        // All, mostly; counting bits takes a dozen instructions where the host's are not known.
+        // Mostly all; counting bits takes a dozen instructions where the target has no instruction for it.
         if self.0 == u32::MAX { u32::BITS } else { self.count_some() }
     }
 
-    // Apart, or the compiler sees that the count of all would be right as well, and always counts.
+    // Not inlined, or the compiler merges the two branches and always counts.
     #[inline(never)]
     fn count_some(self) -> u32 {
         self.0.count_ones()

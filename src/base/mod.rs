@@ -1,6 +1,6 @@
-//! The words every room uses: identifiers, time, addresses, masks, fixed-size queues, seeded random numbers.
+//! The vocabulary of all rooms: identifiers, time, addresses, masks, queues, seeded random numbers.
 //!
-//! This room knows nobody. Everything here is plain data without behaviour of the machine.
+//! This room imports no other. Everything here is plain data without behaviour of the machine.
 
 mod addr;
 mod id;

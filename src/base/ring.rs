@@ -1,4 +1,4 @@
-//! A first-in first-out queue that allocates once.
+//! A first-in first-out queue in one allocation.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::prefetch;
 
 /// A queue of at most `capacity` elements in one allocation made at construction.
 ///
-/// Places without an element hold whatever was there, so that asking whether something waits reads none of them: a place is
+/// Places without an element keep their old value, and whether the queue is empty is known without reading a place, which is
 /// often not in the host's caches any more.
 #[derive(Clone)]
 pub struct Ring<T> {
@@ -35,26 +35,26 @@ impl<T: Copy> Ring<T> {
         size_of_val(self.slots.as_slice())
     }
 
-    /// Asks the host for the oldest element and the place of the next.
+    /// Prefetches the oldest element and the place of the next one that is appended.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(self.at(0));
         prefetch(self.at(self.len));
     }
 
-    /// Asks the host for the first elements, up to `count`.
+    /// Prefetches the first elements, up to `count`.
     #[inline]
     pub fn prefetch_first(&self, count: u32) {
         (0..count.min(self.len)).for_each(|place| prefetch(self.at(place)));
     }
 
-    /// Appends `value`; makes room where there is none, for queues whose length is bounded elsewhere.
+    /// Appends `value` and grows where there is no room, for queues whose length is bounded elsewhere.
     #[inline]
     pub fn append(&mut self, value: T) {
         self.append_with(|| value);
     }
 
-    /// The same; a large value is then copied but once, after there is room.
+    /// Appends the value that `value` returns: a large one is then copied once, straight to its place.
     #[inline]
     pub fn append_with(&mut self, value: impl FnOnce() -> T) {
         if !self.slots.reach(self.len) {
@@ -64,7 +64,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Twice the places, with the elements in the first ones.
+    /// Doubles the places, with the elements in the first ones.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -73,7 +73,7 @@ impl<T: Copy> Ring<T> {
         self.capacity = self.capacity.max(self.slots.count() as u32);
     }
 
-    /// The element behind the first `place`.
+    /// The element after the first `place`.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place < self.len as usize { Some(self.at(place as u32)) } else { None }
@@ -103,7 +103,7 @@ impl<T: Copy> Ring<T> {
         (self.capacity - self.len) as usize
     }
 
-    /// The place of the element behind the first `place`, there or not.
+    /// The place of the element after the first `place`, whether there is one or not.
     #[inline(always)]
     fn at(&self, place: u32) -> &T {
         self.slots.get(self.head.wrapping_add(place))
@@ -112,7 +112,7 @@ impl<T: Copy> Ring<T> {
     /// Appends `value`.
     ///
     /// # Panics
-    /// When the queue is full: the caller asks first, as hardware does.
+    /// When the queue is full: the caller checks first, as hardware does.
     #[inline]
     pub fn push(&mut self, value: T) {
         assert!(self.len < self.capacity, "a push into a full queue of {}", self.capacity);
@@ -149,7 +149,7 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
-    /// Removes and returns the oldest element if it is as `wanted`.
+    /// Removes and returns the oldest element if `wanted` returns true for it.
     #[inline]
     pub fn pop_if(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
         if self.len == 0 || !wanted(self.at(0)) {
@@ -160,20 +160,20 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
-    /// Removes the oldest element, which was looked at with [`Ring::front`] or [`Ring::get`].
+    /// Removes the oldest element, which was read with [`Ring::front`] or [`Ring::get`].
     #[inline]
     pub fn drop_front(&mut self) {
-        debug_assert!(self.len > 0, "an empty queue has no front");
+        debug_assert!(self.len > 0, "the queue is empty");
         self.len -= 1;
-        // A queue that is empty now and then stays within its first places, however many it has.
+        // A queue that is often empty stays within its first places, however many it has.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
     }
 
-    /// Removes the oldest element, which was looked at; returns the one behind it.
-    // What leaves and what follows are looked at together where one branch tells both whether there is anything.
+    /// Removes the oldest element, which was read before; returns the next one.
+    // One branch decides both whether the queue is empty and what is returned.
     #[inline]
     pub fn next_front(&mut self) -> Option<&T> {
-        debug_assert!(self.len > 0, "an empty queue has no front");
+        debug_assert!(self.len > 0, "the queue is empty");
         self.len -= 1;
         if self.len == 0 {
             self.head = 0;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_leaves_only_when_it_is_as_wanted() {
+    fn the_oldest_leaves_only_when_it_matches() {
         let mut ring = Ring::new(2);
         ring.push(3);
         ring.push(5);

@@ -1,4 +1,4 @@
-//! Seeded random numbers that do not depend on how often anybody is called.
+//! Seeded random numbers, keyed by what they are for, so that they do not depend on the order of calls.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one word of state, so a generator per warp is cheap.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ impl fmt::Display for Tick {
 
 /// An edge of one clock domain, counted from 0 at the start of the run.
 ///
-/// Which clock is meant follows from the unit that holds the value.
+/// The clock is that of the unit that holds the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cycle(pub u64);
 
@@ -48,22 +48,22 @@ impl Cycle {
     /// Later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// This cycle plus `cycles`; [`Cycle::NEVER`] stays what it is.
+    /// This cycle plus `cycles`; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
     #[inline]
     #[must_use]
     pub fn after(self, cycles: u64) -> Self {
         Self(self.0.saturating_add(cycles))
     }
 
-    /// The cycle behind this one, which is not [`Cycle::NEVER`].
+    /// The next cycle; this one is not [`Cycle::NEVER`].
     #[inline]
     #[must_use]
     pub fn next(self) -> Self {
-        debug_assert!(self != Self::NEVER, "what never comes has no cycle behind it");
+        debug_assert!(self != Self::NEVER, "no cycle follows NEVER");
         Self(self.0.wrapping_add(1))
     }
 
-    /// The cycle of which `low` is the low half, given that it lies less than 2^31 cycles from this one.
+    /// The cycle whose low half is `low`, given that it is less than 2^31 cycles from this one.
     #[inline]
     #[must_use]
     pub fn nearest(self, low: u32) -> Self {
@@ -98,12 +98,12 @@ impl ClockDomain {
     }
 }
 
-/// Cycles of one clock as cycles of another, without a division: asked for every cycle of a memory partition.
+/// Converts cycles of one clock into cycles of another without a division; needed in every cycle of a memory partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
     from: u64,
     to: u64,
-    /// 2^64 divided by the period of the clock asked for, rounded up; 0 where both periods are equal.
+    /// 2^64 divided by the period of the other clock, rounded up; 0 where both periods are equal.
     reciprocal: u64,
 }
 
@@ -120,13 +120,13 @@ impl Crossing {
         if self.from == self.to { cycle } else { Cycle(self.divide(cycle.0 * self.from)) }
     }
 
-    /// The first cycle of the other clock that begins at or after `cycle` does; [`Cycle::NEVER`] stays what it is.
+    /// The first cycle of the other clock that begins at or after `cycle` does; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
     #[inline]
     pub fn first_at_or_after(self, cycle: Cycle) -> Cycle {
         if self.from == self.to || cycle == Cycle::NEVER { cycle } else { Cycle(self.divide(cycle.0 * self.from + (self.to - 1))) }
     }
 
-    /// The quotient by the other clock's period. The product with the rounded reciprocal is it, or one too large.
+    /// The quotient by the other clock's period. The product with the rounded reciprocal is exact or one too large.
     #[inline]
     fn divide(self, ticks: u64) -> u64 {
         if self.to == 1 {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_half_tells_the_cycle_next_to_the_present() {
+    fn a_low_half_restores_the_cycle_nearest_to_the_present() {
         let now = Cycle((7 << 32) + 5);
         for away in [0, 1, 6, 1000, (1 << 31) - 1] {
             for cycle in [Cycle(now.0 + away), Cycle(now.0 - away)] {

@@ -20,12 +20,12 @@ use crate::noc::{Direction, OutputQueued, Subnet, SubnetPorts};
 use super::cpu_load::CpuLoad;
 use super::unit::ChipUnit;
 
-/// How units are grouped into shards. Changes nothing that is simulated.
+/// How units are grouped into shards. Has no effect on anything simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardCut {
-    /// SMs of one shard.
+    /// SMs per shard.
     pub sms: u32,
-    /// Memory partitions of one shard.
+    /// Memory partitions per shard.
     pub partitions: u32,
 }
 
@@ -35,7 +35,7 @@ impl Default for ShardCut {
     }
 }
 
-/// Where each kind of unit starts in a plan.
+/// The position of each kind of unit in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChipLayout {
     /// SMs; their units are the first of the plan.
@@ -75,12 +75,12 @@ impl ChipLayout {
     }
 }
 
-/// A machine ready to run, and where its units are.
+/// A machine ready to run, and the positions of its units.
 #[derive(Debug)]
 pub struct Built {
     /// Units and links.
     pub plan: Plan<ChipUnit>,
-    /// Where they are.
+    /// The positions of the units.
     pub layout: ChipLayout,
 }
 
@@ -92,7 +92,7 @@ struct Clocks {
     cpu: Option<ClockDomain>,
 }
 
-/// Links of one kind, one after the other in the plan, in the order in which they are made.
+/// The first link of each kind; links of one kind are consecutive in the plan, in the order in which they are made.
 struct Wiring {
     port_to_request: LinkId,
     request_credit_to_port: LinkId,
@@ -264,7 +264,7 @@ fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: 
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
-/// What a subnet costs the host, where an SM costs 1: by shares of stepping measured on v100, fermi32 and hetero.
+/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on v100, fermi32 and hetero.
 fn network_cost(machine: &Machine, layout: &ChipLayout) -> f64 {
     let cores = f64::from(layout.sms + layout.cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {
@@ -274,7 +274,7 @@ fn network_cost(machine: &Machine, layout: &ChipLayout) -> f64 {
     }
 }
 
-/// The bytes of a flit. A channel that is wider than any packet is as good as the widest that can be told.
+/// The bytes of a flit. A channel wider than any packet behaves as the widest that can be represented.
 fn width(bytes: u32) -> u16 {
     bytes.min(u32::from(u16::MAX)) as u16
 }
@@ -306,7 +306,7 @@ fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result
     })
 }
 
-/// The CPU cores that are on, behind the SMs at the networks' ports.
+/// Adds the CPU cores that are on; their ports at the networks follow those of the SMs.
 fn add_cpus(
     plan: &mut Plan<ChipUnit>,
     machine: &Machine,
@@ -367,8 +367,8 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     bundle(&ports, layout.reply_net, true, Latency::Slack);
     bundle(&sms, layout.grid, false, dispatch);
     bundle(&sms, layout.grid, true, dispatch);
-    // A copy has all the time that the first access of the kernel behind it takes over an SM and the network, and each of
-    // these three links is at least a lookahead long; so the least latency that does not shorten the lookahead is enough.
+    // A copy must arrive before the first access of the kernel after it, which takes the links to an SM and through the network,
+    // three links of at least a lookahead each; so the least latency that does not shorten the lookahead is enough.
     let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| layout.partition(PartitionId(partition as u16))).collect();
     bundle(&partitions, layout.grid, false, Latency::Slack);
 }
@@ -391,7 +391,7 @@ fn clocks(machine: &Machine) -> Result<Clocks, String> {
 /// CTAs of each kernel that fit an SM at once.
 ///
 /// # Errors
-/// When a kernel does not fit at all: which, and what it lacks.
+/// When a kernel does not fit at all: its name, and the resource that is too small.
 pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, String> {
     let one = |kernel: &crate::frontend::Kernel| {
         resident_ctas(&machine.gpu.sm, &kernel.info)
@@ -400,7 +400,7 @@ pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, S
     workload.kernels.iter().map(one).collect()
 }
 
-/// The phases of all kernels as a compiler would write them into the code, for schedulers that go by them.
+/// The phases of all kernels as a compiler would annotate them, for warp schedulers that use them.
 fn phases_of(workload: &Workload) -> Arc<[Phases]> {
     workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All)).collect()
 }

@@ -1,4 +1,4 @@
-//! What the CPU cores of a run execute, how long, and what their progress means for the run.
+//! What the CPU cores of a run execute, for how long, and how their progress ends the run.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub enum CpuSource {
     Trace(CpuTrace),
 }
 
-/// What a core executes, with a name for reports.
+/// What a core executes, and its name in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuApplication {
     /// The name.
@@ -48,7 +48,7 @@ impl CpuApplication {
     /// `@NAME` that gives every core of the chip something.
     ///
     /// # Errors
-    /// When a name or file is wrong, or a mix has company; a message for the user.
+    /// When a name or file is wrong, or a mix is not alone; a message for the user.
     pub fn all(names: &[String], cores: u32) -> Result<Vec<Self>, String> {
         match names {
             [name] if name.starts_with('@') => {
@@ -57,8 +57,8 @@ impl CpuApplication {
             }
             names => match names.iter().find(|name| name.starts_with('@')) {
                 Some(mix) => Err(format!(
-                    "{mix} stands beside {} other name(s), but a mix gives every core of the chip an application; name the mix alone, \
-                     or write its applications out",
+                    "{mix} is given together with {} other name(s), but a mix gives every core of the chip an application; give the mix alone, \
+                     or list its applications",
                     names.len() - 1
                 )),
                 None => names.iter().map(|name| Self::named(name)).collect(),
@@ -93,7 +93,7 @@ pub struct CpuLoad {
     pub applications: Vec<CpuApplication>,
     /// Instructions that each core retires before it is measured.
     pub warm: u64,
-    /// Instructions of the measurement that follows.
+    /// Instructions of the measurement after that.
     pub measure: u64,
     /// Whether kernels wait until the slowest core is warm.
     pub gpu_waits: bool,
@@ -113,15 +113,15 @@ impl CpuLoad {
         CpuGoals { warm: (self.warm > 0).then_some(self.warm), measured: Some(self.warm + self.measure) }
     }
 
-    /// Whether kernels are held back at first.
+    /// Whether kernels are held back at the start.
     pub(super) fn holds_gpu(&self) -> bool {
         self.gpu_waits && self.warm > 0 && !self.applications.is_empty()
     }
 
-    /// Whether `machine` can do this.
+    /// Checks that `machine` has the cores for this.
     ///
     /// # Errors
-    /// What does not fit; a message for the user.
+    /// What does not match; a message for the user.
     pub fn check(&self, machine: &Machine) -> Result<(), String> {
         let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
         if cores == 0 {
@@ -137,7 +137,7 @@ impl CpuLoad {
     }
 }
 
-/// How far the cores of a run are, as far as the control step knows.
+/// The progress of the CPU cores of a run, by the events that took effect so far.
 #[derive(Clone, Debug)]
 pub(super) struct CpuWatch {
     end: CpuEnd,
@@ -188,7 +188,7 @@ impl CpuWatch {
         }
     }
 
-    /// Whether kernels are to be released now: says so once.
+    /// Whether kernels are to be released now; returns true once.
     pub(super) fn releases_gpu(&mut self) -> bool {
         let now = self.holds_gpu && !self.cold.contains(&true);
         self.holds_gpu &= !now;

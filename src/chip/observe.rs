@@ -1,4 +1,4 @@
-//! What is seen at cuts: turns counters into interval rows and observations, and decisions into settings of units.
+//! The director of a chip's run: turns counters at cuts into interval rows and observations, and calls the controllers.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ struct Attached {
     events: Vec<Seen>,
 }
 
-/// The director of a GPU run: keeps the interval series, asks the controllers, tells the host how far the run is.
+/// The director of a run: records the interval series, calls the controllers, and reports progress.
 pub struct Observer {
     workload: Arc<Workload>,
     facts: Facts,
@@ -53,7 +53,7 @@ pub struct Observer {
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
     watch: CpuWatch,
-    /// A controller has seen enough: the run ends at the next cut.
+    /// A controller ended the run, at the next cut.
     over: bool,
 }
 
@@ -67,7 +67,7 @@ impl Observer {
     /// An observer of `machine` running `workload`.
     ///
     /// # Errors
-    /// When controllers do not go together or an interval is empty; a message for the user.
+    /// When controllers are incompatible or an interval is empty; a message for the user.
     pub fn new(
         machine: &Machine,
         workload: Arc<Workload>,
@@ -103,7 +103,7 @@ impl Observer {
         })
     }
 
-    /// The same, for a run with a load on the CPU cores.
+    /// For a run with a load on the CPU cores.
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
         Self { watch: CpuWatch::new(load), ..self }
@@ -114,7 +114,7 @@ impl Observer {
         self.over
     }
 
-    /// The same, for a machine whose units have these counters.
+    /// For a machine whose units have these counters.
     #[must_use]
     pub(super) fn counting(self, schemas: Schemas) -> Self {
         Self { schemas, ..self }
@@ -239,7 +239,7 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
     entries
 }
 
-/// What controllers are told of the machine and its workload. A kernel that does not fit has been refused before.
+/// What controllers know of the machine and its workload. A kernel that does not fit was refused before.
 fn facts(machine: &Machine, workload: &Workload) -> Facts {
     let kernel = |kernel: &Kernel| KernelFacts {
         name: kernel.info.name.clone(),

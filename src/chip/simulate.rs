@@ -1,4 +1,4 @@
-//! Runs a workload on a machine and gathers what it leaves.
+//! Runs a workload on a machine and collects the results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use super::observe::{Observer, Progress};
 use super::snapshot::Schemas;
 use super::unit::ChipUnit;
 
-/// How a run is carried out.
+/// The options of a run.
 pub struct RunOptions {
     /// Worker threads.
     pub threads: usize,
@@ -40,9 +40,9 @@ pub struct RunOptions {
     pub skip: bool,
     /// How units are grouped into shards.
     pub cut: ShardCut,
-    /// Keeps every message, for observers that do not trust counters.
+    /// Records every message, for checks that are independent of counters.
     pub log: bool,
-    /// What CPU cores do; off when not given.
+    /// The load of the CPU cores; they are off when not given.
     pub cpu: Option<CpuLoad>,
     /// Controllers, in the order in which they see a cut.
     pub controllers: Vec<Box<dyn Controller>>,
@@ -79,10 +79,10 @@ pub enum RunError {
     /// The machine and the workload, or the options, do not work together.
     #[error("{0}")]
     Config(String),
-    /// The trace turned out to be broken while it was running.
+    /// The trace was found broken while it was running.
     #[error("{0}")]
     Trace(String),
-    /// Nothing in the simulated machine can go on, but work is left.
+    /// Nothing in the simulated machine can proceed, but work is left.
     #[error("the simulated machine is deadlocked: {0}")]
     Deadlock(String),
     /// A bug of the simulator.
@@ -90,7 +90,7 @@ pub enum RunError {
     Panic(String),
 }
 
-/// A run's result, with the log of messages where one was asked for.
+/// A run's result, with the log of messages where one was requested.
 #[derive(Debug)]
 pub struct RunResult {
     /// Everything simulated.
@@ -99,9 +99,9 @@ pub struct RunResult {
     pub host: HostFacts,
     /// Every message, at both ends of its link; the links as names.
     pub log: MessageLog<Payload>,
-    /// Every command of every DRAM channel with a command-level controller, where a log was asked for.
+    /// Every command of every DRAM channel with a command-level controller, where a log was requested.
     pub dram_commands: Vec<Vec<Issued>>,
-    /// "sm3 -> request network", by link.
+    /// The names of the links: "sm3 -> request network".
     pub link_names: Vec<String>,
 }
 

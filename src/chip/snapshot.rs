@@ -1,8 +1,8 @@
-//! The whole chip in numbers, as it stands at a cut.
+//! Tables of all counters of the chip at a cut.
 //!
-//! Inputs: the counters of every unit, as bare values in the order in which its components list them. Outputs: per kind of
-//! unit a table with a row per unit and a column per counter. Which value belongs into which column is found once, when
-//! the machine is built, so that a cut costs a few instructions per counter.
+//! In: the values of every unit's counters, in the order in which the unit visits them. Out: per kind of unit a table with a row
+//! per unit and a column per counter. The column of each value is found once, when the machine is built, so that a cut costs a
+//! few instructions per counter.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Schema {
     }
 }
 
-/// Numbers of the units of one kind: a row per unit, a column per counter of each kind of component inside.
+/// Counters of the units of one kind: a row per unit, a column per counter of each kind of component inside.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rows {
     schema: Arc<Schema>,
@@ -63,7 +63,7 @@ impl Rows {
         Self { schema: Arc::clone(&self.schema), values }
     }
 
-    /// The columns' sums over all units, each with the kind of component that carries it.
+    /// The columns' sums over all units, each with the kind of its component.
     pub(super) fn sums(&self) -> impl Iterator<Item = (&'static str, Counted)> {
         let width = self.schema.columns.len().max(1);
         (0..self.schema.columns.len()).map(move |column| {
@@ -72,7 +72,7 @@ impl Rows {
         })
     }
 
-    /// What a controller sees.
+    /// The table that a controller sees.
     pub(super) fn table(&self) -> Table<'_> {
         Table::new(&self.schema.columns, &self.values)
     }
@@ -90,7 +90,7 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// Those of a machine whose unit `i` has the components `components(i)`.
+    /// The columns of a machine whose unit `i` has the components `components(i)`.
     pub(super) fn of(layout: ChipLayout, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
         let partitions = layout.sms as usize;
         let networks = partitions + layout.partitions as usize;
@@ -124,7 +124,7 @@ impl Schemas {
     }
 }
 
-/// The whole chip in numbers.
+/// All counters of the chip at a cut.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Snapshot {
     pub(super) at: Cycle,

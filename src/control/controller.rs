@@ -1,4 +1,4 @@
-//! Who decides: the trait that policies implement, and what a set of controllers must satisfy.
+//! The trait that policies implement, and the conditions on a set of controllers.
 
 use thiserror::Error;
 
@@ -6,11 +6,11 @@ use crate::base::Cycle;
 
 use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
 
-/// A policy at work: it sees an [`Observation`] whenever one of its triggers is due and answers with decisions.
+/// A policy in a run: it gets an [`Observation`] whenever one of its triggers is due and returns decisions.
 ///
 /// # Contract
-/// *When it is called.* [`Controller::knobs`] is asked once, before the run; [`Controller::triggers`] then and after every
-/// observation, so that a controller hears only of what it waits for.
+/// *When it is called.* [`Controller::knobs`] once, before the run; [`Controller::triggers`] then and after every
+/// observation, so that a controller is called only for what it waits for.
 /// [`Controller::observe`] is called at cuts only, on one thread at a time, once per cut however many of its
 /// triggers are due there (its [`Controller::alarm`] too), and the controllers of a run in their configured order.
 ///
@@ -27,17 +27,17 @@ pub trait Controller: Send {
     /// The name under which the policy is registered, for timelines and messages.
     fn name(&self) -> &str;
 
-    /// When it wants to be asked.
+    /// When it wants to be called.
     fn triggers(&self) -> Vec<Trigger>;
 
-    /// The cycle at which it wants to be asked besides its triggers, as the end of a sample; asked after every observation.
-    /// A cycle that has passed counts as none.
+    /// A cycle at which it wants to be called in addition to its triggers, as the end of a sample; read after every
+    /// observation. A cycle that has passed has no effect.
     fn alarm(&self) -> Option<Cycle> {
         None
     }
 
-    /// Whether the run has shown all that the controller was to find out; asked after every observation. The run then ends with
-    /// the next cycle, as if at a limit of cycles.
+    /// Whether the controller needs no more of the run; read after every observation. If so, the run ends with the next cycle, as
+    /// at a cycle limit.
     fn is_over(&self) -> bool {
         false
     }
@@ -45,7 +45,7 @@ pub trait Controller: Send {
     /// The knobs that it turns. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;
 
-    /// Looks at the machine and decides.
+    /// Sees the machine and decides.
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet);
 }
 
@@ -70,7 +70,7 @@ pub enum ControlError {
     },
 }
 
-/// Checks that the controllers of a run get along; all problems, in the order of the controllers.
+/// Checks that the controllers of a run are compatible; returns all problems, in the order of the controllers.
 pub fn check(controllers: &[Box<dyn Controller>]) -> Result<(), Vec<ControlError>> {
     let mut problems = Vec::new();
     for (i, controller) in controllers.iter().enumerate() {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_on_different_knobs_get_along() {
+    fn controllers_on_different_knobs_are_compatible() {
         assert_eq!(messages(vec![Box::new(Fixed("a", &[Knob::CtaLimit], 1)), Box::new(Fixed("b", &[Knob::WarpLimit], 9))]), [""; 0]);
     }
 }

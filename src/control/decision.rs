@@ -7,7 +7,7 @@ use crate::protocol::PowerState;
 
 use super::{Knob, KnobSet};
 
-/// A knob turned. It holds from the cut (plus the machine's `control.decision_latency`) until the next decision on it.
+/// A knob and its new value. It holds from the cut (plus the machine's `control.decision_latency`) until the next decision on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// At most `limit` CTAs on an SM; a limit at or above what fits limits nothing. CTAs already there stay until they end.
@@ -17,19 +17,19 @@ pub enum Decision {
         /// CTAs.
         limit: u32,
     },
-    /// Each SM's schedulers consider at most `limit` warps of the SM, the oldest ones that do not wait at a barrier or for
-    /// a fence or an atomic.
+    /// The schedulers of an SM consider at most `limit` of its warps: the oldest that do not wait at a barrier or for a fence
+    /// or an atomic.
     WarpLimit {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
         /// Warps.
         limit: u32,
     },
-    /// Whether an SM works, stands still or is turned off. One that is turned off first finishes its CTAs.
+    /// Whether an SM is active, paused or power-gated. An SM to be gated first finishes its CTAs.
     Power {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
-        /// What it is to be.
+        /// The new state.
         state: PowerState,
     },
 }
@@ -41,7 +41,7 @@ impl Decision {
         *sm
     }
 
-    /// What the knob is turned to; of power states, 0 is gated, 1 paused, 2 active.
+    /// The value of the knob; of power states, 0 is gated, 1 paused, 2 active.
     pub fn value(&self) -> u32 {
         match self {
             Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } => *limit,
@@ -49,7 +49,7 @@ impl Decision {
         }
     }
 
-    /// Which knob it turns.
+    /// The knob that it sets.
     pub fn knob(&self) -> Knob {
         match self {
             Self::CtaLimit { .. } => Knob::CtaLimit,
@@ -74,7 +74,7 @@ impl fmt::Display for Decision {
 pub struct Signal {
     /// The SM that it is of; of the whole machine when `None`.
     pub sm: Option<SmId>,
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The number.
     pub value: f64,
@@ -85,22 +85,22 @@ pub struct Signal {
 pub struct DecisionSet {
     allowed: KnobSet,
     decisions: Vec<Decision>,
-    /// Why, by decision; empty where the common reason is meant.
+    /// The reason of each decision; empty where the common reason applies.
     reasons: Vec<String>,
     signals: Vec<Signal>,
     reason: String,
 }
 
 impl DecisionSet {
-    /// An empty set for a controller that may turn the knobs `allowed`.
+    /// An empty set for a controller that may set the knobs `allowed`.
     pub fn new(allowed: KnobSet) -> Self {
         Self { allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
     }
 
-    /// Adds a decision, taken for the common reason. Later ones on the same knob and SM win.
+    /// Adds a decision with the common reason. Of several on the same knob and SM, the last one holds.
     ///
     /// # Panics
-    /// When the controller did not name the knob among its own.
+    /// When the controller did not declare the knob.
     pub fn decide(&mut self, decision: Decision) {
         self.decide_because(decision, String::new());
     }
@@ -108,19 +108,20 @@ impl DecisionSet {
     /// Adds a decision that has a reason of its own: a lower-case clause without a full stop.
     ///
     /// # Panics
-    /// When the controller did not name the knob among its own.
+    /// When the controller did not declare the knob.
     pub fn decide_because(&mut self, decision: Decision, reason: impl Into<String>) {
-        assert!(self.allowed.has(decision.knob()), "a controller turns {} without having named it", decision.knob());
+        assert!(self.allowed.has(decision.knob()), "a controller sets {} without having declared it", decision.knob());
         self.decisions.push(decision);
         self.reasons.push(reason.into());
     }
 
-    /// Says why, for the timeline: a lower-case clause without a full stop. A cut with a reason and no decision is recorded too.
+    /// Sets the common reason, for the timeline: a lower-case clause without a full stop. A cut with a reason and no decision is
+    /// recorded, too.
     pub fn because(&mut self, reason: impl Into<String>) {
         self.reason = reason.into();
     }
 
-    /// Records a number that the decisions rest on.
+    /// Records a number that the decisions are based on.
     pub fn signal(&mut self, sm: Option<SmId>, name: &'static str, value: f64) {
         self.signals.push(Signal { sm, name, value });
     }
@@ -147,7 +148,7 @@ impl DecisionSet {
     }
 }
 
-/// What and why on one line: decisions with reasons of their own first, then those with the common reason.
+/// Decisions and reasons on one line: decisions with reasons of their own first, then those with the common reason.
 impl fmt::Display for DecisionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_timeline_reads_what_and_why() {
+    fn the_timeline_shows_decisions_and_reasons() {
         let mut set = DecisionSet::new(KnobSet::of(&Knob::ALL));
         set.decide(Decision::CtaLimit { sm: None, limit: 4 });
         set.decide(Decision::WarpLimit { sm: Some(SmId(2)), limit: 8 });
@@ -184,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "turns warp_limit without having named it")]
-    fn an_undeclared_knob_cannot_be_turned() {
+    #[should_panic(expected = "sets warp_limit without having declared it")]
+    fn an_undeclared_knob_cannot_be_set() {
         DecisionSet::new(KnobSet::of(&[Knob::CtaLimit])).decide(Decision::WarpLimit { sm: None, limit: 1 });
     }
 }

@@ -1,6 +1,6 @@
-//! What is known before a run begins, and never changes: sizes that controllers reckon with.
+//! What is known before a run begins and never changes: sizes that controllers compute with.
 
-/// A kernel launch as far as it is known before it runs.
+/// What is known of a kernel launch before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelFacts {
     /// The kernel's name.

@@ -1,4 +1,4 @@
-//! What can be turned, and sets of it.
+//! What decisions can set, and sets of such knobs.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub enum Knob {
     CtaLimit,
     /// Most warps that an SM's schedulers consider.
     WarpLimit,
-    /// Whether an SM works, stands still or is turned off.
+    /// Whether an SM is active, paused or power-gated.
     Power,
 }
 
@@ -20,7 +20,7 @@ impl Knob {
 }
 
 impl Knob {
-    /// Its word in timelines and messages.
+    /// Its name in timelines and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::CtaLimit => "cta_limit",

@@ -1,7 +1,7 @@
-//! The seam between the machine and whoever watches it: what a controller sees, when it is asked, what it may decide.
+//! The interface of controllers: what a controller sees, when it is called, what it may decide.
 //!
-//! In: numbers that the engine took from the units at a cut. Out: decisions that the engine carries to the units. This room
-//! is plain data and one trait; it knows neither threads nor models, and the models do not know it.
+//! In: counters of the units at a cut. Out: decisions, which `chip` applies to the units. This room is plain data and one trait;
+//! it knows neither threads nor models, and the models do not know it.
 
 mod controller;
 mod decision;

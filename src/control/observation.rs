@@ -1,4 +1,4 @@
-//! What a controller sees at a cut: plain numbers.
+//! What a controller sees at a cut: tables of counters, and events.
 
 use crate::base::Cycle;
 use crate::protocol::EventKind;
@@ -22,7 +22,7 @@ pub const STALL_GPU: [&str; 8] = [
 /// Numbers of several components of one kind: a row per component, a column per counter.
 ///
 /// A counter's number is what was counted since the same controller's last observation; a level's number ("CTAs resident")
-/// is what it is at the cut. Which of the two a column is stands in its help text.
+/// is its value at the cut. The column's help text states which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Table<'a> {
     columns: &'a [&'static CounterInfo],
@@ -39,12 +39,12 @@ impl<'a> Table<'a> {
         Self { columns, values }
     }
 
-    /// What the columns are.
+    /// The columns.
     pub fn columns(&self) -> &'a [&'static CounterInfo] {
         self.columns
     }
 
-    /// The number of the column called `name`; a controller looks it up once.
+    /// The index of the column called `name`; a controller looks it up once.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|info| info.name == name)
     }
@@ -63,7 +63,7 @@ impl<'a> Table<'a> {
 /// An event that took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Core cycle in which the unit saw it, at most the cut's: it takes effect one lookahead later.
+    /// Core cycle in which it happened, at most the cut's: it takes effect about one lookahead later.
     pub cycle: Cycle,
     /// What happened.
     pub kind: EventKind,
@@ -76,18 +76,18 @@ pub struct Observation<'a> {
     pub cycle: Cycle,
     /// Core cycles since this controller's last observation, or since the start of the run.
     pub interval: u64,
-    /// What was known before the run.
+    /// The machine and the workload.
     pub facts: &'a Facts,
     /// One row per SM.
     pub sms: Table<'a>,
     /// One row per memory partition.
     pub partitions: Table<'a>,
-    /// One row for what exists once: the grid scheduler.
+    /// One row, for the grid scheduler.
     pub grid: Table<'a>,
     /// One row per CPU core that is on.
     pub cpus: Table<'a>,
     /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
-    /// order of telling).
+    /// order of reporting).
     pub events: &'a [Seen],
 }
 

@@ -1,4 +1,4 @@
-//! When a controller is asked.
+//! When a controller is called.
 
 use crate::base::{Cycle, KernelIndex, SmId};
 use crate::protocol::EventKind;
@@ -19,7 +19,7 @@ pub enum EventSelector {
 }
 
 impl EventSelector {
-    /// Whether an event is meant.
+    /// Whether an event is selected.
     pub fn selects(self, event: EventKind) -> bool {
         match (self, event) {
             (Self::KernelStarted(wanted), EventKind::KernelStarted(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
@@ -32,19 +32,19 @@ impl EventSelector {
     }
 }
 
-/// When a controller is asked: the engine cuts there, at an exact cycle that depends on the simulated machine alone.
+/// When a controller is called: at a cut at an exact cycle that depends on the simulated machine alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// Once, at cycle 0, before anything is simulated.
     Start,
-    /// At every multiple of so many core cycles, 0 excluded. The number is at least 1.
+    /// At every multiple of this number of core cycles, 0 excluded. The number is at least 1.
     Every(u64),
     /// When an event takes effect.
     On(EventSelector),
 }
 
 impl Trigger {
-    /// The first cycle after `now` at which the trigger is due without any event; [`Cycle::NEVER`] where only an event counts.
+    /// The first cycle after `now` at which the trigger is due without any event; [`Cycle::NEVER`] for triggers by events.
     pub fn next_after(self, now: Cycle) -> Cycle {
         match self {
             Self::Every(cycles) => Cycle((now.0 / cycles + 1).saturating_mul(cycles)),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_means_its_kind_and_the_one_named() {
+    fn a_selector_selects_its_kind_and_the_one_named() {
         let ended = EventKind::CtaEnded(SmId(3), KernelIndex(0));
         assert!(EventSelector::CtaEnded(None).selects(ended));
         assert!(EventSelector::CtaEnded(Some(SmId(3))).selects(ended));

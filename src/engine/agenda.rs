@@ -1,7 +1,7 @@
-//! When each of a worker's units has something to do next, so that those which have nothing cost nothing.
+//! The next event of each of a worker's units, so that units without one cost nothing.
 //!
-//! Inputs: next events, in global ticks. Outputs: the units that have one before the epoch's end, and the least event of the
-//! others. Invariant: a unit without an event, which only a message can set going again, is not looked at.
+//! In: next events, in global ticks. Out: the units that have an event before the epoch's end, and the least event of the
+//! others. Invariant: a unit without an event, which can only get one by a message, is not visited.
 
 use crate::base::Tick;
 
@@ -15,7 +15,7 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// Forgets everything and starts anew with one entry per unit: its class and its next event.
+    /// Replaces all entries by one per unit: its class and its next event.
     pub(super) fn reset(&mut self, units: impl Iterator<Item = (u16, Tick)>) {
         self.next.clear();
         self.class.clear();
@@ -30,7 +30,7 @@ impl Agenda {
         }
     }
 
-    /// The next event of the unit at `place`.
+    /// Sets the next event of the unit at `place`.
     #[inline]
     pub(super) fn set(&mut self, place: usize, next: Tick) {
         self.next[place] = next;
@@ -42,7 +42,7 @@ impl Agenda {
         }
     }
 
-    /// The unit at `place` has an event at `next`, or an earlier one.
+    /// Sets the next event of the unit at `place` to `next` unless it has an earlier one.
     #[inline]
     pub(super) fn lower(&mut self, place: usize, next: Tick) {
         if next < self.next[place] {
@@ -50,8 +50,8 @@ impl Agenda {
         }
     }
 
-    /// Appends the units that have an event before the limit of their class to `due`, ascending; says when the first of the
-    /// others has one.
+    /// Appends the units that have an event before the limit of their class to `due`, ascending; returns the least event of the
+    /// others.
     #[inline]
     pub(super) fn due(&self, limits: &[Tick], due: &mut Vec<u32>) -> Tick {
         let mut least = Tick::NEVER;

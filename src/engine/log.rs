@@ -7,13 +7,13 @@ use crate::base::LinkId;
 pub struct Logged<P> {
     /// The link.
     pub link: LinkId,
-    /// The receiver's cycle at which it is seen (its low half for messages that were sent).
+    /// The receiver's cycle of arrival (its low half for messages that were sent).
     pub at: u64,
     /// What it carries.
     pub payload: P,
 }
 
-/// Everything sent and everything delivered, for observers that do not trust counters.
+/// Everything sent and everything delivered, for checks that are independent of counters.
 #[derive(Clone, Debug)]
 pub struct MessageLog<P> {
     /// In the order of sending, worker by worker.

@@ -1,12 +1,12 @@
-//! Which worker steps which shard.
+//! Which worker owns which shard.
 //!
-//! Kinds of which there are few, but costly, units (network subnets, the grid scheduler) are spread first. The shards of
-//! numerous kinds are then dealt out one by one in proportion to the room that is left, so that neighbours go to different
-//! workers: CTAs are handed out breadth first from SM 0, so a small grid keeps only the first SMs busy, and a worker that
-//! owned those alone would work while the others wait.
+//! Kinds with few but expensive units (network subnets, the grid scheduler) are assigned first. The shards of numerous kinds
+//! are then assigned one by one in proportion to the remaining capacity, so that neighbours go to different workers: CTAs are
+//! dispatched breadth first from SM 0, so a small grid keeps only the first SMs busy, and a worker that owned all of those would
+//! work while the others wait.
 //!
-//! Later, measured costs move as few shards as even out the loads, since a shard that moves leaves its state in another
-//! core's cache.
+//! During the run, measured costs move the fewest shards that balance the loads, since a shard that moves leaves its state in
+//! another core's cache.
 
 /// A shard as placement sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct ShardCost {
 /// Shards of a kind below this number are placed one by one.
 const FEW: usize = 4;
 
-/// The worker of each shard, balanced by cost. A function of its arguments alone.
+/// The worker of each shard, balanced by cost; depends on the arguments alone.
 pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     let mut kinds: Vec<&'static str> = Vec::new();
     for shard in shards {
@@ -47,7 +47,7 @@ pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     for kind in many {
         let mut filled = vec![0.0f64; workers];
         for shard in kind {
-            // The worker whose share of this kind is furthest from being filled, the first of several.
+            // The worker with the least filled share of this kind; the first of several.
             let fullness = |worker: usize| (filled[worker] + shards[shard].cost / 2.0) / room[worker].max(f64::MIN_POSITIVE);
             let worker = (0..workers).min_by(|&a, &b| fullness(a).total_cmp(&fullness(b))).unwrap_or(0);
             filled[worker] += shards[shard].cost;
@@ -57,16 +57,16 @@ pub fn place(shards: &[ShardCost], workers: usize) -> Vec<u16> {
     worker_of
 }
 
-/// Imbalance that is not worth a move: the share of a worker's load by which the heaviest may exceed the lightest.
+/// Imbalance that is tolerated: the share of a worker's load by which the heaviest may exceed the lightest.
 const TOLERATED: f64 = 0.02;
 
-/// Moves shards from the heaviest to the lightest worker while that evens out their loads; says whether any moved.
+/// Moves shards from the heaviest to the lightest worker while that balances their loads; returns whether any moved.
 pub fn improve(costs: &[u64], worker_of: &mut [u16], workers: usize) -> bool {
     let mut load = vec![0u64; workers];
     costs.iter().zip(&*worker_of).for_each(|(cost, &worker)| load[usize::from(worker)] += cost);
     let tolerated = (load.iter().sum::<u64>() as f64 / workers as f64 * TOLERATED) as u64;
     let mut moved = false;
-    // Each move lessens the difference of two workers, so a few per shard are more than enough.
+    // Each move reduces the difference between two workers, so one move per shard is enough.
     for _ in 0..costs.len() {
         let by_load = |&worker: &usize| load[worker];
         let (Some(light), Some(heavy)) = ((0..workers).min_by_key(by_load), (0..workers).max_by_key(by_load)) else { break };
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_go_to_different_workers_and_loads_are_even() {
+    fn neighbours_go_to_different_workers_and_loads_are_balanced() {
         let mut shards = vec![ShardCost { kind: "net", cost: 3.0 }, ShardCost { kind: "net", cost: 3.0 }];
         shards.extend([ShardCost { kind: "sm", cost: 1.0 }; 12]);
         let placed = place(&shards, 3);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn few_moves_even_out_measured_loads() {
+    fn few_moves_balance_measured_loads() {
         let costs: Vec<u64> = [900, 80, 120, 100].into_iter().chain([100; 16]).collect();
         let mut worker_of: Vec<u16> = (0..costs.len()).map(|shard| (shard % 2) as u16).collect();
         let before = worker_of.clone();
@@ -108,11 +108,11 @@ mod tests {
         let load = |worker| costs.iter().zip(&worker_of).filter(|(_, w)| **w == worker).map(|(cost, _)| cost).sum::<u64>();
         assert!(load(0).abs_diff(load(1)) <= 30, "{} and {}", load(0), load(1));
         assert!(worker_of.iter().zip(&before).filter(|(now, before)| now != before).count() <= 5, "{worker_of:?}");
-        assert!(!improve(&costs, &mut worker_of, 2), "loads that are even stay as they are");
+        assert!(!improve(&costs, &mut worker_of, 2), "balanced loads stay as they are");
     }
 
     #[test]
-    fn a_shard_that_outweighs_all_others_stays_and_the_others_leave() {
+    fn a_shard_heavier_than_all_others_stays_and_the_others_move() {
         let mut worker_of = [0, 0, 1];
         improve(&[1000, 10, 10], &mut worker_of, 2);
         assert_eq!(worker_of[0], 0);

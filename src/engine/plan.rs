@@ -4,29 +4,29 @@ use crate::base::{ClockDomain, LinkId, Tick, UnitId};
 
 use super::Unit;
 
-/// How long a message travels.
+/// How long a message takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// As the machine says.
+    /// As the machine specifies it.
     Fixed(Tick),
-    /// As short as the lookahead of the fixed links allows; for credits, whose delay only shortens a generous window.
+    /// As short as the lookahead of the fixed links allows; for credits, whose delay only reduces a generous window.
     Slack,
 }
 
-/// A unit with what the engine must know of it.
+/// A unit with what the engine must know about it.
 #[derive(Debug)]
 pub struct PlannedUnit<U> {
-    /// The name in messages: "sm3", "request network".
+    /// The name in messages to the user: "sm3", "request network".
     pub name: String,
     /// The unit.
     pub unit: U,
     /// Its clock.
     pub clock: ClockDomain,
-    /// The kind; placement shares the units of each kind out among the workers.
+    /// The kind; placement distributes the units of each kind over the workers.
     pub kind: &'static str,
     /// The shard it belongs to; units of one shard are of one kind and consecutive.
     pub shard: u32,
-    /// A first guess of its host cost, relative to the others.
+    /// An estimate of its host cost, relative to the others.
     pub cost: f64,
 }
 
@@ -37,7 +37,7 @@ pub struct PlannedLink {
     pub from: UnitId,
     /// Receiver.
     pub to: UnitId,
-    /// Time under way.
+    /// Time that a message takes.
     pub latency: Latency,
 }
 
@@ -58,7 +58,7 @@ impl<U: Unit> Plan<U> {
         Self { reference, units: Vec::new(), links: Vec::new() }
     }
 
-    /// The identifier that the next unit will get.
+    /// The identifier of the unit that is added next.
     pub fn next_unit(&self) -> UnitId {
         UnitId(u16::try_from(self.units.len()).expect("at most 65536 units"))
     }
@@ -77,7 +77,7 @@ impl<U: Unit> Plan<U> {
         id
     }
 
-    /// "sm3 -> request network", for messages.
+    /// The name of a link in messages to the user: "sm3 -> request network".
     pub fn link_name(&self, link: usize) -> String {
         let link = &self.links[link];
         format!("{} -> {}", self.units[link.from.index()].name, self.units[link.to.index()].name)

@@ -1,9 +1,9 @@
-//! Lookahead and retiming: how far units can be simulated without hearing from each other.
+//! Lookahead and retiming: how far units can be simulated without messages from each other.
 //!
 //! A unit b is simulated at local time `global - offset(b)`. A message over a link of latency L from a to b, sent at
 //! global time g, is then needed at global time `g + L + offset(b) - offset(a)`. The offsets are chosen so that the least
 //! of these spans, the lookahead, is as large as possible: no larger than the mean latency of any loop of links. Local times,
-//! and so everything simulated, do not depend on the offsets at all (Leiserson and Saxe, "Retiming Synchronous Circuitry",
+//! and so everything simulated, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
 //! Algorithmica 1991, for circuits).
 
 use crate::base::Tick;
@@ -11,12 +11,12 @@ use crate::base::Tick;
 use super::Unit;
 use super::plan::{Latency, Plan};
 
-/// How a plan is simulated in time.
+/// The offsets at which the units of a plan are simulated, and the lookahead that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retiming {
     /// Lookahead in cycles of the reference clock.
     pub lookahead: u64,
-    /// By how many base ticks each unit's simulation lags behind the foremost; at least 0.
+    /// Base ticks by which each unit's simulation lags behind that of the first unit.
     pub offsets: Vec<u64>,
     /// Latency of each link in base ticks, slack links resolved.
     pub latencies: Vec<Tick>,
@@ -25,12 +25,12 @@ pub struct Retiming {
 }
 
 impl Retiming {
-    /// Base ticks by which the last unit's simulation lags behind the foremost.
+    /// Base ticks by which the last unit's simulation lags behind the first unit's.
     pub(super) fn skew(&self) -> u64 {
         self.offsets.iter().copied().max().unwrap_or(0)
     }
 
-    /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit has come further then.
+    /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit can have passed that point.
     pub fn event_latency(&self, period: u64) -> u64 {
         self.skew() + self.lookahead * period
     }
@@ -115,17 +115,17 @@ fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, 
         if !raised {
             return Ok(offset);
         }
-        // A loop of units that raised each other forbids the lookahead, and shows itself rounds before the last one.
+        // A loop of units that raised each other makes the lookahead impossible, and is found rounds before the last one.
         if let Some(links) = raising_loop(edges, &raised_by) {
             return Err(links);
         }
     }
-    unreachable!("who is still raised after as many rounds as there are units is on a loop or behind one")
+    unreachable!("a unit that is still raised after as many rounds as there are units is on a loop or follows one")
 }
 
 /// The links of a loop of units each of which was last raised by the one before, if there is one.
 fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
-    // By unit, the walk that came there first, counted from 1.
+    // By unit, the walk that reached it first, counted from 1.
     let mut walked = vec![0; raised_by.len()];
     for start in 0..raised_by.len() {
         let mut unit = start;

@@ -1,4 +1,4 @@
-//! What the workers and the coordinator share: the state of an epoch, and how a unit lies with its worker.
+//! What the workers and the coordinator share: the state of an epoch, and a unit with its schedule.
 //!
 //! The coordinator writes it while all workers wait at the barrier; workers only read it.
 

@@ -22,7 +22,7 @@ use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
 use super::turns::Turns;
 use super::worker::Worker;
 
-/// How a plan is run on the host. Nothing here changes what is simulated, but for `relaxed` and `max_cycles`.
+/// How a plan is run on the host. Only `relaxed`, `max_cycles`, `decision_latency` and `stop` have an effect on results.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Worker threads, at least 1; more than there are shards are not started.
@@ -42,7 +42,7 @@ pub struct Settings {
     pub skip: bool,
     /// Pins worker i to the i-th core that the process may use.
     pub pin: bool,
-    /// Keeps every message, at both ends of its link.
+    /// Records every message, at both ends of its link.
     pub log: bool,
     /// Ends the run at the next cut.
     pub stop: StopFlag,
@@ -65,7 +65,7 @@ impl Default for Settings {
     }
 }
 
-/// What a finished run leaves.
+/// The result of a finished run.
 #[derive(Debug)]
 pub struct Finished<U: Unit, D> {
     /// The units, settled at the last cut, by identifier.
@@ -74,9 +74,9 @@ pub struct Finished<U: Unit, D> {
     pub at: Cycle,
     /// Why it was the last.
     pub reason: StopReason,
-    /// The director as it was left.
+    /// The director after its last cut.
     pub director: D,
-    /// Every message, when asked for.
+    /// Every message, if [`Settings::log`] is set.
     pub log: MessageLog<U::Payload>,
     /// Messages that came late in a relaxed run.
     pub late: LateMessages,
@@ -116,9 +116,9 @@ pub struct EngineFacts {
 /// Why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineError {
-    /// The machine cannot be simulated as asked.
+    /// The machine cannot be simulated with these settings.
     Plan(String),
-    /// Nothing can happen any more, but work is left; a report of who waits for what.
+    /// Nothing can happen any more, but work is left; a report of which unit waits for what.
     Deadlock(String),
     /// The director reported a failure.
     Failure(String),
@@ -139,7 +139,7 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     if epoch_cycles > retiming.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
             "an epoch of {epoch_cycles} cycles is longer than the lookahead of {} cycles, which the loop {} limits; \
-             --relaxed would allow it, at the price of messages that come late and results that are approximate",
+             --relaxed would allow it, but messages then come late and results are approximate",
             retiming.lookahead, retiming.limit
         )));
     }
@@ -152,7 +152,7 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     parties.run(&retiming, &turns, settings.pin)
 }
 
-/// What the last worker to leave takes along.
+/// What the last worker to leave returns.
 type Left<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
 
 struct Parties<U: Unit, D: Send> {
@@ -279,8 +279,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
         let mut parties = self.parties.into_iter().enumerate();
-        // The calling thread is the first worker, so that what a run of one thread takes of memory lies with the machine; but
-        // whoever calls may go on on any core afterwards.
+        // The calling thread is the first worker, so that a run on one thread allocates from the same arena as the machine; it is not
+        // pinned, because the caller may continue on any core afterwards.
         let own = if pin { None } else { parties.next() };
         let results: Vec<std::thread::Result<Option<Left<U, D>>>> = std::thread::scope(|scope| {
             let handles: Vec<_> = parties
@@ -294,7 +294,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                             }
                             work(party)
                         })
-                        .expect("the host gives a thread")
+                        .expect("the host can start a thread")
                 })
                 .collect();
             let own = own.map(|(_, party)| catch_unwind(AssertUnwindSafe(|| work(party))));

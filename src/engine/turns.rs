@@ -1,12 +1,12 @@
 //! Which units are stepped together: all of them in every epoch, or two halves in turn.
 //!
-//! Units that talk only to units of the other half (SMs, CPU cores and memory partitions on one side, networks and the grid
-//! scheduler on the other) need not wait for their own kind. While one half stands still, the other may go as far ahead of it as
-//! the lookahead, and so goes two lookaheads at a time: every unit is run half as often and for twice as long, and its state is
-//! fetched from the host's memory half as often. The price is that only one half can be shared among the workers at a time, so
-//! this is for few workers, which a half can keep busy.
+//! Units that have links only to units of the other half (SMs, CPU cores and memory partitions on one side, networks and the grid
+//! scheduler on the other) need not wait for their own kind. While one half stands still, the other may be a lookahead ahead of it,
+//! and so advances two lookaheads at a time: every unit is run half as often and for twice as long, and its state is fetched from
+//! the host's memory half as often. Only one half can be shared among the workers at a time, so this pays for few workers, which
+//! one half can keep busy.
 //!
-//! Inputs: links, costs, offsets and lookahead of a plan. Outputs: the half of each unit, and how far one may be ahead of the other.
+//! In: links, costs, offsets and lookahead of a plan. Out: the half of each unit, and how far one may be ahead of the other.
 //! Invariants: links, offsets and the latency of events are those of a run without halves, and so is everything simulated.
 
 use super::Unit;
@@ -20,7 +20,7 @@ pub struct Turns {
     pub group_of: Vec<u8>,
     /// Groups, 1 or 2.
     pub groups: u8,
-    /// Reference cycles by which a group may go beyond every other one; alone, the length of an epoch.
+    /// Reference cycles by which a group may be ahead of every other one; with one group, the length of an epoch.
     pub stride: u64,
 }
 
@@ -30,11 +30,11 @@ impl Turns {
         Self { group_of: vec![0; units], groups: 1, stride: cycles }
     }
 
-    /// Two halves in turn, where that is worth it for this number of workers.
+    /// Two halves in turn, where that pays for this number of workers.
     pub fn in_halves<U: Unit>(plan: &Plan<U>, retiming: &Retiming, workers: usize) -> Option<Self> {
         let group_of = halves(plan)?;
         let stride = stride(plan, retiming, &group_of);
-        // Halves that may be ahead by much less than the lookahead meet more often than they go further.
+        // With much less than the lookahead, the extra epochs cost more than the longer ones save.
         let far = 4 * stride >= 3 * retiming.lookahead;
         let time = |units: &mut dyn Iterator<Item = usize>| shared_time(plan, units, workers);
         let apart = time(&mut members(&group_of, 0)) + time(&mut members(&group_of, 1));
@@ -48,7 +48,7 @@ impl Turns {
     }
 }
 
-/// How much longer units may take for the waiting of one half for its last worker; fetching state half as often saves more.
+/// How much longer stepping may take because workers wait at the end of each half; fetching state half as often saves more.
 const WORTH: f64 = 1.05;
 
 /// The time that workers need to step units, shard by shard, in units of cost.
@@ -95,8 +95,8 @@ fn halves<U: Unit>(plan: &Plan<U>) -> Option<Vec<u8>> {
     half.into_iter().collect()
 }
 
-/// How far one half may be ahead of the other: no further than messages need, which is the lookahead, and no further than
-/// events need, whose effect must lie ahead of the half that told of them when it has gone two strides.
+/// How far one half may be ahead of the other: at most the lookahead, because of messages, and little enough that the effect of an
+/// event lies ahead of the half that reported it when that half has advanced two strides.
 fn stride<U: Unit>(plan: &Plan<U>, retiming: &Retiming, group_of: &[u8]) -> u64 {
     let period = plan.reference.period;
     let latency = retiming.event_latency(period);

@@ -71,7 +71,7 @@ pub(super) struct Worker<U: Unit> {
     pub(super) messages: u64,
     /// Units of others that it stepped, in all.
     pub(super) taken: u64,
-    /// Least next event of the units that it stepped and of its own that nobody did, in global ticks.
+    /// Least next event of the units that it stepped and of its own units that no worker stepped, in global ticks.
     pub(super) next: Tick,
     pub(super) events: Vec<Event<U::Event>>,
     /// The values of the counters of its units at the cut, by unit.

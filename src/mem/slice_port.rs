@@ -69,7 +69,6 @@ impl SlicePort {
         if self.answers.available() <= 1 {
             self.answers.collect(now);
         }
-        let slice = &mut self.slice;
         let reply_out = LinkId(common.ports.reply_out.0 + i);
         if self.answers.can_send() && slice.pop_out(|packet| out.send_with(reply_out, now, || Payload::Mem(*packet))) {
             self.answers.spend();

@@ -1,16 +1,16 @@
-//! The address map as the partitions of a chip use it: the same fields as [`AddressMap`]'s, prepared as shifts and masks.
+//! The address map as the partitions of a chip use it: the fields of [`AddressMap`], precomputed as shifts and masks.
 //!
-//! In: an address of the partition. Out: what a slice sees of it, its bank and its row. Invariant: equal to
+//! In: an address of the partition. Out: the address within its slice, its bank and its row. Invariant: equal to
 //! [`AddressMap::within_slice`] and [`AddressMap::locate`] for every address.
 
 use crate::base::Addr;
 
 use super::AddressMap;
 
-/// One run of bits that goes to another place.
+/// A run of adjacent bits that moves to another position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
-    /// Places that the bits are rotated to the right by, before the mask.
+    /// Positions that the bits are rotated to the right by, before the mask.
     by: u32,
     mask: u64,
 }
@@ -61,11 +61,11 @@ pub struct LocalMap {
 }
 
 impl LocalMap {
-    /// Prepares `map`.
+    /// Precomputes `map`.
     pub fn new(map: &AddressMap) -> Self {
         let partitions = map.partitions;
         let divided = (!partitions.is_power_of_two()).then_some((map.interleave_bit, u64::from(partitions)));
-        // Bits of the address without the partition's, as bits of what the fields are taken from.
+        // Bits of the address without the partition's, as bits of the value that fields are taken from.
         let removed = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
         let source = |bit: u32| if bit < map.interleave_bit { bit } else { bit + removed };
         let under = |mask: u64| -> Vec<u32> { (0..64 - removed).filter(|bit| mask >> bit & 1 != 0).map(source).collect() };
@@ -86,7 +86,7 @@ impl LocalMap {
         Self { divided, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
     }
 
-    /// Whether all it does is to move bits.
+    /// Whether it only moves bits.
     pub fn shifts(&self) -> bool {
         self.divided.is_none()
     }
@@ -105,7 +105,7 @@ impl LocalMap {
         self.within.of(self.undivided(addr))
     }
 
-    /// Bank and row, as [`AddressMap::locate`] tells them.
+    /// Bank and row, as in [`AddressMap::locate`].
     #[inline]
     pub fn bank_and_row(&self, addr: Addr) -> (u32, u32) {
         let place = self.place.of(self.undivided(addr));
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_prepared_map_equals_the_map(
+        fn the_precomputed_map_equals_the_map(
             addrs in prop::collection::vec(any::<u64>(), 1..50),
             partitions in 1u32..40,
             slice_bits in 0u32..3,

@@ -1,15 +1,15 @@
-//! Where an address lives: its LLC slice, and its bank, row and column in the slice's channel.
+//! The address map: an address's LLC slice, and its bank, row and column in the slice's channel.
 //!
 //! The mapping follows GPGPU-Sim's `-gpgpu_mem_addr_mapping dramid@N;...`: the partition number is taken out of the address
 //! at one bit (by shifting, or by division when the number of partitions is not a power of two), and what remains is cut
-//! into row, bank and column by masks. The lowest bank bits tell the slices of a partition apart, and the number so formed
-//! is mixed with the address bits above it.
+//! into row, bank and column by masks. The lowest bank bits select the slice of a partition, and the slice number so formed
+//! is hashed with the address bits above it.
 
 use std::ops::Range;
 
 use crate::base::{Addr, SliceId};
 
-/// How the slice number is mixed with the address bits above it.
+/// How the slice number is hashed with the address bits above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionHash {
     /// The slice bits as they are.
@@ -33,13 +33,13 @@ pub struct Location {
     pub column: u32,
 }
 
-/// The machine's address mapping, as bit fields. A chip's map with reserved partitions is used in parts: [`AddressMap::of_gpu`],
+/// The machine's address mapping, as bit fields. A map with reserved partitions is split into parts: [`AddressMap::of_gpu`],
 /// [`AddressMap::of_cpu`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressMap {
     /// Memory partitions (channels) that addresses are spread over.
     pub partitions: u32,
-    /// Partitions before these, which are left to CPU cores; 0 shares all.
+    /// Partitions before these, which are reserved for CPU cores; 0 shares all.
     pub reserved: u32,
     /// LLC slices of a partition, a power of two.
     pub slices_per_partition: u32,
@@ -47,16 +47,16 @@ pub struct AddressMap {
     pub interleave_bit: u32,
     /// What remains, as masks over the address without the partition bits: the bits of the row, from low to high.
     pub row_mask: u64,
-    /// The bits of the bank. The lowest of them also tell the slices of a partition apart.
+    /// The bits of the bank. The lowest of them also select the slice of a partition.
     pub bank_mask: u64,
     /// The bits of the column; with the bits inside a burst, the column counts bytes.
     pub column_mask: u64,
-    /// Mixing of the slice number.
+    /// Hashing of the slice number.
     pub hash: PartitionHash,
 }
 
-/// An address map for one who asks for slices alone, and often for those of neighbours: the last answer is kept, and the
-/// commonest kind of map is prepared as shifts and masks.
+/// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
+/// common kind of map.
 #[derive(Clone, Debug)]
 pub struct NearSlices {
     map: AddressMap,
@@ -64,20 +64,20 @@ pub struct NearSlices {
     shift: u32,
     chunk: u64,
     slice: SliceId,
-    /// What is mixed into the number of the slice, and into those of all addresses that are equal from `above` on.
+    /// The hash that is added to the slice number, for this address and all that are equal from `above` on.
     mixed: u16,
     hashed: Option<Hashed>,
 }
 
-/// Powers of two of partitions, with one or two slices each, mixed by a polynomial. Kept small: every SM has one.
+/// A power of two of partitions with one or two slices each, hashed by a polynomial. Kept small: every SM has one.
 #[derive(Clone, Copy, Debug)]
 struct Hashed {
     /// The bit at which the number of the partition begins, and its mask.
     partition: (u8, u16),
-    /// The bit that tells the slices of a partition apart, and its mask, 0 for one slice.
+    /// The bit that selects the slice of a partition, and its mask, 0 for one slice.
     slice: (u8, u8),
     slice_bits: u8,
-    /// Where the bits begin that are mixed in.
+    /// The first bit that is hashed.
     above: u8,
     /// Bits of the slice's number.
     bits: u8,
@@ -101,7 +101,7 @@ impl Hashed {
         })
     }
 
-    /// The number of the slice as the bits of an address say it, before others are mixed in.
+    /// The slice number by the bits of the address alone, before hashing.
     #[inline]
     fn plain(&self, addr: Addr) -> u64 {
         let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
@@ -109,13 +109,13 @@ impl Hashed {
         partition << self.slice_bits | slice
     }
 
-    /// What is mixed into the number of the slice, by the bits from `above` on.
+    /// The hash of the bits from `above` on, which is added to the slice number.
     #[inline]
     fn mixed(&self, addr: Addr) -> u16 {
         ipoly(addr.0 >> self.above, 0, u32::from(self.bits)) as u16
     }
 
-    /// As [`NearSlices::bytes_to`], where the bits that tell slices apart lie side by side: each slice has one place of a stretch.
+    /// As [`NearSlices::bytes_to`], where the bits that select slices are adjacent: each slice has one place in a stretch.
     fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> Option<u64> {
         let (interleave, _) = self.partition;
         let partition_bits = self.bits - self.slice_bits;
@@ -136,11 +136,11 @@ impl Hashed {
 }
 
 impl NearSlices {
-    /// Answers as `map` does.
+    /// A lookup that returns the slices of `map`.
     pub fn new(map: AddressMap) -> Self {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
-        // Nothing is mixed into the slices of the first addresses.
+        // The hash of the first addresses is 0.
         Self { shift, chunk: 0, slice, mixed: 0, hashed: Hashed::new(&map), map }
     }
 
@@ -154,7 +154,7 @@ impl NearSlices {
         self.slice
     }
 
-    /// The slice of an address that is no neighbour of the one before.
+    /// The slice of an address in another chunk than the last one.
     fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
         let before = std::mem::replace(&mut self.chunk, chunk);
         let Some(hashed) = &self.hashed else { return self.map.slice_of(addr) };
@@ -164,22 +164,22 @@ impl NearSlices {
         SliceId((hashed.plain(addr) as u16 ^ self.mixed) + hashed.first)
     }
 
-    /// Bytes from `addr`, which is none of theirs, to the next address that may belong to one of `slices`; never too many.
+    /// Bytes from `addr`, which belongs to none of `slices`, to the next address that may belong to one of them; a lower bound.
     pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
         let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
         self.hashed.as_ref().and_then(|hashed| hashed.bytes_to(addr, slices)).unwrap_or(chunk)
     }
 }
 
-/// An address cut in two: the partition number as written, and everything else.
+/// An address split in two: the partition number before hashing, and the rest.
 struct Split {
     partition: u64,
     rest: u64,
 }
 
 impl AddressMap {
-    /// The lowest bit of an address that tells slices apart: addresses that are equal from it on have one slice. The bits of the
-    /// bank that do so may lie below those of the partition.
+    /// The lowest bit of an address that selects a slice: addresses that are equal from it on have the same slice. The bank bits
+    /// that do so may lie below those of the partition.
     #[inline]
     pub fn slice_bit(&self) -> u32 {
         if self.slices_per_partition > 1 { self.interleave_bit.min(self.bank_mask.trailing_zeros()) } else { self.interleave_bit }
@@ -203,8 +203,8 @@ impl AddressMap {
         }
     }
 
-    /// The address as a slice sees it, without the bits that tell partitions and slices apart: neighbouring lines of one
-    /// slice are neighbours, so that a slice's sets are all used.
+    /// The address within its slice, without the bits that select partition and slice: consecutive lines of a slice have
+    /// consecutive addresses, so that all of its sets are used.
     #[inline]
     pub fn within_slice(&self, addr: Addr) -> u64 {
         let mut rest = self.split(addr).rest;
@@ -218,8 +218,8 @@ impl AddressMap {
         rest
     }
 
-    /// The address without the bits that tell partitions apart: what lies side by side in a partition is neighbouring. With
-    /// the partition's number it tells every address from every other one.
+    /// The address within its partition, without the bits that select the partition: adjacent data of a partition has adjacent
+    /// addresses. Together with the partition's number it is unique.
     #[inline]
     pub fn within_partition(&self, addr: Addr) -> u64 {
         self.split(addr).rest
@@ -238,7 +238,7 @@ impl AddressMap {
         Self { partitions, reserved: 0, ..self.clone() }
     }
 
-    /// The part of a chip's map in which partition number `partition` lies.
+    /// The part of a chip's map that contains partition number `partition`.
     #[must_use]
     pub fn of_partition(&self, partition: u32) -> Self {
         if partition < self.reserved { self.of_cpu() } else { self.of_gpu() }
@@ -272,8 +272,8 @@ impl AddressMap {
                 ipoly(above >> slice_bits, plain, self.partitions.trailing_zeros() + slice_bits)
             }
             PartitionHash::Ipoly => {
-                // The reference keeps the slice bits among the bits above when partitions are divided out, hashes into the
-                // next power of two and folds what lies beyond the last slice.
+                // With division, the reference keeps the slice bits among the bits above, hashes into the next power of two
+                // and folds numbers beyond the last slice.
                 let bits = self.partitions.next_power_of_two().trailing_zeros() + slice_bits;
                 ipoly(above, plain, bits) % u64::from(self.partitions * self.slices_per_partition)
             }

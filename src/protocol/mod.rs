@@ -1,4 +1,4 @@
-//! What crosses units: memory requests and replies, CTA launches and completions, credits, events.
+//! What units of a chip exchange: memory requests and replies, CTA launches and completions, credits, events.
 //!
 //! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
 //! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
@@ -17,7 +17,7 @@ use crate::engine::{self, Sent};
 /// Whatever travels on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// A core asks an LLC slice, or a slice answers; which of the two follows from the link.
+    /// A request of a core to an LLC slice, or a slice's reply; which of the two follows from the link.
     Mem(MemPacket),
     /// A receiver has room again.
     Credit(Credit),
@@ -27,7 +27,7 @@ pub enum Payload {
     CtaStarted(CtaNotice),
     /// An SM finished a CTA: all its warps exited and its stores are acknowledged.
     CtaDone(CtaNotice),
-    /// The host copied to the device; the LLC may keep what it saw.
+    /// A copy from the host to the device; the LLC may keep its lines.
     Warm(Warm),
 }
 
@@ -40,7 +40,7 @@ pub type Outbox = engine::Outbox<Payload, EventKind>;
 /// An event that a unit of the chip reported.
 pub type Event = engine::Event<EventKind>;
 
-/// What a memory request wants done at the slice.
+/// The operation of a memory request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MemOp {
@@ -49,38 +49,38 @@ pub enum MemOp {
     Read,
     /// Write the sectors; acknowledged.
     Write,
-    /// Read, modify and write at the slice; the old value comes back.
+    /// Read, modify and write at the slice; returns the old value.
     Atomic,
-    /// An atomic whose old value nobody wants; acknowledged.
+    /// An atomic whose old value is not used; acknowledged.
     Reduction,
 }
 
-/// What stands in the place of a kernel in packets of CPU cores.
+/// The kernel in packets of CPU cores, which have none.
 pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
 
-/// A request from a core to an LLC slice, or the answer to it: the same packet, with the sectors that are answered.
+/// A request from a core to an LLC slice, or the reply to it: the same packet, with the sectors that are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemPacket {
-    /// The line's address, or the sector's when exactly one sector is meant.
+    /// The line's address, or the sector's for exactly one sector.
     pub addr: Addr,
-    /// The requester's own name for the request; the reply carries it back.
+    /// The requester's own identifier of the request; the reply carries it back.
     pub token: u32,
     /// Bytes written within the sector, bit i for byte i, when one sector is written; all ones otherwise:
     /// a request that writes several sectors covers them whole.
     pub bytes: u32,
-    /// Who asks, and so where the reply goes.
+    /// The requester, to which the reply goes.
     pub port: PortId,
     /// The slice that owns the address, by the [`AddressMap`].
     pub slice: SliceId,
-    /// On whose behalf, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
+    /// The kernel that it belongs to, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
     pub kernel: KernelIndex,
-    /// The sectors of the line that are meant; a read of several may be answered in several replies.
+    /// The requested sectors of the line; a read of several may be answered by several replies.
     pub sectors: SectorMask,
-    /// What is to be done.
+    /// The operation.
     pub op: MemOp,
 }
 
-/// A copy from the host that passes the LLC slices on its way to DRAM.
+/// A copy from the host that passes through the LLC slices on its way to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warm {
     /// First byte.
@@ -98,7 +98,7 @@ pub struct CtaLaunch {
     pub cta: CtaIndex,
 }
 
-/// Word of a CTA from its SM; it happened when the message was sent.
+/// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CtaNotice {
     /// The kernel launch.
@@ -109,21 +109,21 @@ pub struct CtaNotice {
     pub sm: SmId,
 }
 
-/// What an SM is told to be.
+/// The power state of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerState {
-    /// Without power, once the CTAs that it has have ended: no leakage, no state.
+    /// Without power, once its resident CTAs have ended: no leakage, no state.
     Gated,
     /// With power and state, but issuing nothing.
     Paused,
-    /// At work.
+    /// Issuing.
     Active,
 }
 
-/// Something that ends a run, a phase or a sample. The control step learns of it one lookahead before it takes effect.
+/// Something that ends a run, a phase or a sample. It takes effect about one lookahead after it was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// Nothing is left to simulate.
+    /// All kernels ended.
     RunEnded,
     /// The first CTA of a kernel started.
     KernelStarted(KernelIndex),

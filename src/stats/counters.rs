@@ -1,4 +1,4 @@
-//! Counter structs: plain `u64` fields that their owner increments, with unit and help text beside each field.
+//! Counters: structs of plain `u64` fields that their owner increments, with a unit and a help text per field, and their visitor.
 
 /// What a counter is called and means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct CounterInfo {
     pub name: &'static str,
     /// What one count is ("cycles", "sectors", "instructions").
     pub unit: &'static str,
-    /// What is counted, and when.
+    /// What is counted, and at which moment.
     pub help: &'static str,
 }
 
@@ -39,7 +39,7 @@ impl CounterVisitor for Vec<u64> {
 pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
     /// The fields in their order.
     const INFO: &'static [CounterInfo];
-    /// Shows every counter with its value, in the order of [`Counters::INFO`].
+    /// Passes every counter with its value to `see`, in the order of [`Counters::INFO`].
     fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64));
     /// Adds `other` field by field.
     fn add(&mut self, other: &Self);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_add_subtract_and_show_themselves() {
+    fn counters_add_subtract_and_are_visited() {
         let mut a = Pair { hits: 3, misses: 1 };
         let before = a.clone();
         a.add(&Pair { hits: 2, misses: 5 });

@@ -1,4 +1,4 @@
-//! Read latencies: recorded in buckets of an eighth of an octave, shown as a histogram.
+//! Read latencies: recorded in buckets of an eighth of an octave, returned as a histogram.
 
 use hdrhistogram::Histogram;
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind: everything simulated, and beside it what the host did.
+//! The results of a run: everything simulated, and separately what the host did.
 
 use crate::base::{KernelIndex, StreamId};
 
@@ -11,7 +11,7 @@ pub enum EndedBy {
     Completed,
     /// `--max-cycles` was reached.
     MaxCycles,
-    /// A controller had seen enough.
+    /// A controller ended the run.
     Controller,
     /// The user interrupted it.
     Interrupted,
@@ -98,13 +98,13 @@ pub struct TimelineEntry {
     pub sm: Option<u16>,
     /// The knob, or the number's name; empty for a remark.
     pub name: &'static str,
-    /// What the knob was turned to, or the number.
+    /// The value that the knob was set to, or the number.
     pub value: Option<f64>,
-    /// Why, in the controller's words; empty for a number.
+    /// The controller's reason; empty for a number.
     pub reason: String,
 }
 
-/// Everything simulated. Contains no host facts, so that equal inputs give equal outcomes.
+/// Everything simulated. Contains nothing about the host, so that equal inputs give equal outcomes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Why the run ended.
@@ -122,13 +122,13 @@ pub struct Outcome {
     pub dram_read_latencies: Vec<Latencies>,
     /// The applications of the CPU cores that were on, core by core.
     pub cpu_applications: Vec<String>,
-    /// Interval series; empty when none was asked for.
+    /// Interval series; empty when none was requested.
     pub intervals: Vec<IntervalRow>,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
     /// What makes the results approximate; `None` for an exact run.
     pub relaxed: Option<Relaxed>,
-    /// Things that the user should know, each with how often they occurred.
+    /// Notes to the user, each with the number of times it applied.
     pub notes: Vec<(String, u64)>,
 }
 
@@ -141,7 +141,7 @@ pub struct WorkerFacts {
     pub wait_seconds: f64,
     /// Shards at the end of the run.
     pub shards: u32,
-    /// Times that it stepped a shard of another worker for an epoch, having finished its own.
+    /// Times that it stepped a unit of another worker in an epoch, having finished its own.
     pub taken: u64,
 }
 
@@ -178,6 +178,6 @@ pub struct HostFacts {
     pub network_share: Vec<(String, f64)>,
     /// Messages exchanged.
     pub messages: u64,
-    /// Peak resident memory of the process in bytes, where the host tells.
+    /// Peak resident memory of the process in bytes, where the host reports it.
     pub peak_memory_bytes: Option<u64>,
 }

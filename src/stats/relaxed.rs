@@ -1,12 +1,12 @@
-//! How far a relaxed run was from the truth: which messages came after their time, and by how much.
+//! How far a relaxed run deviated: how many messages came late, and by how much.
 //!
-//! Inputs: the lateness of single messages. Outputs: number, sum, maximum and a histogram. Invariants: sums of parts do not
+//! In: the lateness of single messages. Out: number, sum, maximum and a histogram. Invariant: sums of parts do not
 //! depend on their order, so that the workers' shares add up to the same for every number of threads.
 
 /// Classes of lateness: class i holds 2^i to 2^(i+1) - 1 core cycles, the last one everything above, too.
 pub const LATENESS_CLASSES: usize = 12;
 
-/// Messages that were seen after their time, which only a relaxed run allows. All times are core cycles, rounded up.
+/// Messages that arrived after their time, which only a relaxed run allows. All times are core cycles, rounded up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LateMessages {
     /// How many.
@@ -22,14 +22,14 @@ pub struct LateMessages {
 impl LateMessages {
     /// Counts a message that came `cycles` late, at least 1.
     pub fn note(&mut self, cycles: u64) {
-        debug_assert!(cycles > 0, "a message that came in time is not late");
+        debug_assert!(cycles > 0, "a message that arrived in time is not late");
         self.count += 1;
         self.cycles += cycles;
         self.worst = self.worst.max(cycles);
         self.classes[(cycles.max(1).ilog2() as usize).min(LATENESS_CLASSES - 1)] += 1;
     }
 
-    /// Adds what another worker saw.
+    /// Adds those of another worker.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.cycles += other.cycles;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_to_the_whole_whoever_saw_what() {
+    fn parts_add_up_to_the_whole_in_any_division() {
         let lateness = [1, 2, 3, 4, 40, 5000, 1 << 40];
         let sum = |chunks: usize| {
             let mut all = LateMessages::default();
