@@ -5,7 +5,7 @@
 #[path = "architecture/source.rs"]
 mod source;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use source::Source;
 
@@ -161,6 +161,71 @@ fn the_arrows_have_no_loop() {
     verdict("arrows point upwards in the table:", wrong.collect());
 }
 
+/// The folder under `src` whose module a path names: as many of its segments as are folders.
+fn folder_named(segments: &[String], folders: &BTreeSet<String>) -> String {
+    let mut folder = String::new();
+    for segment in segments {
+        let inner = if folder.is_empty() { segment.clone() } else { format!("{folder}/{segment}") };
+        if !folders.contains(&inner) {
+            break;
+        }
+        folder = inner;
+    }
+    folder
+}
+
+/// A circle of folders that import each other, none of which contains another; each arrow with a place that makes it.
+fn circle_of_folders(sources: &[Source]) -> Option<Vec<String>> {
+    let code = || sources.iter().filter(|source| !source.path.contains("tests"));
+    let folder_of = |source: &Source| {
+        let inside = source.path.strip_prefix("src/").unwrap_or_default();
+        inside.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
+    };
+    let mut folders: BTreeSet<String> = BTreeSet::new();
+    for folder in sources.iter().map(folder_of) {
+        folders.extend(folder.match_indices('/').map(|(at, _)| folder[..at].to_owned()).chain([folder.clone()]));
+    }
+    let mut arrows: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for source in code() {
+        let from = folder_of(source);
+        for path in source.crate_paths() {
+            let to = folder_named(&path.segments, &folders);
+            let within = |a: &str, b: &str| a == b || a.is_empty() || b.strip_prefix(a).is_some_and(|rest| rest.starts_with('/'));
+            if !within(&from, &to) && !within(&to, &from) {
+                let place = format!("{}:{}: {}", source.path, path.line, path.segments.join("::"));
+                arrows.entry(from.clone()).or_default().entry(to).or_insert(place);
+            }
+        }
+    }
+    // Folders without an arrow to a folder that is left lie on no circle.
+    loop {
+        let left: BTreeSet<String> = arrows.keys().cloned().collect();
+        let before = arrows.values().map(BTreeMap::len).sum::<usize>();
+        arrows.values_mut().for_each(|to| to.retain(|folder, _| left.contains(folder)));
+        arrows.retain(|_, to| !to.is_empty());
+        if arrows.values().map(BTreeMap::len).sum::<usize>() == before {
+            break;
+        }
+    }
+    let mut walked: Vec<(String, String)> = Vec::new();
+    let mut folder = arrows.keys().next()?.clone();
+    loop {
+        if let Some(first) = walked.iter().position(|(from, _)| *from == folder) {
+            return Some(walked.drain(first..).map(|(_, place)| place).collect());
+        }
+        let (to, place) = arrows[&folder].iter().next().map(|(to, place)| (to.clone(), place.clone()))?;
+        walked.push((folder, place));
+        folder = to;
+    }
+}
+
+#[test]
+fn no_folders_import_each_other_in_a_circle() {
+    verdict("folders that do not contain each other import each other in one direction only:", {
+        circle_of_folders(&Source::all("src")).unwrap_or_default()
+    });
+}
+
 #[test]
 fn every_file_says_what_it_is() {
     let mut problems = Vec::new();
@@ -273,6 +338,31 @@ mod the_checks_themselves {
         assert_eq!(arrows("src/mem/mod.rs", "use super::noc::Crossbar;").len(), 1);
         assert_eq!(arrows("src/mem/mod.rs", "use warpshard_sync::Board;").len(), 1);
         assert_eq!(arrows("src/attic/mod.rs", ""), ["src/attic/mod.rs:1: room `attic` is not in the arrow table"]);
+    }
+
+    #[test]
+    fn find_a_circle_of_folders_across_files() {
+        let circle = |files: &[(&str, &str)]| {
+            let sources: Vec<Source> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
+            circle_of_folders(&sources)
+        };
+        let mut files = vec![
+            ("src/mem/llc/slice.rs", "use super::super::cache::Tags;"),
+            ("src/mem/cache/tags.rs", "use crate::mem::dram::Channel;"),
+            ("src/mem/dram/mod.rs", "use crate::base::Cycle;"),
+            ("src/base/mod.rs", ""),
+        ];
+        assert_eq!(circle(&files), None);
+        files.push(("src/mem/dram/due.rs", "use super::super::cache::Tags;"));
+        assert_eq!(
+            circle(&files),
+            Some(vec!["src/mem/cache/tags.rs:1: mem::dram::Channel".to_owned(), "src/mem/dram/due.rs:1: mem::cache::Tags".to_owned()])
+        );
+        // A folder and one inside it may name each other.
+        assert_eq!(
+            circle(&[("src/mem/mod.rs", "pub use super::mem::cache::Tags;"), ("src/mem/cache/tags.rs", "use super::super::Unit;")]),
+            None
+        );
     }
 
     #[test]

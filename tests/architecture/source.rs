@@ -63,7 +63,7 @@ impl Source {
         })
     }
 
-    /// Every path that starts at the crate's root: `crate::a`, `warpshard::a`, and as many `super` as reach the root.
+    /// Every path into the crate, as seen from its root: `crate::a`, `warpshard::a`, and `super::a` of any depth.
     pub(crate) fn crate_paths(&self) -> Vec<CratePath> {
         let mut found = Vec::new();
         for root in ["crate", "warpshard"] {
@@ -82,17 +82,24 @@ impl Source {
                 end = self.code.len() - rest.len();
                 up += 1;
             }
-            if up == self.depth_at(at) {
-                self.expand(end, &[], &mut found);
+            let module = self.module();
+            if let Some(above) = self.depth_at(at).checked_sub(up).filter(|above| *above <= module.len()) {
+                self.expand(end, &module[..above], &mut found);
             }
         }
         found
     }
 
+    /// The modules from the crate's root to the file.
+    fn module(&self) -> Vec<String> {
+        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
+        let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
+        parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()
+    }
+
     /// Modules between the crate's root and the byte `at`, the file's own and inline ones included.
     fn depth_at(&self, at: usize) -> usize {
-        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
-        let files = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs")).count();
+        let files = self.module().len();
         let mut open: Vec<bool> = Vec::new();
         let mut statement = 0;
         for (i, byte) in self.code.bytes().enumerate().take(at) {
