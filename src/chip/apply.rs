@@ -20,17 +20,16 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
         Some(sm) => sm.0..sm.0 + 1,
         None => 0..layout.sms as u16,
     };
-    sms.map(SmId).flat_map(|sm| of_sm(layout, sm, decision)).collect()
-}
-
-fn of_sm(layout: &ChipLayout, sm: SmId, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
-    let to_sm = |decision| (layout.sm(sm), ChipDecision::Sm(decision));
-    let to_grid = |decision| (layout.grid, ChipDecision::Grid(decision));
-    match *decision {
-        Decision::CtaLimit { limit, .. } => vec![to_grid(GridDecision::CtaLimit { sm, limit }), to_sm(SmDecision::CtaLimit(limit))],
-        Decision::WarpLimit { limit, .. } => vec![to_sm(SmDecision::WarpLimit(limit))],
-        Decision::Power { state, .. } => {
-            vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
+    let of_sm = |sm: SmId| {
+        let to_sm = |decision| (layout.sm(sm), ChipDecision::Sm(decision));
+        let to_grid = |decision| (layout.grid, ChipDecision::Grid(decision));
+        match *decision {
+            Decision::CtaLimit { limit, .. } => vec![to_grid(GridDecision::CtaLimit { sm, limit }), to_sm(SmDecision::CtaLimit(limit))],
+            Decision::WarpLimit { limit, .. } => vec![to_sm(SmDecision::WarpLimit(limit))],
+            Decision::Power { state, .. } => {
+                vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
+            }
         }
-    }
+    };
+    sms.map(SmId).flat_map(of_sm).collect()
 }
