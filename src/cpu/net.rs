@@ -36,7 +36,7 @@ pub struct CpuPorts {
     pub port: PortId,
     /// Requests that the far end takes before it returns credits.
     pub credits: u32,
-    /// Writes that the far end takes beside those, where it keeps them in a queue of their own, whose credits come with
+    /// Writes that the far end also takes, if it keeps them in a separate queue, whose credits come with
     /// queue number 1; `None` where reads and writes share the credits.
     pub write_credits: Option<u32>,
     /// Replies that wait at the far end of the reply network for this core.
@@ -58,7 +58,7 @@ pub(super) struct Net {
     replies: VecDeque<(Cycle, MemPacket)>,
     /// Requests answered in part: their name, line, and the sectors that are still missing.
     partial: Vec<(u32, Addr, u8)>,
-    /// Reads under way.
+    /// Outstanding reads.
     pub(super) reading: u64,
 }
 

@@ -8,7 +8,7 @@ const SPAN_WORDS: usize = (SPAN / 64) as usize;
 
 /// The position in an iteration over the ports of a cycle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sight {
+pub(super) struct Cursor {
     /// The number of words that were read, and the remaining ports of the last one.
     word: usize,
     ports: u64,
@@ -80,16 +80,16 @@ impl Calendar {
 
     /// Removes the next port of cycle `now`, ascending. Call [`Calendar::arrive`] first.
     #[inline]
-    pub(super) fn take(&mut self, now: Cycle, sight: &mut Sight) -> Option<usize> {
-        while sight.ports == 0 {
-            if sight.word == self.words {
+    pub(super) fn take(&mut self, now: Cycle, cursor: &mut Cursor) -> Option<usize> {
+        while cursor.ports == 0 {
+            if cursor.word == self.words {
                 return None;
             }
-            sight.ports = std::mem::take(self.word((now.0 % SPAN) as usize, sight.word));
-            sight.word += 1;
+            cursor.ports = std::mem::take(self.word((now.0 % SPAN) as usize, cursor.word));
+            cursor.word += 1;
         }
-        let port = (sight.word - 1) * 64 + sight.ports.trailing_zeros() as usize;
-        sight.ports &= sight.ports - 1;
+        let port = (cursor.word - 1) * 64 + cursor.ports.trailing_zeros() as usize;
+        cursor.ports &= cursor.ports - 1;
         Some(port)
     }
 
@@ -138,8 +138,8 @@ mod tests {
         while calendar.next(now) != Cycle::NEVER {
             now = calendar.next(now);
             assert!(calendar.arrive(now));
-            let mut sight = Sight::default();
-            while let Some(port) = calendar.take(now, &mut sight) {
+            let mut cursor = Cursor::default();
+            while let Some(port) = calendar.take(now, &mut cursor) {
                 seen.push((now.0, port));
             }
         }

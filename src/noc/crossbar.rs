@@ -1,10 +1,10 @@
-//! The `fifo` crossbar: input queues with head-of-line blocking, one packet per output and cycle, whatever its size.
+//! The `fifo` crossbar: input queues with head-of-line blocking, one packet per output and cycle, regardless of its size.
 //!
-//! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs choose in ascending order, each from
-//! its own pointer on, which moves behind the input it granted; an input whose packet was taken offers the next one to the
-//! outputs that have not chosen yet. With round robin the inputs take turns, starting one further each cycle.
-//! A packet seen in cycle t can be granted in t. Every packet spends a credit of its output and frees a place at its input.
-//! Invariant: the sets of inputs that want an output hold exactly the inputs whose oldest visible packet goes there.
+//! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs arbitrate in ascending order, each starting
+//! at its own pointer, which moves past the granted input; an input whose packet was granted requests for its next packet at the
+//! outputs that have not arbitrated yet. With round robin the inputs are served in rotation, starting one further each cycle.
+//! A packet visible in cycle t can be granted in t. Every packet spends a credit of its output and frees a slot at its input.
+//! Invariant: the requests of an output are exactly the inputs whose oldest visible packet goes there.
 
 use std::convert::Infallible;
 use std::hint::select_unpredictable;
@@ -15,11 +15,11 @@ use crate::engine::Unit;
 use crate::protocol::{CreditReceiver, EventKind, MemOp, MemPacket, Outbox, Payload};
 use crate::stats::{CounterVisitor, counters};
 
-use super::calendar::{Calendar, Sight};
-use super::outputs::{Outputs, Turn};
+use super::calendar::{Calendar, Cursor};
+use super::outputs::{Outputs, Scan};
 use super::queues::{Queue, Waiting};
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From SMs to LLC slices.
@@ -45,7 +45,7 @@ impl Direction {
         }
     }
 
-    /// Whether packets carry data this way: a read asks with its header alone, a write is acknowledged so.
+    /// Whether packets carry data in this direction: read requests and write acknowledgements are only a header.
     #[inline]
     fn carries(self, op: MemOp) -> bool {
         match self {
@@ -54,7 +54,7 @@ impl Direction {
         }
     }
 
-    /// The sectors of data that a packet carries this way.
+    /// The sectors of data that a packet carries in this direction.
     #[inline]
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
         if self.carries(packet.op) { packet.sectors.count() } else { 0 }
@@ -87,34 +87,34 @@ impl SubnetPorts {
 }
 
 counters! {
-    /// What a subnet counts.
+    /// Counters of a subnet.
     pub struct NetCounters {
         packets: "packets", "Packets granted.";
         flits: "flits", "Flits of 32 bytes of these packets: one for the header, one for each sector of data.";
         busy_cycles: "cycles", "Cycles in which a packet waited at an input.";
-        conflicts: "packets", "Oldest packets of inputs, summed over the cycles, beyond the first that wants an output.";
-        credit_stalls: "output cycles", "Outputs that were wanted but had no credit, summed over the cycles.";
+        conflicts: "packets", "Oldest packets of inputs beyond the first for each output, summed over the cycles.";
+        credit_stalls: "output cycles", "Outputs that were requested but had no credit, summed over the cycles.";
         queue_cycles: "packet cycles", "Cycles that granted packets waited at their inputs.";
     }
 }
 
-/// The inputs whose oldest visible packet wants an output, for each output.
+/// For each output, the inputs whose oldest visible packet requests it.
 #[derive(Clone, Debug)]
-struct Wants {
-    /// A bit per input, `words` words in two to `shift` places per output.
+struct RequestMatrix {
+    /// A bit per input, `words` words of 2^`shift` allocated per output.
     sets: Slots<u64>,
     words: usize,
     shift: u32,
 }
 
-impl Wants {
+impl RequestMatrix {
     fn new(inputs: usize, outputs: usize) -> Self {
         let words = inputs.div_ceil(64);
         let places = words.next_power_of_two();
         Self { sets: Slots::new(places * outputs, 0), words, shift: places.trailing_zeros() }
     }
 
-    /// The place of a word of the inputs that want an output.
+    /// The index of a word of an output's requests.
     #[inline]
     fn place(&self, output: usize, word: usize) -> u32 {
         debug_assert!(word < self.words, "word {word} of {}", self.words);
@@ -131,18 +131,18 @@ impl Wants {
         *self.sets.get_mut(place) |= 1 << (input % 64);
     }
 
-    /// A number that no input comes behind, of so many.
+    /// A pointer after the last of this number of inputs.
     fn last(inputs: usize) -> u16 {
         (inputs.next_multiple_of(64) - 1) as u16
     }
 
-    /// Takes the first input behind `before`, wrapping, that wants `output`; somebody does.
+    /// Removes and returns the first input after `before`, wrapping, that requests `output`; there is one.
     #[inline(always)]
     fn take(&mut self, output: usize, before: u16) -> usize {
         if self.words <= 2 { self.take_of_two(output, before) } else { self.take_of_many(output, before) }
     }
 
-    /// The same with one word or two, of which no host could foretell in which it is: both are looked at, without a branch.
+    /// The same for one or two words. Which word has the input is unpredictable, so both are examined without a branch.
     #[inline(always)]
     fn take_of_two(&mut self, output: usize, before: u16) -> usize {
         let (home, last) = (self.place(output, usize::from(before / 64)), (self.words - 1) as u32);
@@ -162,7 +162,7 @@ impl Wants {
         let mut word = usize::from(before / 64);
         let mut place = self.place(output, word);
         let mut inputs = *self.sets.get(place) & (!1 << (before % 64));
-        // The first word is looked at again at the end, for those up to `before`.
+        // The first word is examined again at the end, for inputs up to `before`.
         let mut words = self.words;
         while inputs == 0 {
             assert!(words > 0, "output {output} is wanted by nobody");
@@ -179,9 +179,9 @@ impl Wants {
 /// The oldest packet of an input, as arbitration sees it.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// How long it has waited; negative where it has yet to come.
+    /// Cycles that it has waited; negative if it is not yet visible.
     waited: i64,
-    /// Where it goes.
+    /// Its output.
     output: usize,
 }
 
@@ -196,7 +196,7 @@ impl Head {
     }
 }
 
-/// What is counted of the packets of a cycle, before it is added to the rest.
+/// The counts of the packets granted in a cycle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Granted {
     packets: u32,
@@ -208,7 +208,7 @@ struct Granted {
 #[derive(Clone, Debug)]
 pub struct Subnet {
     direction: Direction,
-    /// The sectors whose data packets carry, by what is to be done.
+    /// The sectors whose data packets carry, by operation.
     carried: [SectorMask; 4],
     arbiter: Arbiter,
     ports: SubnetPorts,
@@ -216,14 +216,14 @@ pub struct Subnet {
     outputs: Outputs,
     now: Cycle,
     queues: Slots<Queue>,
-    /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
+    /// Inputs whose next packet becomes visible, followed by outputs whose next credits do.
     calendar: Calendar,
-    wants: Wants,
-    /// How many inputs have a visible packet.
+    requests: RequestMatrix,
+    /// The number of inputs with a visible packet.
     heads: u32,
     /// Places of the input queues, which packets leave.
     returns: Slots<CreditReceiver>,
-    /// Inputs to look at again after the cycle (round robin).
+    /// Inputs to examine again after the cycle (round robin).
     popped: Vec<u16>,
     counters: NetCounters,
 }
@@ -232,7 +232,7 @@ impl Subnet {
     /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
     ///
     /// # Panics
-    /// When a receiver takes no packet at all.
+    /// When a receiver has no room for a packet.
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
         assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         let calendar = Calendar::new(inputs + outputs);
@@ -243,11 +243,11 @@ impl Subnet {
             arbiter: spec.arbiter,
             ports,
             inputs,
-            outputs: Outputs::new(outputs, ports.output_capacity, Wants::last(inputs)),
+            outputs: Outputs::new(outputs, ports.output_capacity, RequestMatrix::last(inputs)),
             now: Cycle(0),
             queues: Slots::new(inputs, Queue::new()),
             calendar,
-            wants: Wants::new(inputs, outputs),
+            requests: RequestMatrix::new(inputs, outputs),
             heads: 0,
             returns: ports.returns(inputs, spec.input_queue),
             popped: Vec::with_capacity(outputs),
@@ -255,12 +255,12 @@ impl Subnet {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> &NetCounters {
         &self.counters
     }
 
-    /// Which way its packets go.
+    /// The direction of its packets.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -301,14 +301,14 @@ impl Subnet {
         }
     }
 
-    /// Says what is wrong with a message. Without its payload, which would have to be kept for that.
+    /// Panics about a message, without printing its payload, so that the payload need not be kept.
     #[cold]
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
         panic!("{}, {}: {link} brings {what}, for {at}", self.direction.crossbar(), self.now);
     }
 
-    /// Lets cycles pass in which nothing is seen and nothing granted.
+    /// Skips cycles in which nothing becomes visible and nothing is granted.
     #[inline]
     fn wait_until(&mut self, at: Cycle) {
         if at > self.now {
@@ -317,19 +317,19 @@ impl Subnet {
         }
     }
 
-    /// Counts what the state at the beginning of arbitration is worth, for `cycles` cycles.
+    /// Adds `cycles` cycles in the state before arbitration to the counters.
     #[inline]
     fn count(&mut self, cycles: u64) {
         if self.heads > 0 {
             self.counters.busy_cycles += cycles;
-            self.counters.conflicts += u64::from(self.heads - self.outputs.wanted()) * cycles;
+            self.counters.conflicts += u64::from(self.heads - self.outputs.requested()) * cycles;
             self.counters.credit_stalls += u64::from(self.outputs.stalled()) * cycles;
         }
     }
 
     fn cycle(&mut self, out: &mut Outbox) {
         if self.calendar.arrive(self.now) {
-            self.see();
+            self.process_arrivals();
         }
         if self.heads > 0 {
             self.count(1);
@@ -341,11 +341,11 @@ impl Subnet {
         self.now.0 += 1;
     }
 
-    /// Looks at what becomes visible in this cycle.
-    fn see(&mut self) {
-        let mut sight = Sight::default();
-        while let Some(port) = self.calendar.take(self.now, &mut sight) {
-            if port < self.inputs { self.reveal(port) } else { self.take_credits(port - self.inputs) }
+    /// Processes the packets and credits that become visible in this cycle.
+    fn process_arrivals(&mut self) {
+        let mut cursor = Cursor::default();
+        while let Some(port) = self.calendar.take(self.now, &mut cursor) {
+            if port < self.inputs { self.examine(port) } else { self.take_credits(port - self.inputs) }
         }
     }
 
@@ -355,36 +355,36 @@ impl Subnet {
         }
     }
 
-    /// Looks at the oldest packet of an input.
-    // Called for each packet that was not there when the one before it was granted.
+    /// Examines the oldest packet of an input.
+    // Called for each packet that was not visible when the one before it was granted.
     #[inline(always)]
-    fn reveal(&mut self, input: usize) {
+    fn examine(&mut self, input: usize) {
         let queue = self.queues.get(input as u32);
         let Some(waiting) = queue.front() else { return };
         queue.prefetch_second();
-        self.offer(input, Head::of(waiting, self.direction, self.now));
+        self.request_output(input, Head::of(waiting, self.direction, self.now));
     }
 
-    /// Enters an input into the set of those who want the output of its oldest packet, now or when that becomes visible.
-    // Called for each packet once when it was granted and once when it is seen.
+    /// Requests the output of an input's oldest packet, now or when the packet becomes visible.
+    // Called for each packet, at most twice.
     #[inline(always)]
-    fn offer(&mut self, input: usize, Head { waited, output }: Head) {
+    fn request_output(&mut self, input: usize, Head { waited, output }: Head) {
         if waited < 0 {
             self.calendar.note(self.now, Cycle(self.now.0 + waited.unsigned_abs()), input);
             return;
         }
-        self.wants.add(output, input);
-        self.outputs.want(output);
+        self.requests.add(output, input);
+        self.outputs.request(output);
         self.heads += 1;
     }
 
     fn islip(&mut self, out: &mut Outbox) {
         let mut granted = Granted::default();
-        let mut turn = Turn::first();
-        while let Some(output) = self.outputs.next_ready(&mut turn) {
-            let input = self.wants.take(output, self.outputs.served(output));
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
+            let input = self.requests.take(output, self.outputs.last_granted(output));
             if let Some(next) = self.grant(input, output, &mut granted, out) {
-                self.offer(input, next);
+                self.request_output(input, next);
             }
         }
         self.count_granted(granted);
@@ -400,22 +400,22 @@ impl Subnet {
             Direction::Reply if turn >= outputs => turn - outputs,
             _ => 0,
         };
-        let before = if first == 0 { Wants::last(inputs) } else { first as u16 - 1 };
+        let before = if first == 0 { RequestMatrix::last(inputs) } else { first as u16 - 1 };
         let mut granted = Granted::default();
-        let mut turn = Turn::first();
-        while let Some(output) = self.outputs.next_ready(&mut turn) {
-            let input = self.wants.take(output, before);
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
+            let input = self.requests.take(output, before);
             self.grant(input, output, &mut granted, out);
             self.popped.push(input as u16);
         }
         self.count_granted(granted);
         while let Some(input) = self.popped.pop() {
-            self.reveal(usize::from(input));
+            self.examine(usize::from(input));
         }
     }
 
-    /// Passes the oldest packet of an input on; returns what is behind it.
-    // Otherwise both arbiters call it, once for each packet.
+    /// Forwards the oldest packet of an input; returns the next one.
+    // Inlined into both arbiters, which call it once for each packet.
     #[inline(always)]
     fn grant(&mut self, input: usize, output: usize, granted: &mut Granted, out: &mut Outbox) -> Option<Head> {
         let queue = self.queues.get_mut(input as u32);
@@ -430,11 +430,11 @@ impl Subnet {
             queue.prefetch_second();
         }
         self.returns.get_mut(input as u32).release(self.now, out);
-        self.outputs.pass(output, input as u16);
+        self.outputs.grant(output, input as u16);
         next
     }
 
-    /// Counts the packets of a cycle, which are at their inputs no more.
+    /// Counts the packets granted in a cycle, which have left their inputs.
     #[inline]
     fn count_granted(&mut self, Granted { packets, flits, waited }: Granted) {
         self.heads -= packets;
@@ -443,7 +443,7 @@ impl Subnet {
         self.counters.queue_cycles += waited as u64;
     }
 
-    /// Places for packets that the input queues ever needed at once.
+    /// The most slots that an input queue has needed.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.queues.as_slice().iter().map(Queue::places).max().unwrap_or(0)
@@ -499,7 +499,7 @@ impl Unit for Subnet {
     fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for output in 0..self.outputs.count() {
-            let inputs: Vec<_> = (0..self.inputs).filter(|input| self.wants.has(output, *input)).collect();
+            let inputs: Vec<_> = (0..self.inputs).filter(|input| self.requests.has(output, *input)).collect();
             let since = inputs.iter().filter_map(|i| self.queues.get(*i as u32).front()).map(|waiting| waiting.arrival(self.now)).min();
             if let Some(since) = since {
                 let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
@@ -520,17 +520,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_are_taken_in_turn_however_many_words_they_fill() {
+    fn inputs_are_granted_in_rotation_for_any_number_of_words() {
         for inputs in [1, 5, 64, 65, 80, 128, 129, 320] {
             for wanting in [vec![0], vec![inputs - 1], (0..inputs).step_by(7).collect(), (0..inputs).collect()] {
-                for before in [0, inputs / 3, inputs / 2, inputs - 1, usize::from(Wants::last(inputs))] {
-                    let mut wants = Wants::new(inputs, 3);
-                    wanting.iter().for_each(|input| wants.add(1, *input));
+                for before in [0, inputs / 3, inputs / 2, inputs - 1, usize::from(RequestMatrix::last(inputs))] {
+                    let mut requests = RequestMatrix::new(inputs, 3);
+                    wanting.iter().for_each(|input| requests.add(1, *input));
                     let (first, behind): (Vec<usize>, Vec<usize>) = wanting.iter().partition(|input| **input <= before);
                     for expected in behind.into_iter().chain(first) {
-                        assert_eq!(wants.take(1, before as u16), expected, "of {inputs} behind {before}");
+                        assert_eq!(requests.take(1, before as u16), expected, "of {inputs} behind {before}");
                     }
-                    assert!(!(0..inputs).any(|input| (0..3).any(|output| wants.has(output, input))));
+                    assert!(!(0..inputs).any(|input| (0..3).any(|output| requests.has(output, input))));
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! The `output_queued` crossbar: every output has one queue for all inputs and passes one packet per cycle on.
+//! The `output_queued` crossbar: every output has one queue for all inputs and forwards one packet per cycle.
 //!
-//! What becomes visible in a cycle enters the queues of the outputs at once, in the order of the inputs, whatever else their
-//! inputs hold: nothing waits behind a packet for another output, and no arbiter looks at more than one queue, so the model
-//! costs per packet, not per port. The place at the input is free when the packet leaves, so senders' windows bound the queues.
+//! Packets that become visible in a cycle enter the queues of the outputs immediately, in the order of the inputs. There is no
+//! head-of-line blocking, and no arbiter examines more than one queue, so the host cost is per packet, not per port.
+//! The slot at the input is freed when the packet leaves, so the senders' credits bound the queues.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,9 +13,9 @@ use crate::engine::Unit;
 use crate::protocol::{CreditReceiver, EventKind, MemPacket, Outbox, Payload};
 use crate::stats::CounterVisitor;
 
-use super::calendar::{Calendar, Sight};
+use super::calendar::{Calendar, Cursor};
 use super::crossbar::{Direction, NetCounters, SubnetPorts};
-use super::outputs::{Outputs, Turn};
+use super::outputs::{Outputs, Scan};
 use super::queues::Queue;
 
 /// One subnet with a queue per output. Nothing contends at its inputs, so it counts no conflicts.
@@ -26,7 +26,7 @@ pub struct OutputQueued {
     inputs: usize,
     outputs: Outputs,
     now: Cycle,
-    /// Packets that are not visible yet, by input, and behind them those that wait, by output.
+    /// Packets that are not visible yet, by input, followed by those that wait, by output.
     queues: Box<[Queue]>,
     /// The inputs of the packets that wait, by output.
     origins: Box<[VecDeque<u16>]>,
@@ -40,7 +40,7 @@ impl OutputQueued {
     /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
     ///
     /// # Panics
-    /// When a receiver takes no packet at all.
+    /// When a receiver has no room for a packet.
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
         assert!(spec.input_queue >= 1, "a crossbar without room for a packet");
         Self {
@@ -57,12 +57,12 @@ impl OutputQueued {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> &NetCounters {
         &self.counters
     }
 
-    /// Which way its packets go.
+    /// The direction of its packets.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -75,13 +75,13 @@ impl OutputQueued {
     }
 
     fn count(&mut self, cycles: u64) {
-        self.counters.busy_cycles += cycles * u64::from(self.outputs.wanted() > 0);
+        self.counters.busy_cycles += cycles * u64::from(self.outputs.requested() > 0);
         self.counters.credit_stalls += cycles * u64::from(self.outputs.stalled());
     }
 
-    fn see(&mut self) {
-        let mut sight = Sight::default();
-        while let Some(port) = self.calendar.take(self.now, &mut sight) {
+    fn process_arrivals(&mut self) {
+        let mut cursor = Cursor::default();
+        while let Some(port) = self.calendar.take(self.now, &mut cursor) {
             if port < self.inputs { self.enter(port) } else { self.take_credits(port - self.inputs) }
         }
     }
@@ -104,7 +104,7 @@ impl OutputQueued {
             self.queues[input].pop();
             self.queues[self.inputs + output].push(at, &packet);
             self.origins[output].push_back(input as u16);
-            self.outputs.want(output);
+            self.outputs.request(output);
         }
     }
 
@@ -121,10 +121,10 @@ impl OutputQueued {
         }
     }
 
-    /// Passes the oldest packet of every output on that has a credit.
+    /// Forwards the oldest packet of every output that has a credit.
     fn pass_on(&mut self, out: &mut Outbox) {
-        let mut turn = Turn::first();
-        while let Some(output) = self.outputs.next_ready(&mut turn) {
+        let mut scan = Scan::first();
+        while let Some(output) = self.outputs.next_ready(&mut scan) {
             let (Some(waiting), Some(input)) = (self.queues[self.inputs + output].pop(), self.origins[output].pop_front()) else {
                 panic!("{}: output {output} is wanted by nobody at {}", self.direction.crossbar(), self.now);
             };
@@ -133,7 +133,7 @@ impl OutputQueued {
             self.counters.flits += 1 + u64::from(self.direction.data_sectors(&packet));
             self.counters.queue_cycles += waiting.waited(self.now) as u64;
             out.send(LinkId(self.ports.data_out.0 + output as u16), self.now, Payload::Mem(packet));
-            self.outputs.pass(output, input);
+            self.outputs.grant(output, input);
             self.returns.get_mut(u32::from(input)).release(self.now, out);
         }
     }
@@ -175,7 +175,7 @@ impl Unit for OutputQueued {
                 }
             }
             if self.calendar.arrive(self.now) {
-                self.see();
+                self.process_arrivals();
             }
             self.count(1);
             self.pass_on(out);

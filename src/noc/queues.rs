@@ -1,5 +1,5 @@
 //! The input queues of a subnet, a ring each: memory follows the packets that wait, not the capacity (320 queues of 512 packets
-//! would be five megabytes, of which a few kilobytes are ever used at once), and packets that wait behind each other lie side by side.
+//! would be five megabytes, of which a few kilobytes are ever used at once), and queued packets are contiguous.
 
 use crate::base::{Cycle, Ring, prefetch};
 use crate::protocol::MemPacket;
@@ -15,32 +15,32 @@ pub(super) struct Waiting {
 const _: () = assert!(size_of::<Waiting>() == 32);
 
 impl Waiting {
-    /// The whole of that cycle, given one less than 2^31 cycles from it.
+    /// The cycle of arrival, given a cycle less than 2^31 cycles from it.
     #[inline]
     pub(super) fn arrival(&self, now: Cycle) -> Cycle {
         now.nearest(self.at)
     }
 
-    /// How many cycles ago it arrived, given a cycle less than 2^31 cycles from it; negative where it has yet to.
+    /// Cycles since its arrival, given a cycle less than 2^31 cycles from it; negative if it has not arrived.
     #[inline]
     pub(super) fn waited(&self, now: Cycle) -> i64 {
         i64::from((now.0 as u32).wrapping_sub(self.at) as i32)
     }
 }
 
-/// A first-in first-out queue, which grows to the most packets that ever waited in it.
+/// A first-in, first-out queue, which grows to the most packets that it has held.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     packets: Ring<Waiting>,
 }
 
 impl Queue {
-    /// An empty one.
+    /// An empty queue.
     pub(super) fn new() -> Self {
         Self { packets: Ring::new(1) }
     }
 
-    /// As many of them as `count`.
+    /// `count` empty queues.
     pub(super) fn several(count: usize) -> Box<[Self]> {
         (0..count).map(|_| Self::new()).collect()
     }
@@ -70,7 +70,7 @@ impl Queue {
         self.packets.front()
     }
 
-    /// Asks the host for the packet behind the oldest.
+    /// Prefetches the second packet.
     #[inline]
     pub(super) fn prefetch_second(&self) {
         if let Some(second) = self.packets.get(1) {
@@ -78,13 +78,13 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest packet.
+    /// Removes the oldest packet.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         self.packets.pop()
     }
 
-    /// Removes the oldest packet, which was looked at; returns the one behind it.
+    /// Removes the oldest packet and returns the next one.
     #[inline]
     pub(super) fn next_front(&mut self) -> Option<&Waiting> {
         self.packets.next_front()

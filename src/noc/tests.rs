@@ -177,8 +177,8 @@ fn scanning_islip(arrivals: &[(u64, usize, usize)], cycles: u64, capacity: u32) 
             if credits[output] == 0 {
                 continue;
             }
-            let wants = |i: &usize| queues[*i].front().is_some_and(|(o, _)| *o == output);
-            if let Some(input) = (0..INPUTS).map(|j| (j + pointer[output]) % INPUTS).find(wants) {
+            let requests = |i: &usize| queues[*i].front().is_some_and(|(o, _)| *o == output);
+            if let Some(input) = (0..INPUTS).map(|j| (j + pointer[output]) % INPUTS).find(requests) {
                 pointer[output] = (input + 1) % INPUTS;
                 credits[output] -= 1;
                 let (_, token) = queues[input].pop_front().unwrap();

@@ -1,10 +1,10 @@
 //! A network of routers as a unit of the machine: one subnet with its senders and receivers.
 //!
 //! Packets become visible at an input, enter the source queue of their sender and traffic class, and leave over the output
-//! link in the cycle in which their tail is ejected, if the receiver has room; else they block the ejection buffer. A place
-//! at an input is free when the packet's tail has left the source queue. A packet becomes flits by its size in bytes and the
-//! width of its traffic class. Classes that share channels share a network of routers; classes that have wires of their own
-//! have networks of their own, and each of them a flit per channel and cycle.
+//! link in the cycle in which their tail is ejected, if the receiver has room; else they block the ejection buffer. A slot
+//! at an input is freed when the packet's tail has left the source queue. The number of flits of a packet follows from its size in
+//! bytes and the width of its traffic class. Classes that share channels share a network of routers; classes with their own wires
+//! have their own networks, each with a flit per channel and cycle.
 
 use std::convert::Infallible;
 
@@ -13,26 +13,26 @@ use crate::engine::Unit;
 use crate::protocol::{CreditReceiver, CreditSender, EventKind, MemPacket, Outbox, Payload};
 use crate::stats::{CounterVisitor, counters};
 
-use super::super::calendar::{Calendar, Sight};
+use super::super::calendar::{Calendar, Cursor};
 use super::super::crossbar::{Direction, SubnetPorts};
 use super::super::queues::Queue;
 use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
-/// A subnet of routers, and who sits where.
+/// A subnet of routers, and the terminals of its senders and receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubnetSpec {
     /// The routers.
     pub network: NetworkSpec,
-    /// The terminal at which each sender sits; several may share one.
+    /// The terminal of each sender; several may share one.
     pub senders: Vec<u16>,
-    /// The terminal at which each receiver sits; several may share one.
+    /// The terminal of each receiver; several may share one.
     pub receivers: Vec<u16>,
     /// The traffic class of each core's packets, by the requester's port.
     pub class_of_core: Vec<u8>,
     /// Bytes of a flit, by traffic class: the share of the channels' width that the class has.
     pub flit_bytes: Vec<u16>,
-    /// Whether each traffic class has its part of every channel, switch and terminal for itself.
+    /// Whether each traffic class has its own part of every channel, switch and terminal.
     pub apart: bool,
     /// Bytes of a packet without data.
     pub header_bytes: u16,
@@ -53,19 +53,19 @@ impl SubnetSpec {
 }
 
 counters! {
-    /// What a subnet of routers counts.
+    /// Counters of a subnet of routers.
     pub struct MeshCounters {
         packets: "packets", "Packets handed to their receivers.";
         flits: "flits", "Flits ejected.";
         hops: "flits", "Flits through a router's switch, summed over the routers.";
         conflicts: "requests", "Requests for a switch that lost, summed over routers and cycles.";
-        credit_stalls: "times", "Times that a packet used up the credits of its virtual channel with flits behind.";
+        credit_stalls: "times", "Times that a packet used the last credit of its virtual channel and had flits left.";
         blocked: "times", "Times that a packet's receiver had no room for it.";
         packet_cycles: "packet cycles", "Cycles from packets' arrival at their inputs to their leaving the subnet.";
     }
 }
 
-/// Senders, receivers and the packets of the machine under way.
+/// Senders, receivers and the machine's packets in flight.
 #[derive(Clone, Debug)]
 struct NetworkInterface {
     direction: Direction,
@@ -137,7 +137,7 @@ pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
     nets: Vec<Network<W, P, C>>,
     /// Packets that are not visible yet.
     queues: Box<[Queue]>,
-    /// Inputs whose next packet becomes visible, and behind them outputs whose next credits do.
+    /// Inputs whose next packet becomes visible, followed by outputs whose next credits do.
     calendar: Calendar,
     interface: NetworkInterface,
 }
@@ -153,7 +153,7 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             let own = |range: &VcRange| Network::new(&spec.network.clone().with_vcs(range.count), &lanes);
             spec.network.classes.iter().map(own).collect()
         } else {
-            // A sender has a source queue per class, so that none waits behind the other.
+            // A sender has a source queue per class, so that no class blocks another.
             let lane = |terminal: &u16| {
                 let terminal = *terminal;
                 (0..classes).map(move |class| Lane { terminal, class: class as u8 })
@@ -221,9 +221,9 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
                 self.now = next;
             }
             if self.calendar.arrive(self.now) {
-                self.see();
+                self.process_arrivals();
             }
-            // Classes that are apart meet at receivers only, which they serve in turn.
+            // Classes with their own networks share only the receivers, which serve them round robin.
             let count = self.nets.len();
             for turn in 0..count {
                 let net = &mut self.nets[(self.now.0 as usize).wrapping_add(turn) % count];
@@ -252,11 +252,11 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
         self.now = self.now.max(at);
     }
 
-    /// Looks at what becomes visible in this cycle.
-    fn see(&mut self) {
+    /// Processes the packets and credits that become visible in this cycle.
+    fn process_arrivals(&mut self) {
         let inputs = self.spec.senders.len();
-        let mut sight = Sight::default();
-        while let Some(port) = self.calendar.take(self.now, &mut sight) {
+        let mut cursor = Cursor::default();
+        while let Some(port) = self.calendar.take(self.now, &mut cursor) {
             if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
         }
     }
@@ -336,7 +336,7 @@ impl MeshNet {
     /// A subnet at cycle 0.
     ///
     /// # Panics
-    /// When the network cannot be built, a sender or receiver sits nowhere, or a receiver takes no packet at all.
+    /// When the network cannot be built, a sender or receiver has no terminal, or a receiver has no room for a packet.
     pub fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
         let terminals = spec.network.topology.terminals();
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
@@ -351,12 +351,12 @@ impl MeshNet {
         }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> &MeshCounters {
         each!(self, unit => &unit.interface.counters)
     }
 
-    /// Which way its packets go.
+    /// The direction of its packets.
     pub fn direction(&self) -> Direction {
         each!(self, unit => unit.interface.direction)
     }
