@@ -11,37 +11,37 @@ pub struct ProgramError {
     /// The line, from 1; 0 when the problem has no line.
     pub line: u32,
     /// What is wrong.
-    pub what: String,
+    pub what: Box<str>,
     /// What was found.
-    pub found: String,
+    pub found: Box<str>,
     /// What was expected.
-    pub expected: String,
+    pub expected: Box<str>,
     /// What the user can do.
-    pub help: String,
+    pub help: Box<str>,
 }
 
 impl ProgramError {
     /// A problem at a line of a file.
     pub(super) fn new(file: &Path, line: u32, what: impl Into<String>) -> Self {
         let (found, expected, help) = Default::default();
-        Self { file: file.to_path_buf(), line, what: what.into(), found, expected, help }
+        Self { file: file.to_path_buf(), line, what: what.into().into_boxed_str(), found, expected, help }
     }
 
     /// The same with what was found.
     pub(super) fn found(mut self, found: impl Into<String>) -> Self {
-        self.found = found.into();
+        self.found = found.into().into_boxed_str();
         self
     }
 
     /// The same with what was expected.
     pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
-        self.expected = expected.into();
+        self.expected = expected.into().into_boxed_str();
         self
     }
 
     /// The same with what to do.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = help.into();
+        self.help = help.into().into_boxed_str();
         self
     }
 }

@@ -174,11 +174,14 @@ fn integer(text: &str) -> Option<i64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
+/// The register of an address: its number, whether it is a pair, and its scale.
+type Base = (u8, bool, u8);
+
 /// Marks the scale of a register of 32 bits.
 const NARROW: u8 = 0x80;
 
 /// The parts of an address: `R4.64+UR6+-0x10`.
-fn parts(text: &str) -> Option<(Option<(u8, bool, u8)>, Option<u8>, i64)> {
+fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
     let (mut register, mut uniform, mut offset) = (None, None, 0_i64);
     for part in text.split('+') {
         if part.is_empty() {

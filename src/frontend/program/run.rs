@@ -14,6 +14,9 @@ use super::report::describe;
 use super::schema::Contents;
 use super::{Launch, Program};
 
+/// A CTA that was executed: the number of its launch, its index, and a stream per warp.
+type Step = (usize, u32, Box<[WarpStream]>);
+
 /// A program that executes: device memory, and how far it is.
 pub(super) struct Runner {
     program: Arc<Program>,
@@ -35,7 +38,7 @@ impl Runner {
     }
 
     /// Executes the next CTA; `None` when all launches are done.
-    pub(super) fn next(&mut self, record: bool) -> Result<Option<(usize, u32, Box<[WarpStream]>)>, ProgramError> {
+    pub(super) fn next(&mut self, record: bool) -> Result<Option<Step>, ProgramError> {
         let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);

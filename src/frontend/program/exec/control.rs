@@ -35,12 +35,10 @@ pub(super) fn execute(
             return indirect(inst, warp, path, mask, pool, base);
         }
         Op::SetSync => warp.sync[usize::from(barrier)] = mask,
-        Op::Sync => {
-            if warp.sync[usize::from(barrier)] & active != 0 && mask & warp.lanes.predicate(inst.conditions[0]) != 0 {
-                warp.paths[path].wait = Wait::Sync(barrier);
-                warp.release();
-                return Ok(Flow::Changed);
-            }
+        Op::Sync if warp.sync[usize::from(barrier)] & active != 0 && mask & warp.lanes.predicate(inst.conditions[0]) != 0 => {
+            warp.paths[path].wait = Wait::Sync(barrier);
+            warp.release();
+            return Ok(Flow::Changed);
         }
         Op::Break => {
             warp.sync[usize::from(barrier)] &= !(mask & warp.lanes.predicate(inst.conditions[0]));
@@ -200,22 +198,11 @@ pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>) ->
         if !some || arrived < expected {
             continue;
         }
+        let all = |holds: bool| if holds { u32::MAX } else { 0 };
         let result = match state.kind {
             Some(Barrier::Count) => state.holds,
-            Some(Barrier::And) => {
-                if state.holds == state.reported {
-                    u32::MAX
-                } else {
-                    0
-                }
-            }
-            Some(Barrier::Or) => {
-                if state.holds != 0 {
-                    u32::MAX
-                } else {
-                    0
-                }
-            }
+            Some(Barrier::And) => all(state.holds == state.reported),
+            Some(Barrier::Or) => all(state.holds != 0),
             _ => 0,
         };
         let reduces = matches!(state.kind, Some(Barrier::Count | Barrier::And | Barrier::Or));

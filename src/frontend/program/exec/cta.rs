@@ -165,12 +165,12 @@ impl Executor {
 fn run(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), Located> {
     loop {
         let mut advanced = false;
-        for number in 0..warps.len() {
-            let end = warps[number].executed + TURN;
-            while let Some(path) = warps[number].next_path() {
+        for (number, warp) in warps.iter_mut().enumerate() {
+            let end = warp.executed + TURN;
+            while let Some(path) = warp.next_path() {
                 advanced = true;
-                turn(&mut warps[number], number, path, memories, context)?;
-                if warps[number].executed >= end {
+                turn(warp, number, path, memories, context)?;
+                if warp.executed >= end {
                     break;
                 }
             }

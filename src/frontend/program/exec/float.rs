@@ -195,7 +195,7 @@ fn min_max(a: u32, b: u32, low: bool) -> u32 {
 fn needs_slow_division(a: u32, b: u32) -> bool {
     let (ea, eb) = ((a >> 23 & 0xff) as i32, (b >> 23 & 0xff) as i32);
     let odd = |exponent: i32| exponent == 0 || exponent == 255;
-    odd(ea) || odd(eb) || eb > 252 || eb < 2 || ea < 25 || ea - eb > 125 || ea - eb < -124
+    odd(ea) || odd(eb) || !(2..=252).contains(&eb) || ea < 25 || !(-124..=125).contains(&(ea - eb))
 }
 
 fn mufu(op: MufuOp, bits: u32) -> u32 {

@@ -109,8 +109,8 @@ fn integer_arithmetic() {
     check(&["IADD3 R10, R4, R5, -R6"], &WORDS, |a, b, c| a.wrapping_add(b).wrapping_sub(c));
     check(&["IMAD R10, R4, R5, R6"], &WORDS, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
     check(&["IMAD.IADD R10, R4, 0x1, -R6"], &WORDS, |a, _, c| a.wrapping_sub(c));
-    check(&["IMAD.HI.U32 R10, R4, R5, RZ"], &WORDS, |a, b, _| (u64::from(a) * u64::from(b) >> 32) as u32);
-    check(&["IMAD.HI R10, R4, R5, RZ"], &WORDS, |a, b, _| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32);
+    check(&["IMAD.HI.U32 R10, R4, R5, RZ"], &WORDS, |a, b, _| ((u64::from(a) * u64::from(b)) >> 32) as u32);
+    check(&["IMAD.HI R10, R4, R5, RZ"], &WORDS, |a, b, _| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
     check(&["IABS R10, R4"], &WORDS, |a, _, _| (a as i32).unsigned_abs());
     check(&["IMNMX R10, R4, R5, PT"], &WORDS, |a, b, _| (a as i32).min(b as i32) as u32);
     check(&["IMNMX.U32 R10, R4, R5, !PT"], &WORDS, |a, b, _| a.max(b));
@@ -237,10 +237,10 @@ fn single_precision() {
     });
     for (name, holds) in [
         ("LT", (|a: f32, b: f32| a < b) as fn(f32, f32) -> bool),
-        ("GEU", |a, b| !(a < b)),
+        ("GEU", |a, b| a >= b || a.is_nan() || b.is_nan()),
         ("NEU", |a, b| a != b),
         ("EQ", |a, b| a == b),
-        ("GTU", |a, b| !(a <= b)),
+        ("GTU", |a, b| a > b || a.is_nan() || b.is_nan()),
         ("NAN", |a, b| a.is_nan() || b.is_nan()),
     ] {
         check(
