@@ -45,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
             "policy::registry",
             "chip",
+            "engine::Scaling",
             "report",
             "rig",
             "study",
