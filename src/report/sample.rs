@@ -140,7 +140,7 @@ pub(super) fn host() -> HostFacts {
         decode_seconds: 0.5,
         simulate_seconds: 2.0,
         threads: 2,
-        mean_workers: 1.25,
+        mean_workers: 1.5,
         worker_changes: 3,
         epochs: 450,
         cuts: 18,

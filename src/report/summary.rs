@@ -271,13 +271,7 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
         ),
     ];
     if host.mean_workers + 0.05 < f64::from(host.threads) {
-        lines.insert(
-            1,
-            format!(
-                "{:.1} of {} workers active on average: more were not faster (too few free cores, or too little work)",
-                host.mean_workers, host.threads
-            ),
-        );
+        lines.insert(1, format!("{:.1} of {} workers active on average: more were not faster", host.mean_workers, host.threads));
     }
     if let Some(balance) = metrics::worker_balance(host) {
         lines.push(format!(
