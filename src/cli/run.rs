@@ -14,6 +14,7 @@ use crate::energy::Model;
 use crate::engine::Scaling;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
+use crate::report::picture::PictureError;
 use crate::report::text::Style;
 use crate::report::{Destination, ResultFile, RunFacts, csv, energy, json, relaxed_words, summary};
 use crate::stats::{EndedBy, HostFacts, Outcome};
@@ -77,7 +78,8 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
 
     let run_toml = loaded.provenance.to_toml() + &runfile::run_table(args, &origin, (threads, &threads_origin), kernels, &facts);
-    let written = files(&facts, &outcome, &host, run_toml).and_then(|files| Ok(destination.write(&files)?));
+    let (files, drawn) = files(&facts, &outcome, &host, run_toml);
+    let written = destination.write(&files).map_err(Failure::from);
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
     }
@@ -87,6 +89,7 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
         (Ok(folder), printed) => {
             printed?;
             output::print(&format!("\nResults in {}\n", folder.display()))?;
+            drawn.map_err(|error| Failure::new(Exit::Output, format!("{error}\n  all other results were written")))?;
         }
         (Err(failure), Ok(())) => {
             let message = format!("{}\n  no results were written; the report on standard output is complete", failure.message.trim_end());
@@ -185,7 +188,8 @@ fn simulate(
     Ok((result.outcome, result.host))
 }
 
-fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> Result<Vec<ResultFile>, Failure> {
+/// The files of the result, and whether all plots could be drawn.
+fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String) -> (Vec<ResultFile>, Result<(), PictureError>) {
     let mut files = vec![
         ResultFile::new("stats.json", json::stats(facts, outcome)),
         ResultFile::new("host.json", json::host(facts, outcome, host)),
@@ -196,8 +200,9 @@ fn files(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, run_toml: String
     if !outcome.timeline.is_empty() {
         files.push(ResultFile::new("timeline.csv", csv::timeline(&outcome.timeline)));
     }
-    files.extend(energy::files(facts, outcome).map_err(|error| Failure::new(Exit::Output, error.to_string()))?);
-    Ok(files)
+    let (energy, drawn) = energy::files(facts, outcome);
+    files.extend(energy);
+    (files, drawn)
 }
 
 /// The peak resident memory of this process, where the host reports it.

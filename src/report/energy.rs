@@ -48,19 +48,21 @@ pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
 
 /// The files of a run's energy: `energy.csv`, and with an interval series `power.csv` and its plot.
 ///
-/// # Errors
-/// When the plot cannot be drawn.
-pub fn files(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PictureError> {
-    let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Ok(Vec::new()) };
+/// Where the plot cannot be drawn, the other files are complete, and the error is returned with them.
+pub fn files(facts: &RunFacts, outcome: &Outcome) -> (Vec<ResultFile>, Result<(), PictureError>) {
+    let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return (Vec::new(), Ok(())) };
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
     let intervals = model.intervals(outcome);
-    if !intervals.is_empty() {
-        files.push(ResultFile::new("power.csv", power(&intervals)));
-        let plot = over_time(facts, &energy, &intervals);
-        files.push(ResultFile::new("power.svg", plot.svg()?));
-        files.push(ResultFile::new("power.png", plot.png()?));
+    if intervals.is_empty() {
+        return (files, Ok(()));
     }
-    Ok(files)
+    files.push(ResultFile::new("power.csv", power(&intervals)));
+    let plot = over_time(facts, &energy, &intervals);
+    let drawn = plot.svg().and_then(|svg| Ok((svg, plot.png()?))).map(|(svg, png)| {
+        files.push(ResultFile::new("power.svg", svg));
+        files.push(ResultFile::new("power.png", png));
+    });
+    (files, drawn)
 }
 
 fn components(energy: &Breakdown) -> String {
@@ -121,7 +123,7 @@ mod tests {
     }
 
     fn file(name: &str) -> String {
-        let files = files(&facts(), &sample::outcome()).unwrap();
+        let files = files(&facts(), &sample::outcome()).0;
         String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents).unwrap()
     }
 
@@ -143,7 +145,7 @@ mod tests {
         assert!(text.starts_with("cycle,joules,watts,sm_static_watts,"), "{text}");
         assert_eq!(column(&text).len(), 2);
         assert!(file("power.svg").contains("watts"));
-        let names: Vec<_> = files(&facts(), &sample::outcome()).unwrap().into_iter().map(|file| file.name).collect();
+        let names: Vec<_> = files(&facts(), &sample::outcome()).0.into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["energy.csv", "power.csv", "power.svg", "power.png"]);
     }
 
@@ -162,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_machine_without_energies_and_a_run_of_nothing_have_no_files() {
-        assert_eq!(files(&sample::facts(), &sample::outcome()).unwrap(), []);
+        assert_eq!(files(&sample::facts(), &sample::outcome()).0, []);
         let mut outcome = sample::outcome();
         outcome.counted_until = 0;
-        assert_eq!(files(&facts(), &outcome).unwrap(), []);
+        assert_eq!(files(&facts(), &outcome).0, []);
         assert_eq!(json(&facts(), &outcome), None);
     }
 }

@@ -9,7 +9,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-/// Width and height of a picture in pixels, unless it says otherwise.
+use super::text::printable_lines;
+
+/// Default width and height of a picture, in pixels.
 pub const SIZE: (u32, u32) = (860, 640);
 
 /// Why a picture cannot be drawn.
@@ -70,7 +72,8 @@ pub trait Picture {
         let mut text = String::new();
         register_fonts().map_err(|reason| self.failure(&reason))?;
         self.draw(&SVGBackend::with_string(&mut text, self.size()).into_drawing_area())?;
-        Ok(text)
+        // Labels contain names from input, and XML allows no control characters.
+        Ok(printable_lines(&text, &[]).into_owned())
     }
 
     /// The picture as the bytes of a PNG file.
@@ -90,5 +93,5 @@ pub trait Picture {
 fn register_fonts() -> Result<(), &'static str> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());
-    if ok { Ok(()) } else { Err("the compiled-in font is broken") }
+    if ok { Ok(()) } else { Err("the built-in font is broken") }
 }

@@ -38,8 +38,12 @@ impl Scratch {
             // Another host's process may have this number.
             if let Some(lock) = Lock::take(&lock_path(parent, &key))? {
                 let path = parent.join(format!("{PREFIX}{key}{FOLDER}"));
-                fs::create_dir(&path)?;
-                return Ok(Self { path, moved: false, _lock: lock });
+                match fs::create_dir(&path) {
+                    Ok(()) => return Ok(Self { path, moved: false, _lock: lock }),
+                    // Remains that could not be removed.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
     }
