@@ -1,4 +1,4 @@
-//! The command as users call it: usage, exit codes, what it writes and what it leaves behind.
+//! The program as users call it: usage, exit codes, messages, results and remains.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -35,13 +35,13 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+fn wrong_usage_ends_with_2_and_a_message() {
     for (arguments, expected) in [
         (&[][..], "Usage: warpshard"),
         (&["simulate"], "unrecognized subcommand 'simulate'"),
         (&["run", "--thread", "3"], "'--threads'"),
         (&["run", "--threads", "0"], "'0'"),
-        (&["run", "--epoch", "long"], "\"auto\" or a whole number"),
+        (&["run", "--epoch", "long"], "expected \"auto\" or a whole number"),
         (&["run", "--set", "gpu.sms"], "KEY=VALUE"),
         (&["run", "--trace", "a", "--workload", "b"], "cannot be used with"),
         (&["run", "--force"], "--out"),
@@ -56,7 +56,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
 }
 
 #[test]
-fn help_and_version_are_answers() {
+fn help_and_version_go_to_standard_output() {
     for arguments in [&["--help"][..], &["help"], &["help", "run"], &["run", "-h"], &["--version"]] {
         let output = warpshard(arguments);
         assert_eq!((code(&output), stderr(&output).as_str()), (0, ""), "{arguments:?}");
@@ -76,7 +76,7 @@ fn the_exit_codes_are_documented_by_the_program_itself() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_that_cannot_be_written_ends_with_6() {
+fn help_that_cannot_be_written_ends_with_6() {
     for arguments in [&["exit-codes"][..], &["--help"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = command(arguments).stdout(full).output().unwrap();
@@ -85,7 +85,7 @@ fn an_answer_that_cannot_be_written_ends_with_6() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = command(&["exit-codes"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -203,8 +203,8 @@ fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
     for (arguments, expected, says) in [
         (&["convert", &text, &native][..], 6, "--force"),
         (&["convert", &native, &back], 6, "--force"),
-        (&["convert", &native, "new", "--to", "native"], 2, "is native already"),
-        (&["convert", &text, "new", "--to", "text"], 2, "is no native trace"),
+        (&["convert", &native, "new", "--to", "native"], 2, "is already native"),
+        (&["convert", &text, "new", "--to", "text"], 2, "is not a native trace"),
         (&["convert", &native, "new", "--compress", "zstd"], 2, "--compress zstd"),
         (&["convert", &cut, &at("new")], 4, "the file is cut off"),
         (&["convert", &at("nowhere"), &at("new")], 4, "no such file"),
@@ -225,7 +225,7 @@ fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_conversion_leaves_nothing_behind() {
+fn an_interrupted_conversion_leaves_no_files() {
     use std::io::Write as _;
     let folder = scratch();
     let trace = folder.path().join("kernel-1.traceg");
@@ -253,7 +253,7 @@ fn an_interrupted_conversion_leaves_nothing_behind() {
 }
 
 #[test]
-fn check_goes_on_after_a_bad_file_and_ends_with_its_code() {
+fn check_continues_after_an_invalid_file_and_ends_with_its_code() {
     let folder = scratch();
     let bad = folder.path().join("bad.toml");
     std::fs::write(&bad, "extends = \"tiny\"\n[gpu]\nsmms = 4\n").unwrap();
@@ -266,7 +266,7 @@ fn check_goes_on_after_a_bad_file_and_ends_with_its_code() {
 }
 
 #[test]
-fn the_users_mistakes_have_their_own_codes_and_sentences() {
+fn wrong_input_has_documented_codes_and_messages() {
     for (arguments, expected, says) in [
         (&["run", "--machine", "v1000"][..], 3, "v100"),
         (&["run", "--set", "gpu.sm=56"], 3, "gpu.sm"),
@@ -321,7 +321,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
+fn a_run_writes_a_complete_folder_and_prints_its_summary() {
     let folder = scratch();
     let out = folder.path().join("out");
     let output = small_run(&out, &["--interval", "500"]);
@@ -351,7 +351,7 @@ fn a_run_leaves_a_folder_with_everything_and_prints_its_summary() {
 }
 
 #[test]
-fn neither_threads_nor_epoch_change_what_is_simulated() {
+fn threads_and_epochs_do_not_change_results() {
     let folder = scratch();
     let first = folder.path().join("first");
     assert_eq!(code(&small_run(&first, &["--threads", "1", "--interval", "300"])), 0);
@@ -382,7 +382,7 @@ fn the_resolved_run_file_gives_the_same_machine_again() {
 }
 
 #[test]
-fn an_epoch_beyond_the_lookahead_needs_the_users_word() {
+fn an_epoch_beyond_the_lookahead_needs_relaxed() {
     let folder = scratch();
     let out = folder.path().join("out");
     let output = small_run(&out, &["--epoch", "100000"]);
@@ -500,7 +500,7 @@ fn a_report_that_cannot_be_printed_is_an_error_but_the_results_are_there() {
 
 #[cfg(unix)]
 #[test]
-fn a_killed_run_leaves_nothing_that_looks_complete() {
+fn a_killed_run_leaves_no_result() {
     let folder = scratch();
     let out = folder.path().join("out");
     let mut child = endless_run(&out);
@@ -565,7 +565,7 @@ fn unknown_dram_names_list_the_known_ones() {
     for (arguments, known) in [
         (["--standard", "gddr9"], "ddr4-2400r, gddr5-6000, gddr5-6g, gddr5-fermi, gddr5-hetero, gddr6-14g, hbm2-2000"),
         (["--pattern", "zigzag"], "seq_bg, seq_row, random, conf1, conf4, confN, pingpong"),
-        (["--writes", "1.5"], "a number from 0 to 1"),
+        (["--writes", "1.5"], "expected a number from 0 to 1"),
         (["--refresh", "maybe"], "[possible values: on, off]"),
     ] {
         let output = warpshard(&["dram", arguments[0], arguments[1]]);
@@ -593,5 +593,5 @@ fn phases_of_a_model_and_of_its_trace_are_the_same() {
     assert_eq!(phases(list.to_str().unwrap(), &[]), model);
     assert_ne!(phases("wa_sched/bp_k1", &["--machine", "tiny"]), model);
     let listing = stdout(&warpshard(&["phases", "vecadd"]));
-    assert!(listing.contains("LDG.E.SYS") && listing.contains("a dependence"), "{listing}");
+    assert!(listing.contains("LDG.E.SYS") && listing.contains("dependence"), "{listing}");
 }

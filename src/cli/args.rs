@@ -18,7 +18,7 @@ pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 
 const EXAMPLES: &str = "\
 Examples:
-  warpshard run                                        the default: kernel model gemm_tiled on a V100
+  warpshard run                                        kernel model gemm_tiled on a V100
   warpshard run --machine m2090 --workload vecadd      another machine, another model
   warpshard run --trace traces/bfs/kernelslist.g       a recorded Accel-Sim trace
   warpshard run --set gpu.sms=56 --out results/p56     a changed machine, a named result folder

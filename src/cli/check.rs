@@ -1,4 +1,4 @@
-//! `warpshard check`: are these files valid? Nothing is simulated.
+//! `warpshard check`: checks files without simulating.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use super::args::CheckArgs;
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// What a file is taken for.
+/// The kind of a file.
 enum Kind {
     Machine,
     Model,
     Trace,
 }
 
-/// Checks every file and says what is in it or what is wrong. The exit code is that of the first that is wrong.
+/// Checks every file and prints its contents in one line, or its errors. The exit code is that of the first invalid file.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -80,20 +80,20 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
     }
 }
 
-/// Machines are named or given by a path that looks like one.
+/// The file as a path that is not taken for the name of a machine.
 fn as_path(file: &Path) -> String {
     let text = file.display().to_string();
     if text.contains('/') { text } else { format!("./{text}") }
 }
 
-/// TOML files with kernels or parameters are models, other TOML files machines, and all else is a trace.
+/// TOML files with kernels, parameters or buffers are models, other TOML files are machines, and all other files are traces.
 fn kind(file: &Path) -> Result<Kind, Failure> {
     if file.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Kind::Trace);
     }
     let text = crate::config::input::read_text(file)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
-    // A text that is no TOML at all may still say what it was meant to be.
+    // A file with a syntax error is a model if it has the head of a kernel.
     let is_model = match text.parse::<toml::Table>() {
         Ok(table) => ["kernel", "parameters", "buffers"].iter().any(|key| table.contains_key(*key)),
         Err(_) => text.lines().any(|line| line.trim_start().starts_with("[[kernel]]")),

@@ -1,7 +1,7 @@
-//! `warpshard convert`: text traces to the native format and back, complete or not at all.
+//! `warpshard convert`: text traces to the native format and back.
 //!
-//! Output is written under a temporary name beside its place and renamed at the end; whatever ends a conversion early,
-//! Ctrl-C included, removes it.
+//! Output is written to a temporary folder next to its destination and renamed at the end, so that it is complete or not
+//! there.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
@@ -21,17 +21,17 @@ use super::{interrupt, output};
 /// Converts a trace.
 ///
 /// # Errors
-/// When options contradict the input, the input is wrong, or the output is there already or cannot be written.
+/// When options conflict with the input, the input is invalid, or the output exists or cannot be written.
 pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
     let input = args.input.display();
     let to_text = trace_is_native(&args.input);
     match (args.to, to_text) {
-        (Some(TraceFormat::Native), true) => return Err(Failure::new(Exit::Usage, format!("--to native: {input} is native already"))),
-        (Some(TraceFormat::Text), false) => return Err(Failure::new(Exit::Usage, format!("--to text: {input} is no native trace"))),
+        (Some(TraceFormat::Native), true) => return Err(Failure::new(Exit::Usage, format!("--to native: {input} is already native"))),
+        (Some(TraceFormat::Text), false) => return Err(Failure::new(Exit::Usage, format!("--to text: {input} is not a native trace"))),
         _ => {}
     }
     if to_text && args.compress == Some(Compression::Zstd) {
-        let what = "--compress zstd: text files are compressed as their names say, or with none not at all";
+        let what = "--compress zstd: text files keep their original compression; only --compress none is possible";
         return Err(Failure::new(Exit::Usage, what));
     }
     let stop = StopFlag::new();
@@ -40,14 +40,14 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
     let watch = Watch::start(stop);
     let done = if to_text { text(args, &watch)? } else { native(args, &watch)? };
     drop(watch);
-    output::print(&said(&done, &args.output)).map(|()| Exit::Ok)
+    output::print(&report(&done, &args.output)).map(|()| Exit::Ok)
 }
 
-/// What was done, in two lines.
-fn said(done: &Converted, out: &Path) -> String {
+/// The result, in two lines.
+fn report(done: &Converted, out: &Path) -> String {
     let per = |bytes: u64| bytes as f64 / done.warp_instructions.max(1) as f64;
     format!(
-        "{} written: {}, {}\ntext {} bytes ({:.2} per warp instruction), native {} bytes ({:.2}, of which {:.2} are read to simulate)\n",
+        "wrote {}: {}, {}\ntext: {} bytes ({:.2} per warp instruction); native: {} bytes ({:.2}, of which simulation reads {:.2})\n",
         out.display(),
         counted(done.kernels as u64, "kernel"),
         counted(done.warp_instructions, "warp instruction"),
@@ -64,7 +64,7 @@ fn native(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let options = TraceOptions { threads, lenient: args.lenient, ..TraceOptions::default() };
     let compress = args.compress != Some(Compression::None);
-    native_file(&args.input, &args.output, compress, args.force, &options, &mut |progress| watch.tell(progress))
+    native_file(&args.input, &args.output, compress, args.force, &options, &mut |progress| watch.update(progress))
 }
 
 /// Writes the text trace at `input` as the native file `output`, which appears when it is complete.
@@ -111,7 +111,7 @@ fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     let mut folder = Scratch::new(&parent).map_err(unwritable)?;
     let target = if facts.single { folder.path().join("kernel") } else { folder.path().to_path_buf() };
     let compress = args.compress != Some(Compression::None);
-    let done = to_text(&args.input, &target, out, compress, &mut |progress| watch.tell(progress));
+    let done = to_text(&args.input, &target, out, compress, &mut |progress| watch.update(progress));
     let done = done.map_err(|error| failure(error, out))?;
     if facts.single {
         fs::rename(&target, out).map_err(unwritable)?;
@@ -123,7 +123,7 @@ fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     Ok(done)
 }
 
-/// Moves the files of a folder into another, over those of the same names; others stay.
+/// Moves the files of a folder into another, where they replace files of the same names.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -143,10 +143,10 @@ fn refuse_existing(out: &Path, force: bool) -> Result<(), Failure> {
     if force || empty || !out.exists() {
         return Ok(());
     }
-    Err(Failure::new(Exit::Output, format!("{} is there already; choose another name, or pass --force to replace it", out.display())))
+    Err(Failure::new(Exit::Output, format!("{} already exists; choose another name, or replace it with --force", out.display())))
 }
 
-/// The folder of `out`, made if need be.
+/// The folder of `out`, which is created where it does not exist.
 fn parent(out: &Path) -> Result<PathBuf, Failure> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|error| cannot_write(out, &error))?;
@@ -166,7 +166,7 @@ fn failure(error: ConvertError, out: &Path) -> Failure {
     }
 }
 
-/// Shows how far a conversion is, on a terminal only, and hears whether it shall stop.
+/// The progress of a conversion, shown on a terminal only, and whether it has been interrupted.
 struct Watch {
     stop: StopFlag,
     bar: ProgressBar,
@@ -177,13 +177,13 @@ impl Watch {
         let visible = io::stderr().is_terminal();
         let bar =
             ProgressBar::with_draw_target(None, if visible { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() });
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {wide_msg}") {
             bar.set_style(style);
         }
         Self { stop, bar }
     }
 
-    fn tell(&self, progress: ConvertProgress) -> bool {
+    fn update(&self, progress: ConvertProgress) -> bool {
         if !self.bar.is_hidden() {
             let kernel = (progress.kernels_done + 1).min(progress.kernels);
             self.bar.set_message(format!("kernel {kernel} of {}  {}B of text", progress.kernels, si(progress.text_bytes as f64)));
@@ -196,7 +196,6 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        // The last lines must not be lost in a terminal's buffer.
         let _ = io::stderr().flush();
     }
 }

@@ -1,4 +1,4 @@
-//! `warpshard cpu`: one CPU core on one memory.
+//! `warpshard cpu`: one CPU core with a memory.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use super::output;
 /// Instructions of a profile when none are given.
 const DEFAULT_INSTRUCTIONS: u64 = 5_000_000;
 
-/// Runs the core and shows what it did.
+/// Simulates the core and prints the results.
 ///
 /// # Errors
 /// When the trace or profile cannot be used, or the core cannot be simulated.
@@ -49,7 +49,7 @@ fn stream(args: &CpuArgs) -> Result<(CpuStream, String, u64), Failure> {
     Ok((CpuStream::Profile(stream), profile.name, args.warm + DEFAULT_INSTRUCTIONS))
 }
 
-/// The figures in the order in which they are shown.
+/// The figures, in the order of the output.
 fn figures(result: &CpuResult, speed: f64) -> Vec<(&'static str, f64)> {
     let counters = &result.sample.counters;
     vec![
@@ -81,7 +81,7 @@ fn json(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> serde_jso
 }
 
 fn text(args: &CpuArgs, name: &str, result: &CpuResult, speed: f64) -> String {
-    let mut text = format!("{name} on {}\n\n", args.memory);
+    let mut text = format!("{name} with {}\n\n", args.memory);
     let mut table = Table::new(&[("figure", Align::Left), ("value", Align::Right)]);
     for (name, value) in figures(result, speed) {
         let whole = value.fract() == 0.0 || value > 1e5;

@@ -45,14 +45,14 @@ fn options(args: &DramArgs, load: f64) -> Options {
     Options { standard: args.standard, policy, pattern: args.pattern, writes: args.writes, load, requests: args.requests }
 }
 
-/// A point, and the requests that the host simulated in a second.
+/// A point, and the simulated requests per second of host time.
 fn timed(options: &Options) -> (Outcome, f64) {
     let begin = Instant::now();
     let outcome = run(options);
     (outcome, options.requests as f64 / begin.elapsed().as_secs_f64().max(1e-9))
 }
 
-/// The figures of a point, in the order in which they are shown: name, value.
+/// The figures of a point, in the order of the output: name, value.
 fn figures(outcome: &Outcome, speed: f64) -> Vec<(&'static str, f64)> {
     vec![
         ("achieved_frac_of_peak", outcome.achieved),

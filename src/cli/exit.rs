@@ -8,7 +8,7 @@ use crate::chip::RunError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Everything asked for was done; a run that `--max-cycles` stopped, too.
+    /// The command succeeded; so did a run that `--max-cycles` stopped.
     Ok = 0,
     /// The command line is wrong.
     Usage = 2,
@@ -16,13 +16,13 @@ pub enum Exit {
     Config = 3,
     /// A trace or kernel model is wrong.
     Workload = 4,
-    /// The simulated machine stands still with work left.
+    /// The simulated machine is deadlocked.
     Deadlock = 5,
     /// Results cannot be written.
     Output = 6,
-    /// The program is at fault.
+    /// A bug of the program.
     Internal = 70,
-    /// The user interrupted a run, whose results are complete up to that cycle, or a conversion, which wrote nothing.
+    /// The user interrupted a run, whose results are complete up to that cycle, or a conversion, which then writes nothing.
     Interrupted = 130,
     /// The user interrupted a second time; there are no results.
     Aborted = 131,
@@ -31,15 +31,15 @@ pub enum Exit {
 /// Every code with its meaning, ascending.
 pub const TABLE: [(Exit, &str); 9] = [
     (Exit::Ok, "success; also a run that ended at --max-cycles"),
-    (Exit::Usage, "wrong usage: unknown option, missing value, contradicting options"),
-    (Exit::Config, "bad configuration: machine, run file or --set"),
-    (Exit::Workload, "bad trace or kernel model, or one that cannot be read"),
-    (Exit::Deadlock, "deadlock in the simulated machine; the report on stderr says who waits for what"),
-    (Exit::Output, "results or the report cannot be written (permission, full disk, folder in use); no half result is left"),
-    (Exit::Internal, "internal error, please report it with the message on stderr"),
+    (Exit::Usage, "wrong usage: unknown option, missing value, conflicting options"),
+    (Exit::Config, "wrong configuration: machine, run file or --set"),
+    (Exit::Workload, "wrong or unreadable trace or kernel model"),
+    (Exit::Deadlock, "deadlock in the simulated machine; stderr lists what each component waits for"),
+    (Exit::Output, "results or the report cannot be written (permission, full disk, folder in use); no partial result is left"),
+    (Exit::Internal, "internal error (a bug); please report it with the message on stderr"),
     (
         Exit::Interrupted,
-        "interrupted by Ctrl-C; the results are complete up to the cycle at which the run stopped, a conversion wrote nothing",
+        "interrupted by Ctrl-C; results are complete up to the cycle at which the run stopped; a conversion writes nothing",
     ),
     (Exit::Aborted, "interrupted a second time; no results were written"),
 ];
@@ -53,12 +53,12 @@ pub fn table() -> String {
     text
 }
 
-/// Why a command failed: what to tell the user, and with which code to end.
+/// Why a command failed: the message for the user and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// How the program ends.
     pub exit: Exit,
-    /// A sentence for the user, in lower case; may have several lines.
+    /// The message, which begins in lower case; may have several lines.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! `warpshard import`: a machine from a pair of Accel-Sim's configuration files.
+//! `warpshard import`: converts a pair of Accel-Sim configuration files to a machine.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,27 +11,30 @@ use super::args::ImportArgs;
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Writes the machine and prints what became of every option.
+/// Writes the machine and prints how each option was converted.
 ///
 /// # Errors
-/// When a file cannot be read or is wrong, or the machine exists already or cannot be written.
+/// When a file cannot be read or is invalid, or the machine exists or cannot be written.
 pub(super) fn import(args: &ImportArgs) -> Result<Exit, Failure> {
     let (gpgpusim, trace) = (read(&args.gpgpusim)?, read(&args.trace_config)?);
     let stem = args.out.file_stem().map_or_else(|| "machine".into(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || name.contains(|c: char| c.is_control() || c == '"' || c == '\\') {
-        return Err(Failure::new(Exit::Usage, format!("--name `{name}`: a name has no quotes, backslashes or control characters")));
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("--name `{name}`: names must not be empty or contain quotes, backslashes or control characters"),
+        ));
     }
     let imported = import::import(&gpgpusim, &trace, &name).map_err(|errors| Failure::new(Exit::Config, errors))?;
     let failure = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", args.out.display()));
     let mut file = std::fs::File::create_new(&args.out).map_err(failure)?;
     file.write_all(imported.toml.as_bytes()).map_err(failure)?;
     let place = args.out.display();
-    output::print(&format!("{}\n{place} written; warpshard run --machine {}\n", imported.report, runnable(&args.out)))?;
+    output::print(&format!("{}\nwrote {place}; simulate with: warpshard run --machine {}\n", imported.report, runnable(&args.out)))?;
     Ok(Exit::Ok)
 }
 
-/// How `--machine` takes the file: with a `/` or ending in `.toml`.
+/// The path in a form that `--machine` takes for a file: with a `/` or ending in `.toml`.
 fn runnable(path: &Path) -> String {
     let text = path.display().to_string();
     if text.contains('/') || text.ends_with(".toml") { text } else { format!("./{text}") }

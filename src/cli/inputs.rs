@@ -1,4 +1,4 @@
-//! From options to a machine and a workload, and what to say when they are wrong.
+//! From options to a machine and a workload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::frontend::{Command, Workload};
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// The model that runs when nothing is named.
+/// The default model.
 pub(super) const DEFAULT_MODEL: &str = "gemm_tiled";
 
-/// Settings of this table go to the parameters of the kernel model.
+/// The prefix of settings that are parameters of the kernel model.
 const MODEL_PREFIX: &str = "workload.";
 
-/// The settings of `--set`, by whom they concern.
+/// The settings of `--set`, divided into those of the machine and those of the model.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     /// Those of the machine.
@@ -27,7 +27,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Sorts the pairs of `--set`.
+    /// Divides the pairs of `--set`.
     pub(super) fn of(set: &[(String, String)]) -> Self {
         let mut settings = Self::default();
         for (key, value) in set {
@@ -40,10 +40,10 @@ impl Settings {
     }
 }
 
-/// Loads a machine; what is odd about it goes to standard error.
+/// Loads a machine and prints warnings about it.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the machine.
 pub(super) fn machine(name: &str, settings: &[Override]) -> Result<Loaded, Failure> {
     let loaded = Machine::load(name, settings).map_err(|errors| Failure::new(Exit::Config, errors))?;
     for warning in &loaded.warnings {
@@ -52,12 +52,12 @@ pub(super) fn machine(name: &str, settings: &[Override]) -> Result<Loaded, Failu
     Ok(loaded)
 }
 
-/// Where a workload came from.
+/// The source of a workload.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
     /// A recorded trace.
     Trace {
-        /// As the user named it.
+        /// Its path, as given.
         path: PathBuf,
     },
     /// A program.
@@ -71,27 +71,27 @@ pub(super) enum Origin {
     Model {
         /// Its built-in name, or its file.
         name: String,
-        /// Its parameters as they are.
+        /// The values of its parameters.
         parameters: Vec<(String, i64)>,
     },
 }
 
-/// Loads a trace; the time that reading and decoding take is added to `clock`.
+/// Loads a trace; the time of reading and decoding is added to `clock`.
 ///
 /// # Errors
-/// Everything that is wrong with it, as far as loading looks.
+/// All errors that loading finds; decoding finds others later.
 pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
     let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
     let workload = sass::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
-/// Whether `name` means a recorded trace, not a kernel model: neither a built-in name nor a .toml file.
+/// Whether `name` is that of a trace and not of a kernel model: neither a built-in name nor a .toml file.
 pub(super) fn is_trace(name: &str) -> bool {
     !name.ends_with(".toml") && !is_builtin(name) && (name.contains('/') || Path::new(name).is_file())
 }
 
-/// Names of built-in models may contain a `/`, as paths do.
+/// Names of built-in models may contain a `/`, like paths.
 fn is_builtin(name: &str) -> bool {
     model::builtin_names().any(|(known, _)| known == name)
 }
@@ -99,7 +99,7 @@ fn is_builtin(name: &str) -> bool {
 /// Loads a kernel model by its built-in name, or else from a path when `name` contains a `/` or ends in `.toml`.
 ///
 /// # Errors
-/// Everything that is wrong with it or with the parameters set.
+/// All errors of the model and of the parameters.
 pub(super) fn model(name: &str, seed: u64, parameters: &[(String, String)]) -> Result<Model, Failure> {
     let loaded = if !is_builtin(name) && (name.contains('/') || name.ends_with(".toml")) {
         Model::load(Path::new(name), seed, parameters)
@@ -109,12 +109,12 @@ pub(super) fn model(name: &str, seed: u64, parameters: &[(String, String)]) -> R
     loaded.map_err(|error| Failure::new(Exit::Workload, error))
 }
 
-/// A model as what a run executes.
+/// A model as a workload.
 pub(super) fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
     (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
-/// Bytes that the host copies to the device.
+/// Bytes copied from the host to the device.
 pub(super) fn copied_bytes(commands: &[Command]) -> u64 {
     let bytes = |command: &Command| if let Command::CopyToDevice { bytes, .. } = command { *bytes } else { 0 };
     commands.iter().map(bytes).sum()

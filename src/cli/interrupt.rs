@@ -1,35 +1,35 @@
-//! Ctrl-C: the first asks the run to end at its next cut, the second ends the program.
+//! Ctrl-C: the first ends the run at its next cut, the second ends the program.
 //!
-//! Termination and hang-up signals count the same, so that a batch system's warning also yields complete results.
+//! Termination and hang-up signals have the same effect, so that a batch system's warning also gives complete results.
 
 use super::exit::Exit;
 use super::output;
 
-/// Connects Ctrl-C with `ask`, which asks the run to stop and says whether it had been asked before. To be called once per
-/// process.
+/// Calls `ask` on Ctrl-C; `ask` requests the end of the run and returns whether it had been requested before. To be called
+/// once per process.
 ///
-/// Where the system gives no handler the run goes on without one, with a warning: Ctrl-C then ends it at once.
+/// Without a handler from the system, Ctrl-C ends the run at once, with a warning now.
 pub(super) fn install(ask: impl Fn() -> bool + Send + 'static) {
     let handler = move || {
         if ask() {
-            output::warn("aborted; no results");
+            output::warn("aborted; no results were written");
             abort();
         }
-        output::warn("stopping at the next cut; Ctrl-C again aborts without results");
+        output::warn("stopping and writing results; Ctrl-C again aborts without results");
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        output::warn(&format!("warning: Ctrl-C will end the run without results ({error})"));
+        output::warn(&format!("warning: Ctrl-C will end the run without results: {error}"));
     }
 }
 
-/// Connects Ctrl-C with `ask`, for work that looks often and tidies up by itself; asking again changes nothing.
+/// Calls `ask` on every Ctrl-C, for work that checks often for interruption and cleans up by itself.
 pub(super) fn install_patient(ask: impl Fn() + Send + 'static) {
     if let Err(error) = ctrlc::set_handler(ask) {
-        output::warn(&format!("warning: Ctrl-C will end the program without tidying up ({error})"));
+        output::warn(&format!("warning: Ctrl-C will leave temporary files: {error}"));
     }
 }
 
-/// Ends the process. A result folder that is being written stays under its temporary name.
+/// Ends the process. Temporary folders are left to the next process.
 #[expect(clippy::exit, reason = "the second interrupt must not wait for worker threads")]
 fn abort() -> ! {
     std::process::exit(Exit::Aborted as i32)

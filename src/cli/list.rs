@@ -1,4 +1,4 @@
-//! `warpshard list`: what is built in.
+//! `warpshard list`: built-in machines, workloads, policies and studies.
 
 use crate::chip::counter_lists;
 use crate::config::builtin_machines;
@@ -6,14 +6,14 @@ use crate::frontend::cpu::{CpuMix, builtin_mixes, builtin_profile, builtin_profi
 use crate::frontend::model::builtin_names;
 use crate::frontend::sass::SYNTHETIC_KERNELS;
 use crate::policy::registry::POLICIES;
-use crate::report::text::{Align, Style, Table};
+use crate::report::text::{Align, Style, Table, wrap};
 use crate::study::STUDIES;
 
 use super::args::{ListArgs, ListWhat};
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Prints the lists asked for.
+/// Prints one list, or all but the counters.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -51,7 +51,7 @@ fn section(what: ListWhat) -> String {
     }
 }
 
-/// Names with how often each occurs, in the order of their first occurrence.
+/// Names with their numbers of occurrences, in the order of their first occurrence.
 fn counted(names: &[String]) -> String {
     let mut counts: Vec<(&str, u32)> = Vec::new();
     for name in names {
@@ -64,7 +64,7 @@ fn counted(names: &[String]) -> String {
     counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// The controllers, and under each its parameters.
+/// The controllers, each followed by its parameters.
 fn policies() -> String {
     let rows = POLICIES.iter().flat_map(|policy| {
         let parameters = policy.parameters.iter().map(|(name, help)| (format!("  {name}"), *help));
@@ -74,12 +74,12 @@ fn policies() -> String {
     lines("Controllers (warpshard run --policy NAME:KEY=VALUE,..)", rows.iter().map(|(name, help)| (name.as_str(), *help)))
 }
 
-/// Every counter of the results, by the component that keeps it as `stats.json` calls it.
+/// Every counter of the results, by component.
 fn counters() -> String {
     let mut text = String::new();
     for (kind, infos) in counter_lists() {
         text.push_str(&format!("{}{kind}\n", if text.is_empty() { "" } else { "\n" }));
-        let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("meaning", Align::Left)]);
+        let mut table = Table::new(&[("counter", Align::Left), ("unit", Align::Left), ("description", Align::Left)]);
         for info in infos {
             table.row(vec![info.name.to_owned(), info.unit.to_owned(), info.help.to_owned()]);
         }
@@ -88,13 +88,20 @@ fn counters() -> String {
     text
 }
 
-/// A title, and under it names with what they mean, aligned.
+/// A title, followed by names with their descriptions. On a terminal, descriptions are broken between words.
 fn lines<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let columns = match output::stdout_style() {
+        Style::Plain => usize::MAX,
+        terminal @ Style::Terminal { .. } => terminal.width(),
+    };
+    // Where names leave little room, descriptions go on further left.
+    let indent = if columns < 2 * width { 6 } else { width + 4 };
     let mut text = format!("{title}\n");
-    for (name, meaning) in rows {
-        text.push_str(&format!("  {name:<width$}  {meaning}\n"));
+    for (name, description) in rows {
+        text.push_str(&wrap(&format!("  {name:<width$}  {description}"), indent, columns));
+        text.push('\n');
     }
     text
 }

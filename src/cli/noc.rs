@@ -44,7 +44,7 @@ pub(super) fn pattern() -> PossibleValuesParser {
 /// Measures one load, or rising loads.
 ///
 /// # Errors
-/// When the network cannot be built or the pattern has no meaning on it, or results cannot be written.
+/// When the network cannot be built, the pattern does not fit the network, or results cannot be written.
 pub(super) fn noc(args: &NocArgs) -> Result<Exit, Failure> {
     if args.sweep { sweep(args) } else { single(args) }
 }
@@ -90,7 +90,7 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
         output::print_json(&value)?;
         return Ok(Exit::Ok);
     }
-    let verdict = if measured.stable { "stable" } else { "more than the network takes: latencies are of the packets that arrived" };
+    let verdict = if measured.stable { "stable" } else { "saturated; latencies are those of the packets that arrived" };
     output::print(&format!(
         "{} {} at {} flits per source and cycle, packets of {}: {verdict}\n\
          packet latency    {:.3} cycles (longest {})\n\

@@ -1,4 +1,4 @@
-//! `warpshard phases`: the phases of a workload's kernels, as a phase-aware warp scheduler sees them.
+//! `warpshard phases`: the phases of the kernels of a workload, as phase-aware warp schedulers use them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,14 +8,14 @@ use crate::base::CtaIndex;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::sass::DecodeClock;
 use crate::frontend::{Kernel, NO_REGISTER, StaticInst};
-use crate::report::text::{Align, Style, Table, counted};
+use crate::report::text::{Align, Table, counted, printable};
 
 use super::args::PhasesArgs;
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Settings};
 use super::{output, select};
 
-/// A kernel with its phases, and what its instructions are called when that is known.
+/// A kernel with its phases, and its mnemonics where they are known.
 struct Found {
     kernel: Kernel,
     code: Arc<[StaticInst]>,
@@ -26,7 +26,7 @@ struct Found {
 /// Prints the phases of each kernel.
 ///
 /// # Errors
-/// When the workload or the machine is wrong, or standard output cannot be written.
+/// When the workload or the machine is invalid, or standard output cannot be written.
 pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     let settings = Settings::of(&args.set);
     let latencies = match &args.machine {
@@ -41,7 +41,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
         let model = inputs::model(&args.workload, args.seed, &settings.model)?;
         (model.workload(), model.kernels.iter().map(|kernel| Arc::clone(&kernel.mnemonics)).collect())
     };
-    // Kernels are found again by their number in the workload, which selection keeps.
+    // Selection keeps the numbers of kernels.
     let numbers: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.id).collect();
     let workload = match &args.kernels {
         Some(wanted) => select::select(workload, wanted)?,
@@ -60,7 +60,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     if args.json {
         return output::print_json(&json(&found)).map(|()| Exit::Ok);
     }
-    output::print(&text(&found, args.summary)).map(|()| Exit::Ok)
+    output::print_styled(&text(&found, args.summary)).map(|()| Exit::Ok)
 }
 
 fn text(found: &[Found], summary: bool) -> String {
@@ -76,24 +76,24 @@ fn text(found: &[Found], summary: bool) -> String {
             one.phases.longest().to_string(),
         ]);
     }
-    let mut text = table.render(Style::Plain);
+    let mut text = table.render(output::stdout_style());
     let listed = if summary { &[][..] } else { found };
     for (i, one) in listed.iter().enumerate() {
-        let _ = write!(text, "\nKernel {} ({})", one.kernel.info.id, one.kernel.info.name);
+        let _ = write!(text, "\nKernel {} ({})", one.kernel.info.id, printable(&one.kernel.info.name));
         match found[..i].iter().find(|other| other.phases == one.phases && other.code == one.code) {
             Some(other) => {
-                let _ = writeln!(text, ": the same phases as kernel {}", other.kernel.info.id);
+                let _ = writeln!(text, ": same phases as kernel {}", other.kernel.info.id);
             }
             None => {
                 let _ = writeln!(text, ": {}", counted(one.phases.list().len() as u64, "phase"));
-                text.push_str(&listing(one).render(Style::Plain));
+                text.push_str(&listing(one).render(output::stdout_style()));
             }
         }
     }
     text
 }
 
-/// A row per instruction; the first of a phase names the phase, its length and why it starts.
+/// A row per instruction; the first of a phase has the number of the phase, its length and why it starts.
 fn listing(found: &Found) -> Table {
     let right = |head| (head, Align::Right);
     let left = |head| (head, Align::Left);
@@ -112,8 +112,8 @@ fn listing(found: &Found) -> Table {
         for (place, &index) in members.iter().enumerate() {
             let inst = &found.code[index as usize];
             let head = match (place, phase.block) {
-                (0, true) => [(number + 1).to_string(), phase.length.to_string(), "a block".into()],
-                (0, false) => [(number + 1).to_string(), phase.length.to_string(), "a dependence".into()],
+                (0, true) => [(number + 1).to_string(), phase.length.to_string(), "block".into()],
+                (0, false) => [(number + 1).to_string(), phase.length.to_string(), "dependence".into()],
                 _ => [String::new(), String::new(), String::new()],
             };
             let reads: Vec<String> = inst.src.iter().filter(|&&source| source != NO_REGISTER).map(|&source| register(source)).collect();
@@ -134,7 +134,7 @@ fn register(number: u16) -> String {
     if number == 255 { "RZ".into() } else { format!("R{number}") }
 }
 
-/// The mnemonic, or what a trace's table keeps of it.
+/// The mnemonic; for traces, which do not keep it, the class or the kind of access.
 fn name(found: &Found, index: u32) -> String {
     if let Some(mnemonics) = &found.mnemonics {
         return mnemonics[index as usize].clone();

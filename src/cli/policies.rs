@@ -5,10 +5,10 @@ use crate::policy::registry::from_text;
 
 use super::exit::{Exit, Failure};
 
-/// Makes the controllers that were asked for, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+/// The controllers of `--policy`, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
 ///
 /// # Errors
-/// When a policy or a parameter is unknown, or a value is not understood.
+/// When a policy or a parameter is unknown, or a value is invalid.
 pub(super) fn controllers(asked: &[String]) -> Result<Vec<Box<dyn Controller>>, Failure> {
     asked.iter().map(|text| controller(text)).collect()
 }
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_option() {
+    fn errors_name_the_option() {
         assert!(message("static_limt:ctas=1").contains("did you mean `static_limit`"));
         assert_eq!(message("static_limit:ctas"), "--policy static_limit:ctas: `ctas` is not of the form KEY=VALUE");
         assert!(message("static_limit:ctas=many").starts_with("--policy static_limit:ctas=many: policy `static_limit`: "));

@@ -1,7 +1,7 @@
 //! The progress bar: simulated cycles, finished CTAs, speed and remaining time, on a terminal only.
 //!
-//! A thread of its own draws the newest progress that the run has published; neither waits for the other. Rates come from an exponential mean over
-//! a few seconds, so that the estimate follows a run whose speed changes.
+//! A separate thread draws the newest progress that the run has published; neither waits for the other. Rates are exponential
+//! averages over a few seconds, so that the estimate follows a run whose speed changes.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ impl Drop for ProgressView {
 
 fn paint(published: &Published<Progress>, done: &StopFlag) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-    let spinner = ProgressStyle::with_template("{spinner} {msg}");
-    let full = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
+    let spinner = ProgressStyle::with_template("{spinner} {wide_msg}");
+    let full = ProgressStyle::with_template("{bar:12} {percent:>3} %  {wide_msg}");
     let (Ok(spinner), Ok(full)) = (spinner, full) else { return };
     bar.set_style(spinner);
     let mut speed = Speed::new(Instant::now());
@@ -117,7 +117,7 @@ impl Speed {
 
     fn update(&mut self, now: Instant, progress: &Progress) {
         let elapsed = now.duration_since(self.at).as_secs_f64();
-        // Shorter spans are mostly noise of the scheduler of the host.
+        // Shorter spans are mostly scheduling noise of the host.
         if elapsed < 0.05 {
             return;
         }

@@ -1,11 +1,11 @@
-//! `run.toml`: every value of a run with its origin. The file loads as a machine, because machines pass over `[run]`.
+//! `run.toml`: every value of a run with its origin. The file also loads as a machine, because machines ignore `[run]`.
 
 use std::fmt::Write as _;
 
 use super::args::{Epoch, RunArgs, Until};
 use super::inputs::Origin;
 
-/// The settings of a run, as text to be put behind the machine's.
+/// The settings of a run as TOML, to be appended to the machine.
 pub(super) fn run_table(
     args: &RunArgs,
     origin: &Origin,

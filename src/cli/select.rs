@@ -1,7 +1,6 @@
-//! `--kernels`: keeps some launches of a workload.
+//! `--kernels`: selects launches of a workload.
 //!
-//! Copies stay, because they say what lies in memory; the launches that stay are counted anew and keep their numbers and
-//! names.
+//! Copies are kept, because they determine the contents of memory. Selected launches keep their numbers and names.
 
 use regex::Regex;
 
@@ -10,12 +9,12 @@ use crate::frontend::{Command, KernelInfo, Workload};
 
 use super::exit::{Exit, Failure};
 
-/// Which kernels are meant.
+/// A selection of kernels.
 #[derive(Debug)]
 enum Selection {
-    /// Those whose number lies in one of these inclusive ranges.
+    /// Kernels whose numbers are in one of these inclusive ranges.
     Numbers(Vec<(u64, u64)>),
-    /// Those whose name matches somewhere.
+    /// Kernels whose names contain a match.
     Name(Regex),
 }
 
@@ -25,7 +24,9 @@ impl Selection {
         let usage = |message: String| Failure::new(Exit::Usage, format!("--kernels {text}: {message}"));
         if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',') {
             let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-            return ranges.map(Self::Numbers).ok_or_else(|| usage("expected numbers and ascending ranges, as in 1-4,7 or 3- or -9".into()));
+            return ranges
+                .map(Self::Numbers)
+                .ok_or_else(|| usage("expected numbers and ascending ranges, such as 1-4,7 or 3- or -9".into()));
         }
         Regex::new(text).map(Self::Name).map_err(|error| usage(format!("neither a range nor a regular expression: {error}")))
     }
@@ -55,7 +56,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
 /// The workload with the selected kernels only.
 ///
 /// # Errors
-/// When `wanted` is no selection, or selects nothing.
+/// When `wanted` is not a selection, or selects nothing.
 pub(super) fn select(workload: Workload, wanted: &str) -> Result<Workload, Failure> {
     let selection = Selection::parse(wanted)?;
     let mut new_index = Vec::with_capacity(workload.kernels.len());

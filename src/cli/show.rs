@@ -1,36 +1,40 @@
-//! `warpshard show`: a machine or a kernel model with all its values.
+//! `warpshard show`: a machine or kernel model with all its values.
 
-use crate::report::text::{Align, Style, Table, count};
+use crate::report::text::{Align, Table, count, printable, printable_lines};
 
 use super::args::{ShowArgs, ShowWhat};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Settings};
 use super::output;
 
-/// Shows what was asked for.
+/// Prints a machine or kernel model.
 ///
 /// # Errors
-/// When it does not exist or is wrong, or standard output cannot be written.
+/// When it does not exist or is invalid, or standard output cannot be written.
 pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let settings = Settings::of(&args.set);
     let text = match args.what {
-        ShowWhat::Machine => inputs::machine(&args.name, &settings.machine)?.provenance.to_toml(),
+        ShowWhat::Machine => {
+            return output::print(&inputs::machine(&args.name, &settings.machine)?.provenance.to_toml()).map(|()| Exit::Ok);
+        }
         ShowWhat::Workload => workload(&args.name, &settings.model)?,
     };
-    output::print(&text).map(|()| Exit::Ok)
+    output::print_styled(&text).map(|()| Exit::Ok)
 }
 
 fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failure> {
     const SHOWN: usize = 40;
     let model = inputs::model(name, 1, parameters)?;
-    let mut text = format!("{}: {}\n\nParameters (--set workload.KEY=VALUE changes them)\n", model.name, model.summary);
+    let mut text =
+        printable_lines(&format!("{}: {}\n\nParameters (change with --set workload.KEY=VALUE)\n", model.name, model.summary), &[])
+            .into_owned();
     let mut table = Table::new(&[("key", Align::Left), ("value", Align::Right)]);
     for (key, value) in &model.parameters {
         table.row(vec![key.clone(), value.to_string()]);
     }
-    text.push_str(&table.render(Style::Plain));
-    text.push_str(&format!("\nKernels ({} bytes are copied to the device first)\n", count(inputs::copied_bytes(&model.commands))));
-    let columns = ["grid", "block", "registers", "shared", "instructions"].map(|head| (head, Align::Right));
+    text.push_str(&table.render(output::stdout_style()));
+    text.push_str(&format!("\nKernels (after {} bytes are copied to the device)\n", count(inputs::copied_bytes(&model.commands))));
+    let columns = ["grid", "block", "registers", "shared bytes", "instructions"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("id", Align::Right), ("name", Align::Left)][..], &columns].concat());
     for kernel in model.kernels.iter().take(SHOWN) {
         let info = &kernel.kernel.info;
@@ -44,13 +48,13 @@ fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failu
             count(kernel.mnemonics.len() as u64),
         ]);
     }
-    text.push_str(&table.render(Style::Plain));
+    text.push_str(&table.render(output::stdout_style()));
     if model.kernels.len() > SHOWN {
         text.push_str(&format!("  and {} more\n", model.kernels.len() - SHOWN));
     }
     if !model.fitted_to.is_empty() {
-        text.push_str("\nFitted to these published figures; all others are predictions\n");
-        model.fitted_to.iter().for_each(|figure| text.push_str(&format!("  {figure}\n")));
+        text.push_str("\nFitted to these published values; all other results are predictions\n");
+        model.fitted_to.iter().for_each(|figure| text.push_str(&format!("  {}\n", printable(figure))));
     }
     Ok(text)
 }

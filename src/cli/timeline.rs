@@ -1,4 +1,4 @@
-//! `warpshard timeline`: what the controllers of a run decided, and from what numbers.
+//! `warpshard timeline`: the decisions of the controllers of a run and the signals that they are based on.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +12,24 @@ use super::args::TimelineArgs;
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Prints the summary and draws the picture into the run's folder.
+/// Prints a summary and writes a plot into the result folder.
 ///
 /// # Errors
-/// When the folder has no timeline, it is not one, no record lies in the cycles asked for, or the picture cannot
-/// be written.
+/// When the folder has no valid timeline, no record is in the given range of cycles, or the plot cannot be written.
 pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     let file = args.run.join("timeline.csv");
     let contents = fs::read_to_string(&file).map_err(|error| {
-        let hint = "a run with --policy writes one into its result folder";
+        let hint = "only runs with --policy have one in their result folder";
         Failure::new(Exit::Usage, format!("cannot read {}: {error}; {hint}", file.display()))
     })?;
     let mut records = read(&contents).map_err(|problem| Failure::new(Exit::Usage, format!("{}: {problem}", file.display())))?;
     if records.is_empty() {
-        return output::print("The controllers of this run decided nothing.\n").map(|()| Exit::Ok);
+        return output::print("The controllers of this run made no decisions.\n").map(|()| Exit::Ok);
     }
     let cycles = args.from.unwrap_or(0)..=args.to.unwrap_or(u64::MAX);
     records.retain(|record| cycles.contains(&record.cycle));
     if records.is_empty() {
-        let range = format!("no record of {} lies in the cycles asked for; leave out --from and --to to see all", file.display());
+        let range = format!("{} has no records between --from and --to; omit them to see all", file.display());
         return Err(Failure::new(Exit::Usage, range));
     }
     let sm = args.sm.or_else(|| first_sm(&records)).unwrap_or(0);

@@ -1,5 +1,4 @@
-//! `warpshard trace`: writes a kernel model as an Accel-Sim trace that this and other simulators read, or as a native one;
-//! shows the sizes of a recorded trace.
+//! `warpshard trace`: writes a kernel model as an Accel-Sim trace or a native file, or shows the sizes of a trace.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -18,21 +17,21 @@ use super::exit::{Exit, Failure};
 use super::inputs::{self, Settings};
 use super::{convert, output, trace_sizes};
 
-/// Models use the instructions of Volta, whose binary version is its compute capability.
+/// The binary version of Volta, whose instructions models use.
 const BINARY_VERSION: u32 = 70;
 
-/// Writes the trace, or shows a recorded one. It appears when it is complete and not before.
+/// Writes the trace, which appears only when it is complete, or shows the sizes of one.
 ///
 /// # Errors
-/// When the model or trace is wrong, or the folder holds something or cannot be written.
+/// When the model or trace is invalid, or the folder is not empty or cannot be written.
 pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
     let recorded = Path::new(&args.workload);
     let recorded = recorded.exists() && recorded.extension().is_none_or(|suffix| suffix != "toml");
     match &args.out {
         None if recorded => trace_sizes::show(Path::new(&args.workload)),
-        None => Err(Failure::new(Exit::Usage, "--out DIR: where the trace of a kernel model is written")),
+        None => Err(Failure::new(Exit::Usage, "--out is missing: the folder for the trace of the kernel model, as in --out traces/vecadd")),
         Some(_) if recorded => {
-            let what = format!("--out: {} is a trace already; `warpshard convert` changes its format", args.workload);
+            let what = format!("--out: {} is already a trace; to change its format, use `warpshard convert`", args.workload);
             Err(Failure::new(Exit::Usage, what))
         }
         Some(out) if args.native => native(args, out),
@@ -41,18 +40,18 @@ pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
             let (list, report) = (out.join("kernelslist.g"), trace_sizes::of(out)?);
             let kernels = counted(report.kernels.len() as u64, "kernel");
             let sizes = trace_sizes::line(&report);
-            output::print(&format!("{kernels} written; warpshard run --trace {}\n{sizes}", list.display())).map(|()| Exit::Ok)
+            output::print(&format!("wrote {kernels}; simulate with: warpshard run --trace {}\n{sizes}", list.display())).map(|()| Exit::Ok)
         }
     }
 }
 
-/// Writes the text beside the native file, converts it and removes it.
+/// Writes text to a temporary folder and converts it to a native file.
 fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
     let scratch = Scratch::new(parent).map_err(failure)?;
-    // The trace is called like the folder of its text.
+    // A trace has the name of its folder.
     let stem = out.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());
     let folder = scratch.path().join(stem);
     text(args, &folder)?;
@@ -60,7 +59,7 @@ fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     let report = trace_sizes::of(out)?;
     let kernels = counted(report.kernels.len() as u64, "kernel");
     let sizes = trace_sizes::line(&report);
-    output::print(&format!("{kernels} written; warpshard run --trace {}\n{sizes}", out.display())).map(|()| Exit::Ok)
+    output::print(&format!("wrote {kernels}; simulate with: warpshard run --trace {}\n{sizes}", out.display())).map(|()| Exit::Ok)
 }
 
 /// Writes the folder of text.
@@ -69,7 +68,7 @@ fn text(args: &TraceArgs, out: &Path) -> Result<(), Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write the trace to {}: {error}", out.display()));
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
-    // Renaming replaces an empty folder and fails on any other, but only after all the work.
+    // Renaming would fail for a folder that is not empty, but only after the trace is written.
     if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", out.display())));
     }

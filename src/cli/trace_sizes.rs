@@ -1,4 +1,4 @@
-//! The sizes of a trace: what its text, its file and its decoded streams take per warp instruction.
+//! The sizes of a trace: bytes of its text, its files and its decoded streams per warp instruction.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::report::text::{Align, Table, count, counted, printable};
 use super::exit::{Exit, Failure};
 use super::output;
 
-/// Decodes a trace wholly and counts.
+/// Decodes a whole trace and counts.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the trace.
 pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
     sass::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
 }
@@ -19,7 +19,7 @@ pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
 /// Prints the sizes of every kernel of a recorded trace.
 ///
 /// # Errors
-/// When it is wrong, or standard output cannot be written.
+/// When the trace is invalid, or standard output cannot be written.
 pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
     let report = of(path)?;
     let right = |name| (name, Align::Right);
@@ -38,7 +38,11 @@ pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
     text.push_str(&line(&report));
     if trace_is_native(path) {
         let facts = native_facts(path).map_err(|error| Failure::new(Exit::Workload, error))?;
-        text.push_str(&format!("native file: {} bytes, {} of them for its text only\n", count(facts.bytes), count(facts.text_bytes)));
+        text.push_str(&format!(
+            "native file: {} bytes, {} of them only to restore the text\n",
+            count(facts.bytes),
+            count(facts.text_bytes)
+        ));
     }
     output::print_styled(&text).map(|()| Exit::Ok)
 }
@@ -49,7 +53,7 @@ pub(super) fn line(report: &TraceReport) -> String {
     let sum = |bytes: fn(&sass::KernelReport) -> u64| report.kernels.iter().map(bytes).sum::<u64>();
     let (text, stored, decoded) = (sum(|kernel| kernel.text_bytes), sum(|kernel| kernel.stored_bytes), sum(|kernel| kernel.decoded_bytes));
     format!(
-        "{}; bytes per warp instruction: {} as text, {} as stored and simulated, {} decoded\n",
+        "{}; bytes per warp instruction: {} as text, {} as stored for simulation, {} decoded\n",
         counted(instructions, "warp instruction"),
         per(text, instructions),
         per(stored, instructions),

@@ -1,16 +1,16 @@
-//! Joules by component of the chip, and the events behind them.
+//! Joules by component of the chip and by event.
 
 use super::event::Event;
 
-/// What energy is booked on.
+/// A component of the chip or board that consumes energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Component {
-    /// Leakage of the SMs that have power.
+    /// Leakage of the SMs that are not power-gated.
     SmStatic,
-    /// Clock of the SMs, as long as it runs.
+    /// Clock of the SMs while it runs.
     SmClock,
-    /// Fetching, decoding and choosing instructions.
+    /// Instruction fetch, decode and scheduling.
     FrontEnd,
     /// Integer arithmetic, moves and control.
     Integer,
@@ -22,7 +22,7 @@ pub enum Component {
     Special,
     /// Matrix units.
     Tensor,
-    /// Addresses and texture instructions.
+    /// Address generation and texture instructions.
     LoadStore,
     /// The register file and the operand collectors.
     Registers,
@@ -40,13 +40,13 @@ pub enum Component {
     Llc,
     /// Leakage of the LLC.
     LlcStatic,
-    /// Memory controllers and their pins, at rest.
+    /// Static power of memory controllers and pins.
     ControllerStatic,
     /// DRAM commands and data.
     Dram,
-    /// DRAM at rest.
+    /// Background power of DRAM.
     DramBackground,
-    /// What does not depend on the work: host interface, regulators, fans.
+    /// Constant power of the board: host interface, regulators, fans.
     Board,
 }
 
@@ -76,7 +76,7 @@ impl Component {
         Self::Board,
     ];
 
-    /// How many components there are.
+    /// Number of components.
     pub const COUNT: usize = Self::ALL.len();
 
     /// The component's name in results.
@@ -106,16 +106,16 @@ impl Component {
         }
     }
 
-    /// Whether it is paid for time and not for events.
+    /// Whether its energy depends on time and not on events.
     pub fn is_static(self) -> bool {
         matches!(self, Self::SmStatic | Self::NocStatic | Self::LlcStatic | Self::ControllerStatic | Self::DramBackground | Self::Board)
     }
 }
 
-/// The energy of a run or of a part of it.
+/// The energy of a run or an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown {
-    /// Seconds that it took on the simulated machine.
+    /// Simulated time in seconds.
     pub seconds: f64,
     pub(super) joules: [f64; Component::COUNT],
     pub(super) events: [(u64, f64); Event::COUNT],
@@ -132,7 +132,7 @@ impl Breakdown {
         self.joules[component as usize]
     }
 
-    /// Every event with how often it occurred and its joules.
+    /// Every event with its number of occurrences and its joules.
     pub fn events(&self) -> impl Iterator<Item = (&'static str, u64, f64)> {
         Event::ALL.iter().zip(self.events).map(|(event, (times, joules))| (event.name(), times, joules))
     }
@@ -142,12 +142,12 @@ impl Breakdown {
         self.joules.iter().sum()
     }
 
-    /// Joules that are paid for time alone: leakage, DRAM at rest, board.
+    /// Joules that depend on time alone: leakage, DRAM background power, board.
     pub fn at_rest(&self) -> f64 {
         Component::ALL.into_iter().filter(|component| component.is_static()).map(|component| self.get(component)).sum()
     }
 
-    /// Mean power in watts; 0 of no time.
+    /// Mean power in watts; 0 where no time has passed.
     pub fn mean_watts(&self) -> f64 {
         if self.seconds > 0.0 { self.total() / self.seconds } else { 0.0 }
     }

@@ -1,6 +1,7 @@
-//! What was counted, as far as it costs energy: events, and the cycles that SMs spent in their states.
+//! The counts that energy depends on: events, and the cycles of SMs by state.
 //!
-//! In: the components of an outcome, or rows of an interval series. Invariant: counts of intervals add up to those of the run.
+//! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to those
+//! of the run.
 
 use crate::stats::{Counted, CounterInfo, IntervalRow, Outcome};
 
@@ -9,7 +10,7 @@ use super::event::{Event, TERMS};
 /// Core cycles of all SMs together, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmTime {
-    /// All of them.
+    /// All states.
     pub cycles: u64,
     /// With a CTA resident.
     pub resident: u64,
@@ -21,18 +22,18 @@ pub struct SmTime {
     pub gated: u64,
 }
 
-/// Events and time of a run or of a part of it.
+/// Events and time of a run or an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Core cycles that passed.
     pub cycles: u64,
-    /// What the SMs did in them.
+    /// Core cycles of the SMs by state.
     pub sms: SmTime,
-    /// How often each event occurred, indexed by `Event`.
+    /// Number of occurrences of each event, indexed by `Event`.
     pub events: [u64; Event::COUNT],
 }
 
-/// Where the value of a counter goes.
+/// The destination of the value of a counter.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Event(Event),
@@ -57,18 +58,18 @@ impl Place {
         }
     }
 
-    /// The same for a counter of a network, which is a mesh or not: the counters of a mesh and of a crossbar have names in common, but
-    /// only the crossbar's flits are an event.
+    /// The same for a counter of a network. Meshes and crossbars both count flits, but only the flits of a crossbar are an
+    /// event.
     fn among(kind: &str, meshed: bool, counter: &str) -> Self {
         if meshed && counter == "flits" { Self::Nowhere } else { Self::of(kind, counter) }
     }
 }
 
 impl Counts {
-    /// What a run counted, from its first cycle to the cut at which all components stopped counting.
+    /// The counts of a run, from its first cycle to the cut at which all components stopped counting.
     pub fn of(outcome: &Outcome) -> Self {
         let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
-        // Components of several kinds come in turns, those of one kind with the same counters.
+        // Kinds of components alternate in the list; components of one kind have the same counters.
         let mut known: Vec<(&str, Columns)> = Vec::new();
         for component in &outcome.components {
             let place = known.iter().position(|(kind, _)| *kind == component.kind).unwrap_or_else(|| {
@@ -82,12 +83,12 @@ impl Counts {
         counts
     }
 
-    /// What the interval that ends with `row` counted; `before` is the cycle at which it began.
+    /// The counts of the interval that ends with `row` and began at cycle `before`.
     pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
         Self::series(std::slice::from_ref(row), before).pop().unwrap_or_default()
     }
 
-    /// What each interval of a series counted; `before` is the cycle at which the first began.
+    /// The counts of each interval of a series; the first began at cycle `before`.
     pub fn series(rows: &[IntervalRow], before: u64) -> Vec<Self> {
         let mut columns = Columns::default();
         let mut before = before;
@@ -105,22 +106,22 @@ impl Counts {
         series
     }
 
-    /// How often an event occurred.
+    /// Number of occurrences of an event.
     pub fn get(&self, event: Event) -> u64 {
         self.events[event as usize]
     }
 
-    /// Sets how often an event occurred, for counters that come from elsewhere.
+    /// Sets the number of occurrences of an event, for counters from other sources.
     pub fn set(&mut self, event: Event, times: u64) {
         self.events[event as usize] = times;
     }
 
-    /// Adds what was counted in another part of the run.
+    /// Adds the counts of another part of the run.
     pub fn add(&mut self, other: &Self) {
         self.zip(other, |mine, theirs| *mine += theirs);
     }
 
-    /// What was counted since `earlier`, an earlier state of the same run.
+    /// The counts since `earlier`, an earlier state of the same run.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut part = self.clone();
@@ -140,7 +141,7 @@ impl Counts {
     }
 }
 
-/// Where each of a list of counters goes; found once for lists that come again and again.
+/// The destinations of a list of counters, kept for the next components with the same list.
 #[derive(Debug, Default)]
 struct Columns {
     infos: Vec<&'static CounterInfo>,
@@ -148,7 +149,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Finds the places of a component's counters, unless they are those it knows.
+    /// Looks up the destinations of the counters of a component, unless they are those of the one before.
     fn resolve(&mut self, counters: &[Counted], kind: &str) {
         let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
         if self.infos.len() == counters.len() && self.infos.iter().zip(counters).all(|(known, counted)| same(known, counted)) {

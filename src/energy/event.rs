@@ -1,12 +1,12 @@
-//! The closed list of events that cost energy, and the counters that each of them is the sum of.
+//! The events that consume energy, and the counters whose sum each of them is.
 
 use super::breakdown::Component;
 
-/// Something that happens and costs energy each time.
+/// An event that consumes energy each time it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Event {
-    /// A warp instruction is decoded, chosen by its scheduler and checked against the scoreboard.
+    /// A warp instruction is decoded, checked against the scoreboard and selected by its scheduler.
     Issue,
     /// Instructions are fetched from the instruction cache into a warp's buffer.
     Fetch,
@@ -34,33 +34,33 @@ pub enum Event {
     RegisterRead,
     /// A warp's register is written.
     RegisterWrite,
-    /// An access to shared memory passes the banks once.
+    /// One pass of an access over the banks of shared memory.
     SharedPass,
     /// A lane reads or writes a word of four bytes of shared memory.
     SharedWord,
     /// An access to the constant cache.
     Constant,
-    /// A read that the L1 or the texture cache serves.
+    /// A read hit in the L1 or the texture cache.
     L1Read,
-    /// A read that misses in one of these: the line is filled and read.
+    /// A read miss in the L1 or the texture cache: the line is filled and read.
     L1Miss,
-    /// A write that looks into the L1.
+    /// A write that accesses the L1.
     L1Write,
-    /// A flit passes a router of a mesh (buffer, switch) and the link behind it.
+    /// A flit passes a router of a mesh (buffer, switch) and the link after it.
     Hop,
     /// A flit passes a crossbar.
     Crossbar,
-    /// A read that an LLC slice serves.
+    /// A read hit in the LLC.
     LlcRead,
-    /// A read that misses in the LLC: the sector is filled and read.
+    /// A read miss in the LLC: the sector is filled and read.
     LlcMiss,
     /// A write to an LLC slice.
     LlcWrite,
     /// The arithmetic of an atomic at an LLC slice.
     LlcAtomic,
-    /// A modified sector is read from the LLC to go to DRAM.
+    /// A dirty sector is read from the LLC to be written back to DRAM.
     LlcWriteBack,
-    /// A DRAM row is opened, and closed later.
+    /// A DRAM row is activated, and later precharged.
     Activate,
     /// A burst is read from DRAM.
     DramRead,
@@ -70,14 +70,14 @@ pub enum Event {
     Refresh,
 }
 
-/// A counter that is part of an event.
+/// A counter and the event that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The kind of component that carries it.
+    /// The kind of component that has it.
     pub kind: &'static str,
     /// Its name.
     pub counter: &'static str,
-    /// What it counts.
+    /// The event.
     pub event: Event,
 }
 
@@ -85,7 +85,7 @@ const fn term(kind: &'static str, counter: &'static str, event: Event) -> Term {
     Term { kind, counter, event }
 }
 
-/// All counters that cost energy, each once. Per-kernel counters are those of the SMs, which sum them.
+/// All counters of events, each once. Per-kernel counters are those of the SMs, which sum them.
 pub const TERMS: &[Term] = &[
     term("sm", "issued_sp", Event::Issue),
     term("sm", "issued_int", Event::Issue),
@@ -152,7 +152,7 @@ pub const TERMS: &[Term] = &[
 ];
 
 impl Event {
-    /// How many events there are.
+    /// Number of events.
     pub const COUNT: usize = Self::ALL.len();
 
     /// All events, in the order of their numbers.
@@ -190,7 +190,7 @@ impl Event {
         Self::Refresh,
     ];
 
-    /// The event's name in results, and the part of the chip that its energy is booked on.
+    /// The name of the event in results, and the component that consumes its energy.
     pub fn describe(self) -> (&'static str, Component) {
         match self {
             Self::Issue => ("issue", Component::FrontEnd),

@@ -1,8 +1,8 @@
 //! From counters to joules.
 //!
-//! In: what a run, an interval or a machine outside counted ([`Counts`]), a machine, and a set of published event energies
-//! ([`EnergySet`]). Out: a [`Breakdown`] into components, with the events behind it. Everything is a pure function of its
-//! inputs, and linear in the counts: intervals add up to the run. Models know nothing of this room.
+//! Input: the counters of a run, an interval or real hardware ([`Counts`]), a machine, and a set of published event energies
+//! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each. Everything is a pure function of its
+//! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this module.
 
 mod breakdown;
 mod counts;

@@ -1,10 +1,10 @@
-//! A set of event energies put on a machine: the laws from counts to joules.
+//! The energy model: a set of event energies applied to a machine.
 //!
-//! Laws, with V the core voltage and V0 the set's: energy of events and clock on the chip scale with (V/V0)^2, its leakage
-//! with V/V0. DRAM and board have supplies of their own. Time is core cycles over the core clock, so that the frequency of a
-//! run matters for what is paid for time alone.
+//! With the core voltage V and the reference voltage V0 of the set, the energy of events and of the clock on the chip scales
+//! with (V/V0)^2, and leakage with V/V0. DRAM and board have supplies of their own. Time is core cycles over the core
+//! frequency, so that static energy depends on the frequency of the machine.
 //!
-//! An SM leaks unless it is power-gated; its clock runs unless it is gated or paused; with a CTA resident, more of it leaks.
+//! An SM leaks unless it is power-gated, and more with a resident CTA. Its clock runs unless it is gated or paused.
 
 use crate::config::Machine;
 use crate::config::machine::Cache;
@@ -17,7 +17,7 @@ const SECTOR_BYTES: f64 = 32.0;
 const LINE_BYTES: f64 = 128.0;
 const FLIT_BYTES: f64 = 32.0;
 
-/// What of a machine bears on its energy.
+/// The properties of a machine that its energy depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shape {
     core_hertz: f64,
@@ -56,10 +56,10 @@ impl Shape {
     }
 }
 
-/// A machine with its energies.
+/// The energy model of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The name of the set; a path for one from a file.
+    /// The name of the set, or the path of its file.
     pub name: String,
     /// The set.
     pub set: EnergySet,
@@ -69,7 +69,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// `set` on `machine`, at the machine's voltage or, where it names none, at the set's.
+    /// `set` for `machine`, at the voltage of the machine or, where it has none, of the set.
     pub fn new(set: EnergySet, machine: &Machine) -> Self {
         let volts = match machine.energy.millivolts {
             0 => set.reference_volts,
@@ -78,7 +78,7 @@ impl Model {
         Self { name: machine.energy.set.clone(), set, volts, shape: Shape::of(machine) }
     }
 
-    /// The set that `machine` names, put on it; `None` where it names none.
+    /// The model of `machine` with the set that it names; `None` where it names none.
     ///
     /// # Errors
     /// A message for the user when the set is unknown or cannot be read.
@@ -89,7 +89,7 @@ impl Model {
         Ok(Some(Self::new(EnergySet::named(&machine.energy.set)?, machine)))
     }
 
-    /// The same at another core voltage.
+    /// The same model at another core voltage.
     #[must_use]
     pub fn at_volts(self, volts: f64) -> Self {
         Self { volts, ..self }
@@ -140,7 +140,7 @@ impl Model {
         }
     }
 
-    /// The energy of what was counted.
+    /// The energy of the given counts.
     pub fn breakdown(&self, counts: &Counts) -> Breakdown {
         let (set, shape) = (&self.set, &self.shape);
         let ratio = self.volts / set.reference_volts;
@@ -176,7 +176,7 @@ impl Model {
         self.breakdown(&Counts::of(outcome))
     }
 
-    /// The energy of each interval of a run's series, with the cycle at which it ended.
+    /// The energy of each interval of a run, with the cycle at which the interval ended.
     pub fn intervals(&self, outcome: &Outcome) -> Vec<(u64, Breakdown)> {
         let counts = Counts::series(&outcome.intervals, 0);
         outcome.intervals.iter().zip(&counts).map(|(row, counts)| (row.cycle, self.breakdown(counts))).collect()

@@ -1,7 +1,8 @@
 //! Sets of event energies and leakages, read from TOML.
 //!
-//! In: a built-in name or the path of a file. Out: an [`EnergySet`] with every value given, finite and not negative. A value
-//! has its unit in its key: `_pj` is picojoules per event, `_pj_byte` picojoules per byte of the access, `_watts` watts.
+//! Input: a built-in name or the path of a file. Output: an [`EnergySet`] in which every value is given, finite and not
+//! negative. The key of a value ends in its unit: `_pj` is picojoules per event, `_pj_byte` picojoules per byte of the access,
+//! `_watts` watts.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::stats::Outcome;
 
 use super::{Breakdown, Counts, Model};
 
-/// The sets that come with the program, by name.
+/// The built-in sets, by name.
 pub const BUILTIN: &[(&str, &str)] = &[
     ("fermi-40nm", include_str!("../../configs/energy/fermi-40nm.toml")),
     ("volta-12nm", include_str!("../../configs/energy/volta-12nm.toml")),
@@ -34,15 +35,15 @@ macro_rules! part {
 }
 
 part! {
-    /// An SM apart from the events in it.
+    /// Static power and clock of an SM.
     SmPart {
-        /// Leakage of an SM that has power.
+        /// Leakage of an SM that is not power-gated.
         static_watts,
-        /// More leakage while a CTA is resident: lanes that are off without work.
+        /// Additional leakage with a resident CTA, from lanes that are otherwise off.
         resident_watts,
-        /// Clock of a cycle with a CTA resident.
+        /// Clock, per cycle with a resident CTA.
         clock_pj,
-        /// Clock of a cycle without a CTA.
+        /// Clock, per cycle without a resident CTA.
         idle_clock_pj,
     }
 }
@@ -78,7 +79,7 @@ part! {
 part! {
     /// The register file, per register of a whole warp (128 bytes).
     RegisterPart {
-        /// A read, and the way into the collector.
+        /// A read, including the transfer to the collector.
         read_pj,
         /// A write.
         write_pj,
@@ -122,7 +123,7 @@ part! {
         switch_pj_byte,
         /// A byte over the link between two routers.
         link_pj_byte,
-        /// At rest, per port (of an SM, CPU core or slice), both subnets.
+        /// Static power per port (of an SM, CPU core or slice), both subnets.
         static_watts,
     }
 }
@@ -142,7 +143,7 @@ part! {
     }
 }
 part! {
-    /// DRAM. A channel has as many devices as share a burst.
+    /// DRAM. A burst is spread over all devices of a channel.
     DramPart {
         /// Opening and closing a row, per device.
         activate_pj,
@@ -152,16 +153,16 @@ part! {
         write_pj_byte,
         /// A refresh of all banks, per device.
         refresh_pj,
-        /// At rest, per device, with refreshes where the channel's model has none.
+        /// Background power per device, including refreshes where the channel model has none.
         background_watts,
-        /// Bytes that a device contributes to a burst.
+        /// Bytes of a burst per device.
         device_burst_bytes,
-        /// The memory controller of a channel, at rest.
+        /// Static power of the memory controller of a channel.
         controller_watts,
     }
 }
 part! {
-    /// Everything else.
+    /// The board.
     BoardPart {
         /// Constant power.
         constant_watts,
@@ -172,9 +173,9 @@ part! {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergySet {
-    /// One line on what it is.
+    /// A one-line description.
     pub summary: String,
-    /// The core voltage at which its values hold, in volts.
+    /// The core voltage at which the values hold, in volts.
     pub reference_volts: f64,
     /// SMs.
     pub sm: SmPart,
@@ -202,7 +203,7 @@ impl EnergySet {
     /// A built-in set by its name, or the set in a file, when the name contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// A message for the user: an unknown name with the known ones, a file that cannot be read, or what is wrong in it.
+    /// A message for the user: an unknown name, with the known ones; a file that cannot be read; or what is wrong in it.
     pub fn named(name: &str) -> Result<Self, String> {
         if name.contains('/') || name.ends_with(".toml") {
             let text = crate::config::input::read_text(Path::new(name))
@@ -221,7 +222,7 @@ impl EnergySet {
         }
     }
 
-    /// The set in a text; `name` stands for the file in messages.
+    /// The set in a text; messages refer to it as `name`.
     ///
     /// # Errors
     /// A message that names the key, or the line, and what is wrong.
@@ -242,7 +243,7 @@ impl EnergySet {
         if wrong.is_empty() { Ok(set) } else { Err(format!("energy set `{name}`: {}", wrong.join("; "))) }
     }
 
-    /// Shows every number with its table (and a dot) and its key.
+    /// Calls `see` for every value with its table (and a dot) and its key.
     pub fn visit(&self, see: &mut dyn FnMut(&'static str, &'static str, f64)) {
         see("", "reference_volts", self.reference_volts);
         self.sm.visit(&mut |key, value| see("sm.", key, value));

@@ -1,5 +1,5 @@
-//! Grouped bars: a group per kernel, a bar per scheme, told apart by brightness so that print in black and white
-//! shows as much.
+//! Grouped bars: a group per kernel and a bar per scheme. Fills differ in brightness, so that they can be distinguished in
+//! print.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -10,7 +10,7 @@ use super::ticks::Labels;
 /// The bars of one name on the x axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What stands below it.
+    /// Its label.
     pub name: String,
     /// A value per series.
     pub values: Vec<f64>,
@@ -19,7 +19,7 @@ pub struct Group {
 /// A bar chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What stands above it.
+    /// Title.
     pub title: String,
     /// What the y axis shows, with its unit.
     pub y: String,
@@ -27,17 +27,17 @@ pub struct Bars {
     pub series: Vec<String>,
     /// The groups from left to right.
     pub groups: Vec<Group>,
-    /// A horizontal line to compare with, on which the bars then stand or hang.
+    /// A reference value: a horizontal line from which the bars start.
     pub line: Option<f64>,
 }
 
 /// Fills from dark to light; their brightness differs by a fifth of the range at least.
 const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
-/// The most labels of the y axis.
+/// Maximum number of labels of the y axis.
 const LABELS: usize = 6;
-/// The part of a chart's height that a line of its legend takes, more or less.
+/// Approximate height of a line of the legend, as a fraction of the height of the chart.
 const LEGEND_ROW: f64 = 0.04;
-/// The part of a group's width that its bars take.
+/// The fraction of the width of a group that its bars take.
 const FILLED: f64 = 0.8;
 
 impl Picture for Bars {
@@ -49,7 +49,7 @@ impl Picture for Bars {
         let (low, high) = self.extent()?;
         let room = if high > low { (high - low) * 0.15 } else { 1.0 };
         let bottom = if low < self.foot() { low - room } else { low };
-        // The legend stands above all bars.
+        // The legend is above all bars.
         let legend = LEGEND_ROW * (self.series.len() + 1) as f64;
         let top = high + room.max((high - bottom) * legend / (1.0 - legend));
         self.draw_on(area, bottom, top).map_err(|error| self.failure(&error))
@@ -57,12 +57,12 @@ impl Picture for Bars {
 }
 
 impl Bars {
-    /// Where bars begin.
+    /// The value at which bars start.
     fn foot(&self) -> f64 {
         self.line.unwrap_or(0.0)
     }
 
-    /// Least and greatest value, the foot of the bars included.
+    /// Minimum and maximum, including the start of the bars.
     fn extent(&self) -> Result<(f64, f64), PictureError> {
         if self.groups.iter().all(|group| group.values.is_empty()) {
             return Err(PictureError::Empty { title: self.title.clone() });

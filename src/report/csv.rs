@@ -1,4 +1,4 @@
-//! `intervals.csv` and `timeline.csv`: a header and one row per entry, quoted as RFC 4180 says.
+//! `intervals.csv`, `timeline.csv` and tables of studies: a header and one row per entry, quoted according to RFC 4180.
 
 use crate::stats::{IntervalRow, TimelineEntry};
 

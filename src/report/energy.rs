@@ -1,7 +1,7 @@
 //! Energy in the results: the breakdown of a run as JSON and CSV, its lines in the summary, and power over time.
 //!
-//! In: the facts of a run, which carry the energies of its machine, and its outcome. Out: texts and a plot; nothing for a
-//! machine that names no energies, or where no time has passed.
+//! Input: the facts of a run, which contain the energy model of its machine, and its outcome. Output: texts and a plot;
+//! nothing for a machine without event energies, or where no time has passed.
 
 use serde_json::{Map, Value, json};
 
@@ -15,10 +15,10 @@ use super::metrics::Work;
 use super::picture::{Picture, PictureError};
 use super::plot::{Form, Plot, Series};
 
-/// Components drawn one by one in the plot of power over time; the others are their remainder.
+/// Components with lines of their own in the plot of power over time; the others are summed.
 const DRAWN: usize = 6;
 
-/// The energy of a run whose machine names energies.
+/// The energy of a run, where its machine has event energies.
 pub fn breakdown(facts: &RunFacts, outcome: &Outcome) -> Option<Breakdown> {
     facts.energy.as_ref().map(|model| model.of_run(outcome)).filter(|energy| energy.seconds > 0.0)
 }

@@ -403,6 +403,7 @@ mod tests {
         let mut broken = files("1");
         broken.push(ResultFile::new("missing/folder.csv", String::new()));
         destination.write(&broken).unwrap_err();
+        drop(destination);
         assert_eq!(names(root.path()), [""; 0]);
     }
 }

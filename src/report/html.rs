@@ -1,4 +1,4 @@
-//! A study as one page for a browser: tables, figures, remarks and pictures, without scripts or anything from elsewhere.
+//! A study as an HTML page: tables, figures, remarks and pictures, without scripts or external resources.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::text::printable_lines;
 /// A table with a head.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTable<'a> {
-    /// What stands above it; nothing when empty.
+    /// Its title; may be empty.
     pub title: &'a str,
     /// The columns.
     pub head: &'a [String],
@@ -15,7 +15,7 @@ pub struct PageTable<'a> {
     pub rows: &'a [Vec<String>],
 }
 
-/// What a page shows, in this order.
+/// The contents of a page, in this order.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// Its heading.
@@ -26,7 +26,7 @@ pub struct Page<'a> {
     pub figures: &'a [(String, f64)],
     /// Remarks.
     pub notes: &'a [String],
-    /// Files of pictures beside the page.
+    /// Files of pictures in the folder of the page.
     pub images: &'a [&'a str],
 }
 

@@ -13,7 +13,7 @@ use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
 use super::text::controls_terminal;
 
-/// How a run ended, as results spell it.
+/// The end of a run, as results name it.
 pub fn ended_by(ended: EndedBy) -> &'static str {
     match ended {
         EndedBy::Completed => "completed",
@@ -23,7 +23,7 @@ pub fn ended_by(ended: EndedBy) -> &'static str {
     }
 }
 
-/// Everything simulated and nothing of the host: the contents of `stats.json`.
+/// All simulation results and nothing about the host: the contents of `stats.json`.
 pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     let totals = Totals::of(&outcome.components);
     let mut root = Map::new();
@@ -63,7 +63,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     render(&Value::Object(root))
 }
 
-/// What makes the numbers below it approximate.
+/// The lateness of messages, which makes a relaxed run approximate.
 fn relaxed(relaxed: &Relaxed) -> Value {
     let class = |(class, messages): (usize, &u64)| json!({ "from_cycles": 1u64 << class, "messages": messages });
     json!({
@@ -174,7 +174,7 @@ fn values(counters: &[Counted]) -> Value {
     Value::Object(counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect())
 }
 
-/// Per kind: how many, the sums, and per counter one array over the instances, in the order of their numbers.
+/// Per kind: the number of components, the sums, and per counter an array over the components in the order of their numbers.
 fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
     let mut kinds = Map::new();
     for total in &totals.0 {
@@ -192,7 +192,7 @@ fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
     Value::Object(kinds)
 }
 
-/// The counter `name`, which nearly always stands at `place`.
+/// The counter `name`, which is nearly always at `place`.
 fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
     match counters.get(place) {
         Some(counted) if counted.info.name == name => Some(counted.value),
@@ -200,7 +200,7 @@ fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
     }
 }
 
-/// Unit and meaning of every counter in the file.
+/// Unit and description of every counter in the file.
 fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
     let help = |counters: &[Counted]| -> Value {
         let describe = |c: &Counted| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
@@ -214,7 +214,7 @@ fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
     Value::Object(map)
 }
 
-/// What the host did: the contents of `host.json`.
+/// The execution on the host: the contents of `host.json`.
 pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     let work = Work::of_run(outcome);
     let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
@@ -255,8 +255,8 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     }))
 }
 
-/// JSON text with one line per key. Arrays of plain values stand on one line, so that 80 instances do not fill 80 lines, and
-/// so do objects of one or two plain values.
+/// JSON text with one line per key. Arrays of scalars are on one line, so that 80 instances do not take 80 lines, and so are
+/// objects of one or two scalars.
 pub fn render(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value, 0);
@@ -310,7 +310,7 @@ fn write_value(text: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// A value that is neither object nor array.
+/// Writes a scalar.
 fn write_plain(text: &mut String, value: &Value) {
     // Writing to a string cannot fail.
     let _ = match value.as_u64() {

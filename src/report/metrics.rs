@@ -1,6 +1,6 @@
-//! Everything that divides: ratios, shares, bandwidths and sums over counters that are looked up by name.
+//! Derived metrics: ratios, shares, bandwidths and sums over counters that are looked up by name.
 //!
-//! A component may lack any counter; what cannot be computed is `None`, never zero.
+//! A component may lack any counter; a metric that cannot be computed is `None`, never zero.
 
 use crate::base::StreamId;
 use crate::stats::{ComponentStats, Counted, HostFacts, KernelStats, Outcome};
@@ -12,12 +12,12 @@ pub const WARP_INSTRUCTIONS: &str = "warp_instructions";
 /// The unit that marks the counters of the closed list of scheduler states.
 pub const SCHEDULER_CYCLES: &str = "scheduler cycles";
 
-/// `part / whole`, when there is a whole.
+/// `part / whole`; `None` where the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole != 0).then(|| part as f64 / whole as f64)
 }
 
-/// `amount / seconds`, when time has passed.
+/// `amount / seconds`; `None` where no time has passed.
 pub fn per_second(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
 }
@@ -27,18 +27,18 @@ pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)
 }
 
-/// One kind of component with its counters summed over all of its kind.
+/// The counters of one kind of component, summed over its instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindTotal {
     /// The kind ("sm", "llc").
     pub kind: &'static str,
-    /// How many components there are of it.
+    /// Number of components.
     pub count: u32,
     /// The sums, in the order of the first component's counters.
     pub counters: Vec<Counted>,
 }
 
-/// Sums per kind of component, kinds in the order in which the machine lists them first.
+/// Sums per kind of component, in the order in which the kinds first occur.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals(pub Vec<KindTotal>);
 
@@ -54,7 +54,7 @@ impl Totals {
             let total = &mut kinds[place];
             total.count += 1;
             for (i, counted) in component.counters.iter().enumerate() {
-                // Components of one kind list the same counters in the same order, so the first guess is right.
+                // Components of one kind nearly always have the same counters in the same order.
                 let same = |c: &Counted| std::ptr::eq(c.info, counted.info) || c.info.name == counted.info.name;
                 match total.counters.get(i).is_some_and(same).then_some(i).or_else(|| total.counters.iter().position(same)) {
                     Some(at) => total.counters[at].value += counted.value,
@@ -81,32 +81,32 @@ impl Totals {
     }
 }
 
-/// Where scheduler cycles went: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
+/// Scheduler cycles by reason: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
 pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| c.info.unit == SCHEDULER_CYCLES).copied().collect()).unwrap_or_default()
 }
 
-/// What one level of the memory hierarchy did, over all its components.
+/// The activity of one level of the memory hierarchy, over all its components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLevel {
-    /// What people call it.
+    /// Its name: L1, LLC or DRAM.
     pub name: &'static str,
     /// Accesses; in DRAM, bursts.
     pub accesses: u64,
-    /// Writes among them, where the level tells.
+    /// Writes among them, where they are counted.
     pub writes: Option<u64>,
-    /// Accesses that found their data; in DRAM, requests that found their row open.
+    /// Hits; in DRAM, requests whose row was open.
     pub hits: u64,
-    /// Accesses that found their data on its way.
+    /// Hits in lines that were being fetched.
     pub pending: Option<u64>,
-    /// Accesses that did not find it; in DRAM, requests that had to open their row.
+    /// Misses; in DRAM, requests whose row had to be opened.
     pub misses: u64,
-    /// Bytes moved, where that follows from the accesses.
+    /// Bytes transferred, where they follow from the accesses.
     pub bytes: Option<u64>,
 }
 
 impl MemoryLevel {
-    /// A part of the accesses that hit, are pending or miss, as their share.
+    /// `part` as a share of all hits, pending hits and misses.
     pub fn share(&self, part: u64) -> Option<f64> {
         ratio(part, self.hits + self.pending.unwrap_or(0) + self.misses)
     }
@@ -124,7 +124,7 @@ pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
     sums
 }
 
-/// How full the SMs were.
+/// Occupancy of the SMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Occupancy {
     /// Share of SM cycles with a CTA resident.
@@ -133,14 +133,14 @@ pub struct Occupancy {
     pub warps: f64,
 }
 
-/// How full the SMs were; `None` when they do not say, or no CTA ran.
+/// Occupancy of the SMs; `None` without its counters, or where no CTA ran.
 pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
     let sm = |name| totals.get("sm", name);
     let active = sm("active_cycles")?;
     Some(Occupancy { active: ratio(active, sm("cycles")?)?, warps: ratio(sm("resident_warp_cycles")?, active)? })
 }
 
-/// The levels that have their counters, from the SMs outwards. A DRAM burst moves `burst_bytes`.
+/// The levels of the memory hierarchy that have counters, from the SMs outwards. A DRAM burst has `burst_bytes`.
 pub fn memory_levels(outcome: &Outcome, totals: &Totals, burst_bytes: u64) -> Vec<MemoryLevel> {
     [l1(outcome), llc(outcome, totals), dram(totals, burst_bytes)].into_iter().flatten().collect()
 }
@@ -197,7 +197,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// What a kernel did. Its cycles run from the start of its first CTA to the end of its last, or to the run's end.
+    /// The work of a kernel. Its cycles are from the start of its first CTA to the end of its last, or to the end of the run.
     pub fn of_kernel(kernel: &KernelStats, outcome: &Outcome) -> Self {
         let end = kernel.ended.unwrap_or(outcome.cycles);
         Self {
@@ -207,7 +207,7 @@ impl Work {
         }
     }
 
-    /// What the whole run did, in all its cycles.
+    /// The work of the whole run, in all its cycles.
     pub fn of_run(outcome: &Outcome) -> Self {
         let kernels = outcome.kernels.iter().map(|k| Self::of_kernel(k, outcome));
         let sum = kernels.fold(Self::default(), Self::plus);
@@ -228,10 +228,11 @@ impl Work {
     }
 }
 
-/// What a CPU core did between its warm-up and the end of its measurement; over the whole run, where it did not get there.
+/// The work of a CPU core between its warm-up and the end of its measurement; over the whole run, where it did not reach
+/// that end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuWork {
-    /// What it executed.
+    /// Its application.
     pub application: String,
     /// Instructions retired.
     pub instructions: u64,
@@ -241,7 +242,7 @@ pub struct CpuWork {
     pub reads: u64,
     /// Whether the measurement was completed.
     pub measured: bool,
-    /// Mean cycles of the core's clock from sending a read to its answer, over the whole run.
+    /// Mean latency of a read in cycles of the core's clock, over the whole run.
     pub read_latency: Option<f64>,
 }
 
@@ -257,7 +258,7 @@ impl CpuWork {
     }
 }
 
-/// The CPU cores that were on, in their order.
+/// The CPU cores with applications, in their order.
 pub fn cpu_cores(outcome: &Outcome) -> Vec<CpuWork> {
     let cores = outcome.components.iter().filter(|component| component.kind == "cpu");
     cores
@@ -305,12 +306,12 @@ pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
     streams
 }
 
-/// Core cycles in which nothing but launch latency passed.
+/// Launch latency of all kernels, in core cycles.
 pub fn launch_latency_cycles(outcome: &Outcome) -> u64 {
     outcome.kernels.iter().map(|k| k.launch_latency_cycles).sum()
 }
 
-/// The run's cycles without launch latency: what a hardware profiler adds up.
+/// The cycles of the run without launch latency: the sum that a hardware profiler reports.
 pub fn net_cycles(outcome: &Outcome) -> u64 {
     outcome.cycles.saturating_sub(launch_latency_cycles(outcome))
 }
@@ -318,11 +319,11 @@ pub fn net_cycles(outcome: &Outcome) -> u64 {
 /// How the worker threads spent their time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerBalance {
-    /// Share of all worker time spent stepping.
+    /// Share of all worker time spent simulating.
     pub busy: f64,
     /// Share of all worker time spent waiting at the barrier.
     pub wait: f64,
-    /// The busiest worker's stepping time over the mean; 1 is perfect.
+    /// Time of the busiest worker over the mean; 1 is perfect balance.
     pub imbalance: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Results as people and programs read them: JSON, CSV, plain text, plots, and the folder that holds them.
+//! Results as JSON, CSV, text and plots, and the folder that contains them.
 //!
 //! Everything but [`Destination`] and [`Scratch`] is a pure function from an [`Outcome`](crate::stats::Outcome) and
 //! [`HostFacts`](crate::stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;

@@ -1,6 +1,6 @@
-//! What all charts share: their size, the compiled-in font, and the way from a drawing to the bytes of an SVG or PNG file.
+//! The common part of all charts: size, built-in font, and rendering to SVG and PNG.
 //!
-//! Text is measured and drawn with a font that is compiled in, so that the same data gives the same bytes on every host.
+//! Text is measured and drawn with a built-in font, so that the same data gives the same bytes on every host.
 
 use std::fmt::Display;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ pub const SIZE: (u32, u32) = (860, 640);
 /// Why a picture cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// There is not a single point.
+    /// There are no points.
     #[error("the plot {title:?} has no points")]
     Empty {
         /// The plot's title.
@@ -45,7 +45,7 @@ pub enum PictureError {
 
 /// Something that can be drawn on any of the library's surfaces.
 pub trait Picture {
-    /// What stands above it, by which errors name it.
+    /// The title, which errors also contain.
     fn title(&self) -> &str;
 
     /// Its width and height in pixels.
@@ -59,7 +59,7 @@ pub trait Picture {
     /// When there is nothing to draw, or a value that the axes cannot show.
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError>;
 
-    /// What the library or the system said, as an error that names this picture.
+    /// An error of the library or the system, with the title of this picture.
     fn failure(&self, reason: &dyn Display) -> PictureError {
         PictureError::Drawing { title: self.title().to_owned(), reason: reason.to_string() }
     }
@@ -82,14 +82,14 @@ pub trait Picture {
     /// As [`Picture::draw`], and when no temporary file can be written.
     fn png(&self) -> Result<Vec<u8>, PictureError> {
         register_fonts().map_err(|reason| self.failure(&reason))?;
-        // The library encodes into files only, and tells the format by the file's name.
+        // The library encodes only into files, and chooses the format by the name of the file.
         let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|e| self.failure(&e))?;
         self.draw(&BitMapBackend::new(file.path(), self.size()).into_drawing_area())?;
         std::fs::read(file.path()).map_err(|e| self.failure(&e))
     }
 }
 
-/// Makes the compiled-in font known to the drawing library, once.
+/// Registers the built-in font with the drawing library, once.
 fn register_fonts() -> Result<(), &'static str> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());

@@ -1,6 +1,6 @@
 //! Plots for studies: a log-log scatter plot against the identity, and lines over a linear axis.
 //!
-//! Series differ in colour and in a second way that print in black and white keeps: lines by their dashes, points by their shape.
+//! Series differ in colour and also, for print in black and white, in dashes (lines) or shape (points).
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use super::picture::{Picture, PictureError};
 use super::ticks::Labels;
 
-/// The most labels of an axis.
+/// Maximum number of labels of an axis.
 const LABELS: usize = 11;
 
 /// Points with a name for the legend.
@@ -21,7 +21,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// What a plot looks like.
+/// The form of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Points on two logarithmic axes of one range, with the line on which both values are equal.
@@ -33,19 +33,19 @@ pub enum Form {
 /// A plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What stands above it.
+    /// Title.
     pub title: String,
-    /// What the x axis shows, with its unit.
+    /// Label of the x axis, with the unit.
     pub x: String,
-    /// What the y axis shows, with its unit.
+    /// Label of the y axis, with the unit.
     pub y: String,
-    /// What it looks like.
+    /// Its form.
     pub form: Form,
     /// The data.
     pub series: Vec<Series>,
 }
 
-/// Least and greatest values of both coordinates.
+/// Minimum and maximum of both coordinates.
 #[derive(Clone, Copy)]
 struct Extent {
     x: (f64, f64),
@@ -76,7 +76,7 @@ impl Picture for Plot {
 }
 
 impl Plot {
-    /// Whether lines lie higher on the left than on the right, where the legend then hides less.
+    /// Whether the lines are higher on the left; the legend then goes to the right.
     fn falls(&self) -> bool {
         let drop = |series: &Series| series.points.first().zip(series.points.last()).map_or(0.0, |(first, last)| first.1 - last.1);
         self.form == Form::Lines && self.series.iter().map(drop).sum::<f64>() > 0.0
@@ -153,7 +153,7 @@ impl Plot {
     }
 }
 
-/// Length of a dash and of the gap behind it, in pixels; none for an unbroken line.
+/// Length of a dash and of the gap after it, in pixels; `None` for a solid line.
 fn dashes(i: usize) -> Option<(u32, u32)> {
     const DASHES: [Option<(u32, u32)>; 7] = [None, Some((10, 5)), Some((3, 4)), Some((16, 4)), Some((6, 9)), Some((2, 8)), Some((12, 12))];
     DASHES[i % DASHES.len()]
@@ -174,7 +174,7 @@ where
     }
 }
 
-/// Colours that people with the usual colour-vision deficiencies tell apart (Okabe and Ito, 2008).
+/// Colours that can be distinguished with common colour-vision deficiencies (Okabe and Ito, 2008).
 fn colour(i: usize) -> RGBColor {
     const COLOURS: [RGBColor; 7] = [
         RGBColor(0, 114, 178),

@@ -1,4 +1,4 @@
-//! A small made-up run that the tests of this room share.
+//! A small made-up run for the tests of this module.
 
 use crate::base::{Frequency, KernelIndex, StreamId};
 use crate::stats::{
@@ -133,7 +133,7 @@ pub(super) fn outcome() -> Outcome {
     }
 }
 
-/// What the host did meanwhile.
+/// Its execution on the host.
 pub(super) fn host() -> HostFacts {
     HostFacts {
         startup_seconds: 0.021,

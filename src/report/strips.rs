@@ -1,5 +1,5 @@
-//! Strips: one small chart per series below each other, with axes of their own and the same x axis, for numbers of different
-//! units over the same time.
+//! Strips: one small chart per series, one below the other, with a common x axis, for values of different units over the same
+//! time.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -11,21 +11,21 @@ use super::ticks::Labels;
 /// A picture of strips.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strips {
-    /// What stands above it.
+    /// Title.
     pub title: String,
-    /// What the x axis shows, with its unit.
+    /// Label of the x axis, with the unit.
     pub x: String,
     /// The strips from top to bottom; each is named on its left.
     pub strips: Vec<Series>,
 }
 
-/// The most labels of the x axis and of a strip's y axis.
+/// Maximum numbers of labels of the x axis and of the y axis of a strip.
 const LABELS: (usize, usize) = (6, 3);
 /// Height of a strip in pixels.
 const STRIP: u32 = 110;
-/// What the x axis takes of the height.
+/// Height of the x axis in pixels.
 const BELOW: u32 = 56;
-/// What the title and the x axis take of it.
+/// Height of the title and the x axis in pixels.
 const AROUND: u32 = 40 + BELOW;
 
 impl Picture for Strips {
@@ -64,7 +64,7 @@ impl Strips {
             mesh.label_style(("sans-serif", 12)).light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
             chart.draw_series(LineSeries::new(series.points.iter().copied(), RGBColor(0, 60, 110).stroke_width(2)))?;
         }
-        // The x axis stands once, below the last strip.
+        // The x axis is drawn once, below the last strip.
         let mut builder = ChartBuilder::on(&below);
         builder.margin_left(6).margin_right(20).y_label_area_size(100).x_label_area_size(54);
         let mut axis = builder.build_cartesian_2d(x.0..x.1, 0.0..1.0)?;
@@ -82,7 +82,7 @@ impl Strips {
     }
 }
 
-/// Least and greatest value, drawn apart where they are equal.
+/// Minimum and maximum, widened where they are equal.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let extent = values.fold(None, |extent: Option<(f64, f64)>, value| {
         Some(extent.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))

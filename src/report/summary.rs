@@ -1,4 +1,4 @@
-//! The report of a run that a person reads: `summary.txt`, and the same on the terminal.
+//! The report of a run as text: `summary.txt`, and the same on the terminal.
 
 use crate::stats::{EndedBy, HostFacts, Outcome, Relaxed};
 
@@ -7,7 +7,7 @@ use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
 use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, joules, known, percent, printable, seconds, si, wrap};
 
-/// Kernels listed one by one; of more, the longest are shown.
+/// Maximum number of kernels in the report; of more, the longest are shown.
 const MAX_KERNELS: usize = 20;
 
 /// The whole report, ending in a newline.
@@ -75,7 +75,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     text + &line(&cycles, style) + &line(&instructions, style)
 }
 
-/// How approximate a relaxed run is, in one sentence.
+/// The lateness of messages of a relaxed run, as a sentence.
 pub fn relaxed_words(relaxed: &Relaxed) -> String {
     let late = match (relaxed.late_share(), relaxed.mean_lateness()) {
         (Some(share), Some(mean)) => format!(
@@ -168,12 +168,12 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
     let name = |name: &str| name.trim_start_matches("stall_").replace('_', " ");
     let widest = reasons.iter().filter(|c| c.value > 0).map(|c| name(c.info.name).chars().count()).max().unwrap_or(0).min(36);
     let room = style.width() - widest - 14;
-    let mut text = section(&format!("Where {} scheduler cycles went", count(all)), style);
+    let mut text = section(&format!("Scheduler cycles by reason ({} in total)", count(all)), style);
     for reason in reasons.iter().filter(|c| c.value > 0) {
         let share = reason.value as f64 / all as f64;
         let label = clip(&name(reason.info.name), widest);
         let drawn = bar(share, room);
-        // What happened at all is seen, however rare.
+        // A reason that occurred is visible, however rare it is.
         let drawn = if drawn.is_empty() { "▏" } else { &drawn };
         text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
     }
@@ -283,7 +283,7 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     }
     let slowest = host.network_share.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((name, share)) = slowest.filter(|(_, share)| *share > 0.0) {
-        let bound = format!("limits the speed-up over one thread to {:.1}", 1.0 / share);
+        let bound = format!("so that the speed-up is at most {:.1}", 1.0 / share);
         lines.push(format!("largest network shard {name}: {} of the work, {bound}", percent(*share)));
     }
     section("Host", style) + &lines.iter().map(|text| line(text, style)).collect::<String>()
@@ -296,7 +296,7 @@ fn notes(outcome: &Outcome, style: Style) -> String {
     let mut text = section("Notes", style);
     for (note, times) in &outcome.notes {
         let often = if *times > 1 { format!(" ({} times)", count(*times)) } else { String::new() };
-        text.push_str(&format!("  {} {}\n", style.warning("!"), wrap(&format!("{}{often}", printable(note)), 4, style.width())));
+        text.push_str(&line(&format!("! {}{often}", printable(note)), style).replacen('!', &style.warning("!"), 1));
     }
     text
 }

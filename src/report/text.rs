@@ -138,7 +138,7 @@ pub fn si(value: f64) -> String {
         return format!("-{}", si(-value));
     }
     for (scale, prefix) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
-        // What rounds up to the next thousand belongs to the next prefix.
+        // A value that rounds up to the next thousand gets the next prefix.
         if value >= scale * 0.9995 {
             return format!("{} {prefix}", three_digits(value / scale));
         }
@@ -163,7 +163,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A span of time in the unit that fits.
+/// A duration in the unit that fits.
 pub fn seconds(value: f64) -> String {
     match value {
         0.0 => "0 s".to_owned(),
@@ -182,15 +182,15 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// What stands where a value is not known.
+/// Shown in place of a value that is not known.
 pub const UNKNOWN: &str = "-";
 
-/// `value` in the given form, or a dash.
+/// `value` in the given format, or a dash.
 pub fn known<T>(value: Option<T>, form: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), form)
 }
 
-/// A bar of `share` of `width` columns, in eighths of a column.
+/// A bar that fills `share` of `width` columns, in eighths of a column.
 pub fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let mut text = "█".repeat(eighths / 8);
@@ -198,7 +198,7 @@ pub fn bar(share: f64, width: usize) -> String {
     text
 }
 
-/// `text` cut to `width` columns, with an ellipsis where something is missing.
+/// `text` cut to `width` columns, with an ellipsis where it was cut.
 pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -226,7 +226,7 @@ pub fn wrap(text: &str, indent: usize, columns: usize) -> String {
     lines
 }
 
-/// On which side a column's cells stand.
+/// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Text.

@@ -1,32 +1,32 @@
-//! Labels of an axis: numbers with SI prefixes and as many digits as tell its ticks apart.
+//! Labels of an axis: numbers with SI prefixes and as many digits as its ticks need to differ.
 //!
-//! Input: where the ticks of an axis are. Output: the text beside each. Invariant: ticks that differ have labels that differ, and a label
-//! is off its tick by at most a hundredth of the way to the next one, so that nobody reads 100.25 as 100.2.
+//! Input: the ticks of an axis. Output: their labels. Invariant: different ticks have different labels, and a label differs
+//! from its tick by at most a hundredth of the distance to the next one, so that 100.25 is not labelled 100.2.
 
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 
-/// The part of the way to the next tick by which a label may be off.
+/// Maximum error of a label, as a fraction of the distance to the next tick.
 const OFF: f64 = 0.01;
-/// The most digits behind the point; what needs more is written with an exponent.
+/// Maximum number of decimals; numbers that need more are written with an exponent.
 const MOST_DECIMALS: usize = 6;
 /// SI prefixes from large to small.
 const PREFIXES: [(f64, &str); 5] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
 
-/// How the numbers of one axis are written.
+/// The format of the numbers of one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
     /// The ticks from low to high.
     ticks: Vec<f64>,
-    /// Ticks at even distances are written alike; those of logarithmic axes each as it needs.
+    /// Ticks at equal distances have one format; those of logarithmic axes have one each.
     alike: Option<Form>,
 }
 
-/// A way to write numbers.
+/// A format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Form {
-    /// What a number is divided by, and what then stands behind it.
+    /// The divisor of a number, and the prefix for it.
     prefix: (f64, &'static str),
-    /// Digits behind the point.
+    /// Decimals.
     decimals: usize,
 }
 
@@ -49,7 +49,7 @@ impl Labels {
         Self { ticks, alike }
     }
 
-    /// The label of `tick`, which is one of the axis's.
+    /// The label of `tick`, one of the ticks of the axis.
     pub fn text(&self, tick: f64) -> String {
         if tick == 0.0 {
             return "0".to_owned();
@@ -63,7 +63,7 @@ impl Labels {
         format!("{:.*}{}", form.decimals, tick / form.prefix.0, form.prefix.1)
     }
 
-    /// How `tick` is written without regard to others' digits.
+    /// The format of `tick` alone.
     fn alone(&self, tick: f64) -> Form {
         let away = |other: &f64| (other - tick).abs();
         let step = self.ticks.iter().map(away).filter(|step| *step > 0.0).fold(tick.abs(), f64::min);
@@ -75,11 +75,11 @@ impl Labels {
 /// The prefix for a number of this size.
 fn prefix(size: f64) -> (f64, &'static str) {
     let [.., none] = PREFIXES;
-    // A tick is a sum of steps and may miss the thousand by a rounding.
+    // A tick is a sum of steps and may be a rounding error below the thousand.
     PREFIXES.into_iter().find(|(scale, _)| size >= scale * (1.0 - 1e-9)).unwrap_or(none)
 }
 
-/// Digits behind the point that write `value` to within `off`.
+/// Decimals that write `value` with an error of at most `off`.
 fn decimals(value: f64, off: f64) -> usize {
     /// More digits than a number of 64 bits has.
     const END: usize = 20;

@@ -1,7 +1,8 @@
-//! A run's timeline read back from `timeline.csv`: what controllers decided and computed, as text and as a picture.
+//! The timeline of a run, read from `timeline.csv`: the decisions of controllers and the signals that they computed, as text
+//! and as a plot.
 //!
-//! In: the text of the file. Out: one summary per knob and per number, how often each reason was given, and a picture: the
-//! knobs of one SM over the run, and below them the numbers that they rest on.
+//! Input: the text of the file. Output: statistics per knob and signal, the number of times of each reason, and a plot: the
+//! knobs of one SM over the run, and below them the signals.
 
 use serde::Deserialize;
 
@@ -19,21 +20,21 @@ pub struct Record {
     pub controller: String,
     /// The SM; the whole machine when `None`.
     pub sm: Option<u16>,
-    /// A knob or a number; empty for a remark.
+    /// A knob or a signal; empty for a remark.
     pub name: String,
-    /// What the knob was turned to, or the number.
+    /// The new value of the knob, or the value of the signal.
     pub value: Option<f64>,
-    /// Why; empty for a number.
+    /// The reason of a decision; empty for a signal.
     pub reason: String,
 }
 
 impl Record {
-    /// Whether it concerns `sm`: it is of that SM or of all.
+    /// Whether the record is of `sm` or of the whole machine.
     fn concerns(&self, sm: u16) -> bool {
         self.sm.is_none_or(|own| own == sm)
     }
 
-    /// Whether a knob was turned; numbers have no reason.
+    /// Whether the record is a decision; signals have no reason.
     fn is_decision(&self) -> bool {
         self.value.is_some() && !self.reason.is_empty()
     }
@@ -42,7 +43,7 @@ impl Record {
 /// The rows of `timeline.csv`.
 ///
 /// # Errors
-/// A message for the user that names the line, when the text is not what a run writes.
+/// A message for the user that names the line, when the text is not a timeline.
 pub fn read(text: &str) -> Result<Vec<Record>, String> {
     ::csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().map_err(|error| match error.position() {
         Some(position) => format!("line {}: {error}", position.line()),
@@ -50,20 +51,20 @@ pub fn read(text: &str) -> Result<Vec<Record>, String> {
     })
 }
 
-/// The first SM that a number or a decision is recorded of, if any is.
+/// The first SM with a record.
 pub fn first_sm(records: &[Record]) -> Option<u16> {
     records.iter().filter_map(|record| record.sm).min()
 }
 
-/// What happened: a line per knob and number, then the reasons.
+/// Statistics per knob and signal of an SM, then the reasons of all SMs.
 pub fn text(records: &[Record], sm: u16, style: Style) -> String {
     let mut table = Table::new(&[
         ("controller", Align::Left),
-        ("what", Align::Left),
+        ("knob or signal", Align::Left),
         ("records", Align::Right),
-        ("least", Align::Right),
+        ("min", Align::Right),
         ("mean", Align::Right),
-        ("greatest", Align::Right),
+        ("max", Align::Right),
         ("last", Align::Right),
     ]);
     for (controller, name, values) in grouped(records, sm) {
@@ -75,7 +76,7 @@ pub fn text(records: &[Record], sm: u16, style: Style) -> String {
         row.extend([least, mean, greatest, last].map(number));
         table.row(row);
     }
-    let mut text = format!("{}\n{}", style.title(&format!("What concerns SM {sm}")), table.render(style));
+    let mut text = format!("{}\n{}", style.title(&format!("SM {sm}")), table.render(style));
     let mut reasons: Vec<(&str, u64)> = Vec::new();
     for record in records.iter().filter(|record| !record.reason.is_empty()) {
         match reasons.iter_mut().find(|(reason, _)| *reason == record.reason) {
@@ -89,7 +90,7 @@ pub fn text(records: &[Record], sm: u16, style: Style) -> String {
     for (reason, times) in reasons.iter().take(shown) {
         table.row(vec![count(*times), (*reason).to_owned()]);
     }
-    text.push_str(&format!("\n{}\n{}", style.title("Reasons, of all SMs"), table.render(style)));
+    text.push_str(&format!("\n{}\n{}", style.title("Reasons, all SMs"), table.render(style)));
     if reasons.len() > shown {
         text.push_str(&format!("  and {} more in timeline.csv\n", reasons.len() - shown));
     }
@@ -101,7 +102,7 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The values of each knob and number that concern an SM, in the order of their first records.
+/// The values of each knob and signal of an SM, in the order of their first records.
 fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     let mut groups: Vec<(&str, &str, Vec<f64>)> = Vec::new();
     for record in records.iter().filter(|record| record.concerns(sm)) {
@@ -114,21 +115,21 @@ fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     groups
 }
 
-/// What is drawn of the SM: its knobs in steps, and below them the numbers as lines, each in a strip of its own.
+/// The plot of an SM: its knobs as steps, and below them the signals as lines, each in a strip of its own.
 pub fn picture(records: &[Record], sm: u16) -> Strips {
     let end = records.last().map_or(0, |record| record.cycle) as f64;
     let mut knobs: Vec<Series> = Vec::new();
-    let mut numbers: Vec<Series> = Vec::new();
+    let mut signals: Vec<Series> = Vec::new();
     for record in records.iter().filter(|record| record.concerns(sm)) {
         let Some(value) = record.value else { continue };
-        let strips = if record.is_decision() { &mut knobs } else { &mut numbers };
+        let strips = if record.is_decision() { &mut knobs } else { &mut signals };
         let at = record.cycle as f64;
         let index = strips.iter().position(|series| series.name == record.name).unwrap_or_else(|| {
             strips.push(Series { name: record.name.clone(), points: Vec::new() });
             strips.len() - 1
         });
         let points = &mut strips[index].points;
-        // A knob keeps its value until it is turned.
+        // A knob keeps its value until the next decision.
         if let (true, Some(&(_, before))) = (record.is_decision(), points.last()) {
             points.push((at, before));
         }
@@ -139,8 +140,8 @@ pub fn picture(records: &[Record], sm: u16) -> Strips {
             points.push((end, last));
         }
     }
-    knobs.append(&mut numbers);
-    Strips { title: format!("What was decided about SM {sm}, and from what"), x: "core cycle".into(), strips: knobs }
+    knobs.append(&mut signals);
+    Strips { title: format!("Decisions and signals of SM {sm}"), x: "core cycle".into(), strips: knobs }
 }
 
 #[cfg(test)]
@@ -181,6 +182,6 @@ mod tests {
         let strips = picture(&read(TEXT).unwrap(), 1).strips;
         assert_eq!(strips[0].points, [(2048.0, 16.0), (4096.0, 16.0), (4096.0, 48.0), (4096.0, 48.0)]);
         let names: Vec<_> = strips.iter().map(|strip| strip.name.as_str()).collect();
-        assert_eq!(names, ["warp_limit", "stall_mc"], "SM 1 has no numbers of its own");
+        assert_eq!(names, ["warp_limit", "stall_mc"], "SM 1 has no signals of its own");
     }
 }

@@ -11,8 +11,8 @@ use crate::rig::cpu::CpuMemory;
 use crate::rig::{PATTERNS, Pattern};
 
 const CPU_HELP: &str = "\
-Traces were filtered by caches, so that the core has none, and works as Ramulator's: 4-wide, 128 entries. Profiles go
-through private caches of 32 KB and 256 KB on a core that is 3-wide with 128 entries.
+Traces run without caches, because they were recorded behind caches, on a core like Ramulator's: 4-wide, 128 entries.
+Profiles run with private caches of 32 KB and 256 KB, on a core that is 3-wide with 128 entries.
 
 Examples:
   warpshard cpu --trace traces/403.gcc.gz --memory ddr4-2400r
@@ -22,14 +22,14 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = CPU_HELP)]
 pub struct CpuArgs {
-    /// A memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
+    /// Memory trace: `<bubbles> <read> [<writeback>]` per line, plain or compressed.
     #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
     pub trace: Option<PathBuf>,
-    /// A built-in profile, or a .toml file; `warpshard list profiles` names them.
+    /// Built-in profile, or profile file (.toml). `warpshard list profiles` lists them.
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
-    /// What the core runs on: "ideal", "fixed:N" (a latency in cycles), or a DRAM standard, with the ratio of the core's
-    /// clock to the DRAM's where another is wanted: "ddr4-2400r@8:3".
+    /// Memory: "ideal", "fixed:N" (a latency of N cycles), or a DRAM standard, with an optional ratio of the core clock to the
+    /// DRAM clock: "ddr4-2400r@8:3".
     #[arg(long, value_name = "MEMORY", value_parser = CpuMemory::parse)]
     pub memory: CpuMemory,
     /// Instructions fetched, executed and retired per cycle [default: 4 for traces, 3 for profiles].
@@ -38,19 +38,19 @@ pub struct CpuArgs {
     /// Instructions in the window [default: 128].
     #[arg(long, value_name = "N")]
     pub window: Option<u32>,
-    /// Instructions in all [default: one pass of a trace, 5 million of a profile after the warm-up].
+    /// Instructions in total [default: one pass of a trace, or 5 million of a profile after the warm-up].
     #[arg(long, value_name = "N")]
     pub instructions: Option<NonZeroU64>,
-    /// Instructions before the measurement.
+    /// Warm-up instructions before the measurement.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub warm: u64,
-    /// Let each load of the trace wait for the one before it, as in a pointer chase.
+    /// Make each load of the trace depend on the load before it, as in a pointer chase.
     #[arg(long, requires = "trace")]
     pub dependent: bool,
-    /// Put the private caches in front of a trace, for one that was not filtered.
+    /// Use the private caches with a trace, for traces that were recorded without caches.
     #[arg(long, requires = "trace")]
     pub unfiltered: bool,
-    /// Seed of a profile's random choices.
+    /// Seed for random numbers of a profile.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Print JSON.
@@ -66,7 +66,8 @@ impl CpuArgs {
 }
 
 const DRAM_HELP: &str = "\
-Requests arrive at a fixed rate and wait in an unbounded queue when the controller is full; the first eleventh warms up.
+Requests arrive at a fixed rate and wait in an unbounded queue while the controller is full. The first eleventh of the
+requests is warm-up.
 
 Examples:
   warpshard dram --standard gddr6-14g --pattern random --load 0.2
@@ -77,37 +78,37 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = DRAM_HELP)]
 pub struct DramArgs {
-    /// The device; a wrong name lists all.
+    /// DRAM device. An unknown name lists all.
     #[arg(long, value_name = "NAME", default_value = "gddr6-14g", value_parser = standard)]
     pub standard: &'static Standard,
-    /// The stream of requests; a wrong name lists all.
+    /// Address pattern. An unknown name lists all.
     #[arg(long, value_name = "NAME", default_value = "seq_bg", value_parser = pattern)]
     pub pattern: Pattern,
-    /// Fraction of the requests that write.
+    /// Fraction of writes.
     #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = fraction)]
     pub writes: f64,
-    /// Requests that arrive, as a fraction of what the data bus can move; above 1 saturates.
+    /// Offered load as a fraction of the peak bandwidth; above 1 saturates.
     #[arg(long, value_name = "F", default_value_t = 0.5, value_parser = load)]
     pub load: f64,
     /// Whether banks are refreshed.
     #[arg(long, value_name = "on|off", default_value = "off")]
     pub refresh: OnOff,
-    /// Requests, with those that warm up.
+    /// Number of requests, including warm-up.
     #[arg(long, value_name = "N", default_value_t = 220_000, value_parser = clap::value_parser!(u64).range(11..=u64::from(u32::MAX)))]
     pub requests: u64,
-    /// The controller's policy.
+    /// Policy of the memory controller.
     #[arg(long, value_name = "NAME", default_value = "ramulator2")]
     pub controller: ControllerName,
-    /// Close a row with the last request that wants it.
+    /// Close a row after the last queued request for it.
     #[arg(long)]
     pub closed_page: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Run loads from 0.05 to 1.2 and write a table and a latency-load plot.
+    /// Simulate loads from 0.05 to 1.2 and write a table and a plot of latency over load.
     #[arg(long, conflicts_with_all = ["load", "json"])]
     pub sweep: bool,
-    /// The sweep's result folder [default: results/dram-STANDARD-PATTERN, replaced].
+    /// Result folder of a sweep [default: results/dram-STANDARD-PATTERN, replaced].
     #[arg(long, value_name = "DIR", requires = "sweep")]
     pub out: Option<PathBuf>,
 }
@@ -128,9 +129,9 @@ pub enum ControllerName {
     Ramulator2,
     /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
     Ramulator1,
-    /// What of DRAMsim3 is a policy: queues of 32, writes posted and drained in batches, refresh bank by bank.
+    /// DRAMsim3: queues of 32, posted writes drained in batches, refresh per bank.
     Dramsim3,
-    /// First come, first served, otherwise as ramulator2.
+    /// First come, first served; otherwise like ramulator2.
     Fcfs,
 }
 
@@ -145,21 +146,21 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 }
 
 fn fraction(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "a number from 0 to 1".to_owned())
+    text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 fn load(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value| (1e-6..=16.0).contains(value)).ok_or_else(|| "a number from 0.000001 to 16".to_owned())
+    text.parse().ok().filter(|value| (1e-6..=16.0).contains(value)).ok_or_else(|| "expected a number from 0.000001 to 16".to_owned())
 }
 
 const NOC_HELP: &str = "\
-Loads are in flits per source and cycle. A load is stable when its mean packet latency stays within 1000 cycles.
+Loads are in flits per source and cycle. A load is stable when its mean packet latency is at most 1000 cycles.
 
 Examples:
   warpshard noc                                             6x6 mesh, 3 stages, 4 VCs of 4 flits, uniform traffic
   warpshard noc --topology mesh8x4 --router 2 --load 0.3    another mesh, speculative routers
   warpshard noc --topology xbar36 --flits 5 --load 0.4      a crossbar with virtual channels, 5-flit packets
-  warpshard noc --pattern sm28tomc8 --sweep --out results/m loads up to saturation: CSV and plots";
+  warpshard noc --pattern sm28tomc8 --sweep --out results/m rising loads up to saturation: CSV and plots";
 
 /// Options of `noc`.
 #[derive(Args, Debug)]
@@ -168,46 +169,46 @@ pub struct NocArgs {
     /// meshKxM (K columns, M rows) or xbarN (one router of N ports).
     #[arg(long, value_name = "NAME", default_value = "mesh6x6", value_parser = super::super::noc::topology)]
     pub topology: Topology,
-    /// Stages of a router: 2 (speculative), 3 or 4 (route computation in a stage of its own).
+    /// Router stages: 2 (speculative), 3 or 4 (with a separate stage for route computation).
     #[arg(long, value_name = "N", default_value = "3", value_parser = super::super::noc::pipeline)]
     pub router: Pipeline,
-    /// Virtual channels of a port.
+    /// Virtual channels per port.
     #[arg(long, value_name = "N", default_value = "4")]
     pub vcs: u8,
-    /// Flits that the buffer of a virtual channel holds.
+    /// Buffer of a virtual channel, in flits.
     #[arg(long, value_name = "N", default_value = "4")]
     pub buffers: u16,
-    /// Rounds of allocation and switching in a cycle.
+    /// Allocation and switch rounds per cycle.
     #[arg(long, value_name = "N", default_value = "1")]
     pub speedup: u8,
     /// Cycles between a credit's arrival at a router and its use.
     #[arg(long, value_name = "N", default_value = "1")]
     pub credit_delay: u8,
-    /// Who sends to whom.
+    /// Traffic pattern.
     #[arg(long, value_name = "NAME", default_value = "uniform", value_parser = super::super::noc::pattern())]
     pub pattern: String,
-    /// Flits of a packet.
+    /// Flits per packet.
     #[arg(long, value_name = "N", default_value = "1")]
     pub flits: u16,
-    /// Flits that a source makes per cycle.
+    /// Offered load in flits per source and cycle.
     #[arg(long, value_name = "F", default_value = "0.1", conflicts_with = "sweep")]
     pub load: f64,
-    /// Cycles before the measurement.
+    /// Warm-up cycles before the measurement.
     #[arg(long, value_name = "N", default_value = "9000")]
     pub warm_up: u64,
-    /// Cycles whose packets are measured.
+    /// Measured cycles.
     #[arg(long, value_name = "N", default_value = "30000")]
     pub measured: u64,
-    /// Seed of all random choices.
+    /// Seed for random numbers.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Print one JSON object.
+    /// Print JSON.
     #[arg(long, conflicts_with = "sweep")]
     pub json: bool,
-    /// Measure rising loads until the network is saturated, and write CSV and plots into --out.
+    /// Simulate rising loads until the network saturates, and write CSV and plots.
     #[arg(long)]
     pub sweep: bool,
-    /// The folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
+    /// Result folder of a sweep [default: results/noc-TOPOLOGY-PATTERN, replaced].
     #[arg(long, value_name = "DIR", requires = "sweep")]
     pub out: Option<PathBuf>,
 }
