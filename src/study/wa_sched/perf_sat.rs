@@ -171,7 +171,7 @@ fn saved(detected: f64, all: u32) -> f64 {
 
 /// 100 minus the mean error of counts, in percent.
 fn accuracy<'a>(points: impl Iterator<Item = &'a Point>, of: impl Fn(&Point) -> (f64, u32)) -> Option<f64> {
-    mean(points.map(|point| of(point)).map(|(count, optimum)| Point::error(count, optimum))).map(|error| 100.0 * (1.0 - error))
+    mean(points.map(of).map(|(count, optimum)| Point::error(count, optimum))).map(|error| 100.0 * (1.0 - error))
 }
 
 impl Of {

@@ -39,7 +39,8 @@ fn worst(results: &Results, scheme: Scheme) -> Option<(f64, &'static Pair)> {
 fn managed(results: &Results) -> Vec<Finding> {
     let all = results.all();
     let gain = |scheme| mean_gain(results, &all, scheme);
-    let (cpu, gpu): (fn(Gain) -> f64, fn(Gain) -> f64) = (|gain| gain.cpu, |gain| gain.gpu);
+    let cpu: fn(Gain) -> f64 = |gain| gain.cpu;
+    let gpu: fn(Gain) -> f64 = |gain| gain.gpu;
     let headline = |id, scheme, of| gain_of(results, id, System::Base, &all, scheme, of);
     let worst_of = |id, scheme| {
         let worst = worst(results, scheme);
