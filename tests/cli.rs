@@ -135,7 +135,7 @@ fn a_mix_gives_every_cpu_core_an_application_and_stands_alone() {
         let names: Vec<&str> = stats["cpu_cores"].as_array().unwrap().iter().map(|core| core["application"].as_str().unwrap()).collect();
         assert_eq!(names, expected);
     }
-    for (cpu, expected) in [("@H9", "--cpu H9: there is no such mix"), ("@h1", "did you mean @H1?"), ("@H1,mcf", "name the mix alone")] {
+    for (cpu, expected) in [("@H9", "--cpu H9: there is no such mix"), ("@h1", "did you mean @H1?"), ("@H1,mcf", "give the mix alone")] {
         let output = run(cpu).0;
         assert_eq!(code(&output), exit::Exit::Workload as i32, "{cpu}: {}", stderr(&output));
         assert!(stderr(&output).contains(expected), "{cpu}: {}", stderr(&output));

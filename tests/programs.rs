@@ -1,7 +1,12 @@
 //! Programs from the command line: a run of a program equals the run of its recorded trace, for any number of threads.
 
+#[path = "common/shared.rs"]
+mod shared;
+
 use std::path::Path;
 use std::process::{Command, Output};
+
+use shared::shared;
 
 fn warpshard(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpshard")).args(arguments).output().unwrap()
@@ -104,4 +109,35 @@ fn a_missing_tool_is_named_with_what_to_install() {
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("--python"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+/// A trace of vecadd was recorded on a V100: its source, executed with the recorded addresses, gives every line of it but for the
+/// registers of SHFL, whose destination the tracer lists among the sources.
+#[test]
+fn the_recorded_vecadd_is_reproduced_line_by_line() {
+    let Some(reference) = shared("sass/vecadd-f64-100k-volta/kernel-1.traceg.xz") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let listing = programs.join("vecadd.sm_70.sass");
+    let text = std::fs::read_to_string(programs.join("vecadd.toml")).unwrap();
+    let text = text.replace("\"vecadd.sm_70.sass\"", &format!("{:?}", listing.display().to_string()));
+    let text = text.replace("a = {", "a = { address = 0x7f4d25700000,").replace("b = {", "b = { address = 0x7f4d25e00000,");
+    let text = text.replace("c = {", "c = { address = 0x7f4d25ec3600,");
+    let file = folder.path().join("vecadd.toml");
+    std::fs::write(&file, text).unwrap();
+    let trace = folder.path().join("trace");
+    ok(&["record", file.to_str().unwrap(), "--arch", "sm_70", "--out", trace.to_str().unwrap()]);
+    let made = std::fs::read_to_string(trace.join("kernel-1.traceg")).unwrap();
+    let mut recorded = String::new();
+    std::io::Read::read_to_string(&mut liblzma::read::XzDecoder::new(std::fs::File::open(reference).unwrap()), &mut recorded).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        let body = text.lines().skip_while(|line| !line.starts_with("#BEGIN_TB")).map(str::trim_end).filter(|line| !line.is_empty());
+        body.map(|line| if line.contains("SHFL") { line[..13].to_owned() } else { line.to_owned() }).collect()
+    };
+    let (made, recorded) = (lines(&made), lines(&recorded));
+    assert_eq!(recorded.iter().filter(|line| line.starts_with("warp = ")).count(), 3136);
+    for (number, (made, recorded)) in made.iter().zip(&recorded).enumerate() {
+        assert_eq!(made, recorded, "line {number} of the body");
+    }
+    assert_eq!(made.len(), recorded.len());
 }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::lock::Lock;
 
@@ -15,7 +15,14 @@ const FOLDER: &str = ".partial";
 const LOCK: &str = ".lock";
 
 /// Distinguishes the folders of one process; no results depend on it.
-static NEXT: AtomicU32 = AtomicU32::new(0);
+static NEXT: Mutex<u32> = Mutex::new(0);
+
+/// A number that this process has not used.
+fn next() -> u32 {
+    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    *next += 1;
+    *next
+}
 
 /// A temporary folder, removed with all that is in it when it is dropped before it was moved.
 #[derive(Debug)]
@@ -34,7 +41,7 @@ impl Scratch {
     pub fn new(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         loop {
-            let key = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let key = format!("{}-{}", std::process::id(), next());
             // Another host's process may have this number.
             if let Some(lock) = Lock::take(&lock_path(parent, &key))? {
                 let path = parent.join(format!("{PREFIX}{key}{FOLDER}"));

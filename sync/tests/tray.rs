@@ -49,7 +49,7 @@ fn a_tray_with_an_item_out_does_not_close() {
 }
 
 #[test]
-#[should_panic(expected = "reaches for its items while they are on offer")]
+#[should_panic(expected = "accesses its items while they are on offer")]
 fn the_owner_has_no_items_while_they_are_on_offer() {
     let (mut owner, _guest) = tray(vec![1]);
     owner.offer(&[0]);
