@@ -1,7 +1,7 @@
 //! Reproducible experiments over many runs, compared with references. The only module that reads reference results.
 //!
 //! A study is a file with a function, a row of [`STUDIES`], and a table of published values in `configs/published/`. What studies
-//! have in common is in [`lab`].
+//! have in common is in `lab`.
 
 pub mod accel_sim;
 pub mod bench;

@@ -1,6 +1,6 @@
 //! Studies of "Workload-aware scheduling techniques": the kernel models `wa_sched/*`, compared with what the thesis publishes.
 //!
-//! [`characterise`] compares the kernels one by one and owns the table of kernels (`configs/published/characterise.toml`), which the
+//! `characterise` compares the kernels one by one and owns the table of kernels (`configs/published/characterise.toml`), which the
 //! other studies read, too.
 
 pub(super) mod characterise;
