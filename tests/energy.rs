@@ -36,7 +36,7 @@ const FREE: &[(&str, &[&str])] = &[
     ("invalidations, which the tags do at once", &["l1_flushes"]),
     ("the grid scheduler's", &["kernels_launched", "kernels_ended", "ctas_bound", "ctas_bound_ahead", "ctas_done"]),
     ("starts and ends of CTAs", &["ctas_started", "ctas_ended", "ctas"]),
-    ("what CCWS's victim tags find, small beside the tags of the L1", &["ccws_victim_hits"]),
+    ("what CCWS's victim tags find, small compared with the tags of the L1", &["ccws_victim_hits"]),
     ("loads, which are paid as instructions and accesses", &["loads_answered"]),
     ("operands that wait for their bank", &["operand_conflicts"]),
     ("packets and requests that wait", &["conflicts", "credit_stalls", "blocked"]),

@@ -19,7 +19,7 @@ const SET: &str = "volta-12nm";
 const MACHINE: &str = "v100";
 
 /// Core clock of the measured board. The published measurements do not carry it; it is what is commonly cited of AccelWattch's
-/// Quadro GV100 (MICRO 2021), and the study shows the error at the base clock beside.
+/// Quadro GV100 (MICRO 2021), and the study also shows the error at the base clock.
 const CLOCK: Frequency = Frequency::mhz(1417);
 
 /// The board's base clock, at which profilers count unless they are told otherwise.

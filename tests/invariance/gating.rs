@@ -1,4 +1,4 @@
-//! Runs in which cores are paused and turned off, alone and beside a limit of CTAs: the same bytes for every way of running.
+//! Runs in which cores are paused and turned off, alone and with a limit of CTAs: the same bytes for every way of running.
 
 use std::sync::Arc;
 

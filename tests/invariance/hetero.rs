@@ -1,4 +1,4 @@
-//! CPU cores beside SMs on a mesh: the same bytes for every way of running, runs that end with the slowest core, and nothing lost.
+//! CPU cores and SMs on a mesh: the same bytes for every way of running, runs that end with the slowest core, and nothing lost.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ fn gather() -> Arc<Workload> {
 
 fn small() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200")];
-    Case { name: "gather beside three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
+    Case { name: "gather with three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
 }
 
 /// The same with GDDR5 behind command-level controllers, refresh on.
 fn small_gddr5() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
-    Case { name: "gather beside three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
+    Case { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
 }
 
 const THREE: [&str; 3] = ["mcf", "lbm", "gcc"];
@@ -67,7 +67,7 @@ fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_runni
     let congestion = "high = 0.02\nlow = 0.01\ninterval = 256";
     let throttled = [("gpu.dispatch.launch_latency", "200"), ("gpu.sm.ccws.enabled", "true")];
     for policy in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")] {
-        // DYNCTA is the baseline that limits CTAs; beside it the SMs throttle loads.
+        // DYNCTA is the baseline that limits CTAs; with it the SMs throttle loads.
         let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small().machine };
         let case = Case { policy: Some(policy), machine, ..small() };
         let with = |options| RunOptions { controllers: case.controllers(), ..options };

@@ -109,7 +109,7 @@ fn cycle_limits_and_controllers_cut_relaxed_runs_at_the_same_cycle_for_every_num
 #[test]
 fn cpu_cores_on_a_mesh_run_relaxed_on_any_number_of_threads() {
     let workload = built_in("gather", &[("cta_count", "8"), ("table", "65536"), ("rounds", "2")]);
-    let case = Case { name: "gather beside mcf".into(), machine: machine("hetero-small", &[]), workload, policy: None };
+    let case = Case { name: "gather with mcf".into(), machine: machine("hetero-small", &[]), workload, policy: None };
     let applications = ["mcf", "lbm"].map(|name| CpuApplication::named(name).unwrap()).into();
     let load = CpuLoad { applications, warm: 500, measure: 2000, gpu_waits: true, end: CpuEnd::Both, seed: 1 };
     let options = |threads| RunOptions { cpu: Some(load.clone()), ..relaxed(3 * lookahead(&case), threads) };

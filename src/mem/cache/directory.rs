@@ -7,7 +7,7 @@ pub(super) const NONE: u16 = u16::MAX;
 
 /// The lines of a cache. They are numbered set by set, `max_ways` to each.
 ///
-/// A way without a line has no sector that is not invalid. Lines of a set stand in the order of their last access, those of one
+/// All sectors of a way without a line are invalid. Lines of a set stand in the order of their last access, those of one
 /// cycle by their ways.
 pub(super) trait Directory {
     /// No lines; [`Directory::clear`] says how many ways are in use.
@@ -28,7 +28,7 @@ pub(super) trait Directory {
     /// The sectors of a line.
     fn sectors(&self, line: u16) -> Sectors;
 
-    /// The sectors of a line, to be changed; at least one stays what is not invalid, unless [`Directory::remove`] follows.
+    /// The sectors of a line, to be changed; at least one remains in another state than invalid, unless [`Directory::remove`] follows.
     fn sectors_mut(&mut self, line: u16) -> &mut Sectors;
 
     /// The line that makes room: the empty way of the highest number, else the line whose last access is the longest ago

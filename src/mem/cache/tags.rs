@@ -434,7 +434,7 @@ impl<D: Directory> Tags<D> {
         addr.0 >> self.line_bits
     }
 
-    /// Changes the sectors of a line, and counts whether it is modified before and behind.
+    /// Changes the sectors of a line, and counts whether it is modified before and after.
     // Apart, since most lines are never written.
     #[cold]
     #[inline(never)]

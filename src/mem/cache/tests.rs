@@ -474,7 +474,7 @@ fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
     assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1100, 19), Status::Miss, "the next line");
     assert_eq!(status(&mut cache, AccessKind::Write, 0x1000, 20), Status::Hit);
-    assert_eq!(cache.queued(), 2, "the write goes on behind the fetch");
+    assert_eq!(cache.queued(), 2, "the write goes on after the fetch");
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 21), Status::Miss, "a write to one half takes the other with it");
 }
 

@@ -29,7 +29,7 @@ const LEFT: u64 = 1 << 63;
 
 /// Polls of the word between two looks at the clock.
 const POLLS: u32 = if cfg!(loom) { 1 } else { 32 };
-/// A party that has spun in vain `n` times in a row does not spin in its next 2^n - 1 waits, and not in more than this power.
+/// A party that has spun without success `n` times in a row does not spin in its next 2^n - 1 waits, and not in more than this power.
 const MOST_FAILURES: u32 = 6;
 
 /// What an arriver has to do.

@@ -108,7 +108,7 @@ impl Warp {
         self.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask)
     }
 
-    /// Lets the paths that wait for `wait` go on behind the instruction at which they wait; those at one place become one.
+    /// Lets the paths that wait for `wait` go on after the instruction at which they wait; those at one place become one.
     pub(super) fn resume(&mut self, wait: Wait) {
         let mut going: Vec<Path> = Vec::new();
         self.paths.retain(|path| {

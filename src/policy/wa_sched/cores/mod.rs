@@ -182,7 +182,7 @@ impl CoreGating {
 
     fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         if !matches!(self.stage, Stage::Idle) {
-            Self::all_active(out, format!("{kernel} begins beside another"));
+            Self::all_active(out, format!("{kernel} begins while another runs"));
         }
         self.kernel = kernel;
         if self.parameters.warm > 0 {
