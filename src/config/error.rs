@@ -128,6 +128,20 @@ impl Problem {
     }
 }
 
+/// Characters of a line of input that a message shows, at most.
+const LONGEST_LINE: usize = 200;
+
+/// The part of a long line around the `width` characters from `caret` on, where those are within it, and how many of them it has.
+fn excerpt(line: &str, caret: usize, width: usize) -> (String, usize, usize) {
+    if line.chars().count().max(caret) <= LONGEST_LINE {
+        return (line.to_owned(), caret, width.min(LONGEST_LINE));
+    }
+    let first = caret.saturating_sub(LONGEST_LINE / 4);
+    let part: String = line.chars().skip(first).take(LONGEST_LINE).collect();
+    let caret = caret - first;
+    (part, caret, width.min(LONGEST_LINE - caret))
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.message)?;
@@ -143,8 +157,9 @@ impl fmt::Display for Problem {
                 let line = place.line_text();
                 let indent = line.len() - line.trim_start().len();
                 let caret = (place.column() - 1).saturating_sub(indent);
-                writeln!(f, "   | {}", line.trim())?;
-                writeln!(f, "   | {:caret$}{}", "", "^".repeat(place.width()))?;
+                let (line, caret, width) = excerpt(line.trim(), caret, place.width());
+                writeln!(f, "   | {line}")?;
+                writeln!(f, "   | {:caret$}{}", "", "^".repeat(width))?;
             }
         }
         for help in &self.help {
@@ -192,6 +207,26 @@ impl fmt::Display for ConfigErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_is_shown_around_its_problem() {
+        let long = "ö".repeat(100_000);
+        for (text, wrong) in
+            [(format!("x = {long} bad {long}"), "bad"), (format!("x = 1{}bad", " ".repeat(100_000)), "bad"), (long.clone(), &long)]
+        {
+            let source = Source::file("a.toml", &text);
+            let start = source.text.find(wrong).unwrap();
+            let shown = Problem::at(&Place { source, span: start..start + wrong.len() }, "no").to_string();
+            let lines: Vec<&str> = shown.lines().skip(2).collect();
+            assert!(lines.iter().all(|line| line.chars().count() <= LONGEST_LINE + 5), "{shown}");
+            let caret = lines[1].find('^').unwrap();
+            let first = wrong.chars().next().unwrap();
+            assert_eq!(lines[0].chars().nth(caret), Some(first), "{shown}");
+        }
+        // Blanks at the end of a line are not shown, and a caret may stand among them.
+        let source = Source::file("a.toml", &format!("x{}", " ".repeat(100_000)));
+        assert!(Problem::at(&Place { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
+    }
 
     #[test]
     fn a_caret_stands_under_the_value_in_an_indented_line() {
