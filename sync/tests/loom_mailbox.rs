@@ -44,7 +44,7 @@ fn no_message_is_lost_duplicated_or_reordered() {
 fn every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
-        let mut parties = EpochBarrier::new(vec![(); 2], (), WaitPolicy { spins: 0, yields: 0 });
+        let mut parties = EpochBarrier::new(vec![(); 2], (), WaitPolicy { spin: std::time::Duration::ZERO });
         let (mut first, mut second) = (parties.remove(0), parties.remove(0));
         let sending = move || {
             let mut batch = Vec::new();

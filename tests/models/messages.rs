@@ -303,6 +303,15 @@ fn a_warp_without_end_is_refused() {
 }
 
 #[test]
+fn launches_whose_code_is_too_large_in_all_are_refused() {
+    let body = "launches = 60000\nblock = 256";
+    let loops = "{ loop = \"i\", count = 64, unroll = true, body = [{ op = \"iadd\", dst = \"y\", src = [\"x\"] }] },\n  { op = \"load\"";
+    let shown = complaint(&[("block = 256", body), ("{ op = \"load\"", loops)], &[]);
+    assert!(shown.contains("the code of all launches has more than 1048576 static instructions"), "{shown}");
+    assert!(shown.contains("bad.toml:9: `launches`") && shown.contains("given: 60000"), "{shown}");
+}
+
+#[test]
 fn a_shared_array_may_not_have_the_name_of_a_buffer() {
     let shared = [("block = 256", "block = 256\nshared = { a = { elements = 4 } }")];
     insta::assert_snapshot!(complaint(&shared, &[]), @r#"

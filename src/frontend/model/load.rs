@@ -18,6 +18,10 @@ use super::text::{Formula, Reader};
 /// Most launches of a model: kernels are numbered in 16 bits.
 const MAX_LAUNCHES: usize = 1 << 16;
 
+/// Most static instructions of all launches of a model together: each launch has code of its own, of a few hundred bytes per
+/// instruction.
+const MAX_INSTRUCTIONS: usize = 1 << 20;
+
 /// A kernel launch of a model, with what a trace needs beyond the workload.
 #[derive(Clone, Debug)]
 pub struct ModelKernel {
@@ -96,7 +100,8 @@ impl Model {
         let copied = buffers.iter().filter(|buffer| buffer.copy);
         let mut commands: Vec<Command> =
             copied.map(|buffer| Command::CopyToDevice { addr: crate::base::Addr(buffer.base), bytes: buffer.bytes() }).collect();
-        let mut kernels = Vec::new();
+        let mut kernels: Vec<ModelKernel> = Vec::new();
+        let mut instructions = 0;
         let mut problems = Vec::new();
         for text in &model.kernels {
             let on_chip = || text.shared.iter().chain(&text.local);
@@ -125,6 +130,11 @@ impl Model {
                     Ok(kernel) => {
                         if kernels.len() >= MAX_LAUNCHES {
                             return Err(vec![text.launches.problem(format!("more than {MAX_LAUNCHES} launches in all"))]);
+                        }
+                        instructions += kernel.mnemonics.len();
+                        if instructions > MAX_INSTRUCTIONS {
+                            let all = format!("the code of all launches has more than {MAX_INSTRUCTIONS} static instructions");
+                            return Err(vec![text.launches.problem(all).help("reduce the launches, or simulate them in parts")]);
                         }
                         commands.push(Command::Launch(KernelIndex(kernels.len() as u16)));
                         kernels.push(kernel);
