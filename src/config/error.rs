@@ -224,7 +224,7 @@ mod tests {
             assert_eq!(lines[0].chars().nth(caret), Some(first), "{shown}");
         }
         // Blanks at the end of a line are not shown, and a caret may stand among them.
-        let source = Source::file("a.toml", &format!("x{}", " ".repeat(100_000)));
+        let source = Source::file("a.toml", format!("x{}", " ".repeat(100_000)));
         assert!(Problem::at(&Place { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
     }
 
