@@ -3,20 +3,20 @@
 //! * [`prefetch()`] fetches memory into the host's caches before it is used.
 //! * [`Slots`] are arrays indexed modulo their length, so that no index needs a bounds check.
 //! * [`positions()`] compares 24 bytes with one byte at once.
-//! * [`fma_f32()`] and [`fma_f64()`] multiply and add with one rounding.
+//! * [`wide()`] does work over the lanes of a warp with the host's widest vectors.
 //! * [`prefer_huge_pages()`] asks the operating system for a heap of huge pages.
 //!
 //! None of these has an effect on a simulated result. Each `unsafe` states why it is sound, and each module is tested against
 //! plain code. Concurrency (atomics, barriers, mailboxes) lives in the crate `warpshard-sync`.
 
 mod bytes;
-mod fma;
 mod heap;
 mod prefetch;
 mod slots;
+mod wide;
 
 pub use bytes::positions;
-pub use fma::{fma_f32, fma_f64};
 pub use heap::prefer_huge_pages;
 pub use prefetch::prefetch;
 pub use slots::Slots;
+pub use wide::{Task, wide};

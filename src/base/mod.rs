@@ -15,4 +15,4 @@ pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};
-pub use warpshard_host::{Slots, fma_f32, fma_f64, positions, prefetch};
+pub use warpshard_host::{Slots, Task, positions, prefetch, wide};

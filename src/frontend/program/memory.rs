@@ -10,17 +10,53 @@ const ALIGNMENT: u64 = 256;
 /// What lies between two allocations at least, so that an access just beyond the end of one is seen.
 const GUARD: u64 = 256;
 
+/// Most words of an access whose having been written is looked at at once.
+const LOOKED_AT: usize = 512;
+
 /// Something that was allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Allocation {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) bytes: Vec<u8>,
-    /// A bit for each word that was written, where not all were.
-    written: Option<Vec<u64>>,
+    /// The words that were written, where not all were.
+    written: Option<Written>,
+}
+
+/// Which words of an allocation were written.
+#[derive(Clone, Debug)]
+struct Written {
+    bits: Vec<u64>,
+    /// Words that were not.
+    left: usize,
+}
+
+impl Written {
+    #[inline]
+    fn holds(&self, word: usize) -> bool {
+        self.bits[word / 64] >> (word % 64) & 1 != 0
+    }
+
+    #[inline]
+    fn mark(&mut self, word: usize) {
+        let bit = 1 << (word % 64);
+        self.left -= usize::from(self.bits[word / 64] & bit == 0);
+        self.bits[word / 64] |= bit;
+    }
 }
 
 impl Allocation {
+    /// Notes that bytes were written.
+    #[inline]
+    fn mark(&mut self, offset: usize, bytes: usize) {
+        if let Some(written) = &mut self.written {
+            (offset / 4..(offset + bytes).div_ceil(4)).for_each(|word| written.mark(word));
+            if written.left == 0 {
+                self.written = None;
+            }
+        }
+    }
+
     fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
@@ -61,7 +97,8 @@ impl Memory {
         if start >= FIRST || self.next == 0 {
             self.next = self.next.max(end.max(FIRST) + GUARD);
         }
-        let map = if written { None } else { Some(vec![0; bytes.len().div_ceil(256)]) };
+        let map = Written { bits: vec![0; bytes.len().div_ceil(256)], left: bytes.len().div_ceil(4) };
+        let map = (!written && !bytes.is_empty()).then_some(map);
         self.allocations.push(Allocation { name: name.to_owned(), start, bytes, written: map });
         self.unwritten.push(0);
         Some(self.allocations.len() - 1)
@@ -107,7 +144,7 @@ impl Memory {
         let (index, offset) = self.place(address, bytes)?;
         let allocation = &self.allocations[index];
         if let Some(written) = &allocation.written
-            && written[offset / 256] >> (offset / 4 % 64) & 1 == 0
+            && !written.holds(offset / 4)
         {
             self.unwritten[index] += 1;
         }
@@ -124,12 +161,39 @@ impl Memory {
         let (index, offset) = self.place(address, bytes)?;
         let allocation = &mut self.allocations[index];
         allocation.bytes[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-        if let Some(written) = &mut allocation.written {
-            for word in offset / 4..(offset + bytes).div_ceil(4) {
-                written[word / 64] |= 1 << (word % 64);
+        allocation.mark(offset, bytes);
+        Ok(())
+    }
+
+    /// The bytes from `start` on, if one allocation holds them and all of them were written.
+    #[inline]
+    pub(super) fn window(&mut self, start: u64, bytes: usize) -> Option<&mut [u8]> {
+        let (index, offset) = self.place(start, bytes).ok()?;
+        let allocation = &mut self.allocations[index];
+        if let Some(written) = &allocation.written {
+            let mut words = offset / 4..(offset + bytes).div_ceil(4);
+            if words.len() > LOOKED_AT || !words.all(|word| written.holds(word)) {
+                return None;
             }
         }
-        Ok(())
+        Some(&mut allocation.bytes[offset..offset + bytes])
+    }
+
+    /// The bytes from `start` on, if one allocation holds them; pieces of `size` bytes at `offsets` from there are noted as written.
+    #[inline]
+    pub(super) fn window_to_write(
+        &mut self,
+        start: u64,
+        bytes: usize,
+        offsets: impl Iterator<Item = usize>,
+        size: usize,
+    ) -> Option<&mut [u8]> {
+        let (index, offset) = self.place(start, bytes).ok()?;
+        let allocation = &mut self.allocations[index];
+        if allocation.written.is_some() {
+            offsets.for_each(|piece| allocation.mark(offset + piece, size));
+        }
+        Some(&mut allocation.bytes[offset..offset + bytes])
     }
 }
 

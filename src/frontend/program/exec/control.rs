@@ -35,6 +35,15 @@ pub(super) fn execute(
             return indirect(inst, warp, path, mask, pool, base);
         }
         Op::SetSync => warp.sync[usize::from(barrier)] = mask,
+        // Nobody is missing.
+        Op::Sync
+            if warp.paths.len() == 1
+                && warp.sync[usize::from(barrier)] & active != 0
+                && mask & warp.lanes.predicate(inst.conditions[0]) != 0
+                && warp.sync[usize::from(barrier)] & warp.live & !active == 0 =>
+        {
+            warp.sync[usize::from(barrier)] = 0;
+        }
         Op::Sync if warp.sync[usize::from(barrier)] & active != 0 && mask & warp.lanes.predicate(inst.conditions[0]) != 0 => {
             warp.paths[path].wait = Wait::Sync(barrier);
             warp.release();
@@ -183,6 +192,9 @@ pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>) ->
         let wait = Wait::Barrier(number);
         let waiting = |warp: &Warp| warp.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask);
         let state = context.barriers[usize::from(number)];
+        if state.kind.is_none() {
+            continue;
+        }
         let mut arrived = state.arrived;
         let mut expected = 0;
         for warp in warps.iter() {

@@ -85,7 +85,7 @@ fn float_bits(value: f64, to: Number, round: Round, flush: bool) -> u64 {
         Number::Float(2) => u64::from(half::from_f64(value, round)),
         Number::Bfloat => u64::from(half::bfloat(value as f32)),
         _ => {
-            let single = half::to_f32(value, round);
+            let single = half::single(value, round);
             let single = if flush && single.is_subnormal() { 0.0_f32.copysign(single) } else { single };
             u64::from(if single.is_nan() { 0x7fff_ffff } else { single.to_bits() })
         }

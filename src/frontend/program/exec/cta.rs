@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::base::LaneMask;
+use crate::base::{LaneMask, Task, wide};
 use crate::frontend::{Dim3, MemInst, WarpStream};
 
-use super::super::isa::{Banks, Decoded, Inst, Op, Space, Special};
+use super::super::isa::{Banks, Decoded, Group, Inst, Op, Space, Special};
 use super::super::memory::{Fault, Memory};
 use super::access::{self, Memories};
 use super::lanes::Row;
@@ -169,7 +169,7 @@ fn run(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_
             let end = warp.executed + TURN;
             while let Some(path) = warp.next_path() {
                 advanced = true;
-                turn(warp, number, path, memories, context)?;
+                wide(Turn { warp, number, path, memories, context })?;
                 if warp.executed >= end {
                     break;
                 }
@@ -201,54 +201,86 @@ fn stuck(warps: &[Warp]) -> Located {
     (warp, place, mask.trailing_zeros() as usize, Trouble::Stuck(waiting))
 }
 
-/// Executes a path until the warp's paths change or others are to go on.
-fn turn(warp: &mut Warp, number: usize, path: usize, memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), Located> {
-    let kernel = context.kernel;
-    let (code, pool) = (&kernel.decoded.code[..], &kernel.decoded.pool[..]);
-    let mut place = warp.paths[path].place;
-    let active = warp.paths[path].mask;
-    let end = if warp.paths.len() > 1 { PATH_TURN } else { TURN };
-    for _ in 0..end {
+/// A path that executes until the warp's paths change or others are to go on.
+struct Turn<'t, 'm, 'c> {
+    warp: &'t mut Warp,
+    number: usize,
+    path: usize,
+    memories: &'t mut Memories<'m>,
+    context: &'t mut Context<'c>,
+}
+
+impl Task for Turn<'_, '_, '_> {
+    type Output = Result<(), Located>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Located> {
+        let Turn { warp, number, path, memories, context } = self;
+        let kernel = context.kernel;
+        let (code, pool) = (&kernel.decoded.code[..], &kernel.decoded.pool[..]);
+        let mut place = warp.paths[path].place;
+        let active = warp.paths[path].mask;
         let lane = active.trailing_zeros() as usize & 31;
-        let Some(inst) = code.get(place) else { return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff)) };
-        let mask = warp.lanes.guarded(inst, active);
-        warp.executed += 1;
-        if warp.executed > kernel.limit {
-            return Err((number, place, lane, Trouble::Endless(kernel.limit)));
-        }
-        let count = &mut context.tally.0[place];
-        count.warps += 1;
-        count.lanes += u64::from(mask.count_ones());
-        if let Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::QuerySpace(_) = inst.op {
-            let places = access::addresses(&inst.address, &warp.lanes, pool, mask);
-            if context.record || context.measure {
-                note_access(warp, place, mask, &places, context);
+        let alone = warp.paths.len() == 1;
+        let mut buffers = [[0; 32]; 3];
+        for _ in 0..if alone { TURN } else { PATH_TURN } {
+            let Some(inst) = code.get(place) else {
+                return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
+            };
+            let mask = warp.lanes.guarded(inst, active);
+            warp.executed += 1;
+            if warp.executed > kernel.limit {
+                return Err((number, place, lane, Trouble::Endless(kernel.limit)));
             }
-            access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, 32 * number)
-                .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+            let count = &mut context.tally.0[place];
+            count.warps += 1;
+            count.lanes += u64::from(mask.count_ones());
+            if context.record && inst.group != Group::Access {
+                warp.stream.op(place as u32, LaneMask(mask));
+            }
+            let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
+            match inst.group {
+                Group::Integer if integer::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                Group::Float if float::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                Group::Access => {
+                    let places = access::addresses(&inst.address, &warp.lanes, pool);
+                    if context.record || context.measure {
+                        note_access(warp, place, mask, &places, context);
+                    }
+                    if !access::execute_at_once(inst, &mut warp.lanes, pool, mask, &places, memories) {
+                        access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, 32 * number)
+                            .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                    }
+                }
+                Group::Branch if alone => {
+                    let taken = mask & warp.lanes.predicate(inst.conditions[0]);
+                    let target = inst.immediate as usize / 16;
+                    if taken != 0 && taken != active {
+                        warp.paths[path].place = place + 1;
+                        warp.split(path, taken, target);
+                        return Ok(());
+                    }
+                    place = if taken == 0 { place + 1 } else { target };
+                    continue;
+                }
+                _ => {
+                    warp.paths[path].place = place;
+                    match other(inst, warp, number, path, mask, pool, context).map_err(|trouble| (number, place, lane, trouble))? {
+                        Flow::Next(next) => place = next,
+                        Flow::Changed => return Ok(()),
+                    }
+                    continue;
+                }
+            }
             place += 1;
-            continue;
         }
-        if context.record {
-            warp.stream.op(place as u32, LaneMask(mask));
-        }
-        let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
-        if integer::execute(inst, &mut warp.lanes, pool, wide) || float::execute(inst, &mut warp.lanes, pool, wide) {
-            place += 1;
-            continue;
-        }
+        // Others go first the next time.
         warp.paths[path].place = place;
-        match other(inst, warp, number, path, mask, pool, context).map_err(|trouble| (number, place, lane, trouble))? {
-            Flow::Next(next) => place = next,
-            Flow::Changed => return Ok(()),
+        if !alone {
+            warp.paths[path].turn += 1;
         }
+        Ok(())
     }
-    // Others go first the next time.
-    warp.paths[path].place = place;
-    if warp.paths.len() > 1 {
-        warp.paths[path].turn += 1;
-    }
-    Ok(())
 }
 
 /// What is neither arithmetic nor an access.
@@ -278,7 +310,7 @@ fn other(
         }
         Op::LoadConstant { number, words } => {
             let super::super::isa::Number::Integer(bytes, signed) = number else { return Ok(Flow::Next(next)) };
-            let places = access::addresses(&inst.address, &warp.lanes, pool, mask);
+            let places = access::addresses(&inst.address, &warp.lanes, pool);
             for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
                 for word in 0..u16::from(words) {
                     let offset = i64::from(places[lane] as u32) + 4 * i64::from(word);
@@ -327,21 +359,23 @@ fn note_access(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], con
         }
         return;
     };
-    let mut active = [0; 32];
-    let mut count = 0;
-    for (lane, address) in places.iter().enumerate() {
-        if mask >> lane & 1 != 0 {
-            active[count] = *address;
-            count += 1;
+    let mut packed = [0; 32];
+    let mut active = &places[..];
+    if mask != u32::MAX {
+        let mut count = 0;
+        for (lane, address) in places.iter().enumerate() {
+            packed[count & 31] = *address;
+            count += (mask >> lane & 1) as usize;
         }
+        active = &packed[..count];
     }
     if context.record {
-        warp.stream.access(place as u32, LaneMask(mask), &active[..count]);
+        warp.stream.access(place as u32, LaneMask(mask), active);
     }
-    if context.measure && count > 0 {
+    if context.measure && mask != 0 {
         let bytes = u64::from(access.width);
         let shared = access.space == crate::frontend::MemSpace::Shared;
-        let parts = if shared { passes(&active[..count], bytes) } else { sectors(&active[..count], bytes) };
+        let parts = if shared { passes(active, bytes) } else { sectors(active, bytes) };
         context.tally.0[place].parts += parts;
     }
 }

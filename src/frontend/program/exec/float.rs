@@ -4,8 +4,6 @@
 //! 0x7fffffff, as the hardware's is. MUFU is computed in double precision and rounded once: within the documented error of each of its
 //! functions, but not the hardware's last bits.
 
-use crate::base::{fma_f32, fma_f64};
-
 use super::super::isa::{Compare, Float, Inst, Logic, MufuOp, Op, Round};
 use super::half;
 use super::lanes::{Lanes, Row};
@@ -13,38 +11,64 @@ use super::lanes::{Lanes, Row};
 /// What single precision has where there is no number.
 const NOT_A_NUMBER: u32 = 0x7fff_ffff;
 
-/// Executes an operation in floating point in the lanes of `mask`; false when `inst` is none.
+/// Executes an operation in floating point in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
 #[inline(always)]
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
-    let mut buffers = [[0; 32]; 3];
-    let [ba, bb, bc] = &mut buffers;
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
+    let [ba, bb, bc] = buffers;
     let [sa, sb, sc] = &inst.src;
     match inst.op {
         Op::FFma(mode) if mode == Float::default() => {
             let (a, b, c) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb), lanes.float(pool, sc, bc));
-            let mut out = fma_f32(a, b, c);
-            canonical(&mut out);
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = clean(f32::from_bits(a[lane]).mul_add(f32::from_bits(b[lane]), f32::from_bits(c[lane])).to_bits());
+            }
             lanes.set(inst.dst, mask, &out);
         }
         Op::FAdd(mode) if mode == Float::default() => {
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
             let mut out = [0; 32];
             for lane in 0..32 {
-                out[lane] = (f32::from_bits(a[lane]) + f32::from_bits(b[lane])).to_bits();
+                out[lane] = clean((f32::from_bits(a[lane]) + f32::from_bits(b[lane])).to_bits());
             }
-            canonical(&mut out);
             lanes.set(inst.dst, mask, &out);
         }
         Op::FMul(mode) if mode == Float::default() => {
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
             let mut out = [0; 32];
             for lane in 0..32 {
-                out[lane] = (f32::from_bits(a[lane]) * f32::from_bits(b[lane])).to_bits();
+                out[lane] = clean((f32::from_bits(a[lane]) * f32::from_bits(b[lane])).to_bits());
             }
-            canonical(&mut out);
             lanes.set(inst.dst, mask, &out);
         }
-        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) => single(inst, lanes, pool, mask, mode),
+        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) if mode.round == Round::Near => {
+            let (a, b, c) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb), lanes.float(pool, sc, bc));
+            let part = |row: &Row, lane: usize| f32::from_bits(flushed(row[lane], mode.flush));
+            let end = |value: f32| {
+                let limited = if value > 0.0 { value.min(1.0) } else { 0.0 };
+                clean(flushed(if mode.saturate { limited } else { value }.to_bits(), mode.flush))
+            };
+            let mut out = [0; 32];
+            match inst.op {
+                Op::FAdd(_) => {
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = end(part(a, lane) + part(b, lane));
+                    }
+                }
+                Op::FMul(_) => {
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = end(part(a, lane) * part(b, lane));
+                    }
+                }
+                _ => {
+                    for (lane, out) in out.iter_mut().enumerate() {
+                        *out = end(part(a, lane).mul_add(part(b, lane), part(c, lane)));
+                    }
+                }
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) => directed(inst, lanes, pool, mask, mode),
         Op::FMinMax { flush } => {
             let low = lanes.predicate(inst.conditions[0]);
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
@@ -56,16 +80,18 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
         }
         Op::CompareFloat { compare, logic, flush } => {
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
-            let holds = bits(|lane| compare.float(number(a[lane], flush), number(b[lane], flush)));
+            let holds = compare_singles(compare, flush, a, b);
             set_comparison(inst, lanes, mask, logic, holds);
         }
         Op::SetFloat { compare, logic, flush, float } => {
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
-            let holds = bits(|lane| compare.float(number(a[lane], flush), number(b[lane], flush)));
+            let holds = compare_singles(compare, flush, a, b);
             let holds = logic.apply(holds, lanes.predicate(inst.conditions[0]));
             let one = if float { 1.0_f32.to_bits() } else { u32::MAX };
             let mut out = [0; 32];
-            (0..32).for_each(|lane| out[lane] = if holds >> lane & 1 != 0 { one } else { 0 });
+            for (lane, out) in out.iter_mut().enumerate() {
+                *out = if holds >> lane & 1 != 0 { one } else { 0 };
+            }
             lanes.set(inst.dst, mask, &out);
         }
         Op::CheckDivision => {
@@ -81,7 +107,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
         Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) => double(inst, lanes, pool, mask),
         Op::CompareDouble { compare, logic } => {
             let (a, b) = (lanes.double(pool, sa), lanes.double(pool, sb));
-            let holds = bits(|lane| compare.float(f64::from_bits(a[lane]), f64::from_bits(b[lane])));
+            let holds = compare_numbers(compare, |lane| (f64::from_bits(a[lane]), f64::from_bits(b[lane])));
             set_comparison(inst, lanes, mask, logic, holds);
         }
         Op::HAdd { single: true, .. } => {
@@ -118,17 +144,28 @@ fn bits(holds: impl Fn(usize) -> bool) -> u32 {
     (0..32).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
 }
 
+#[inline(always)]
+fn compare_singles(compare: Compare, flush: bool, a: &Row, b: &Row) -> u32 {
+    compare_numbers(compare, |lane| (f32::from_bits(flushed(a[lane], flush)), f32::from_bits(flushed(b[lane], flush))))
+}
+
+#[inline(always)]
+fn compare_numbers<T: PartialOrd>(compare: Compare, pair: impl Fn(usize) -> (T, T)) -> u32 {
+    let (mut less, mut equal, mut greater) = (0, 0, 0);
+    for lane in 0..32 {
+        let (a, b) = pair(lane);
+        less |= u32::from(a < b) << lane;
+        equal |= u32::from(a == b) << lane;
+        greater |= u32::from(a > b) << lane;
+    }
+    compare.holds(less, equal, greater)
+}
+
+#[inline(always)]
 fn set_comparison(inst: &Inst, lanes: &mut Lanes, mask: u32, logic: Logic, holds: u32) {
     let other = lanes.predicate(inst.conditions[0]);
     lanes.set_predicate(inst.predicates[0], mask, logic.apply(holds, other));
     lanes.set_predicate(inst.predicates[1], mask, logic.apply(!holds, other));
-}
-
-#[inline(always)]
-fn canonical(row: &mut Row) {
-    for value in row {
-        *value = clean(*value);
-    }
 }
 
 #[inline(always)]
@@ -146,7 +183,8 @@ fn number(value: u32, flush: bool) -> f64 {
     f64::from(f32::from_bits(flushed(value, flush)))
 }
 
-fn single(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) {
+/// Arithmetic of single precision that rounds in a direction.
+fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
     let a = lanes.float(pool, &inst.src[0], ba);
@@ -161,7 +199,7 @@ fn single(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) 
             Op::FMul(_) => a * b,
             _ => half::add_odd(a * b, c),
         };
-        let mut value = half::to_f32(exact, mode.round);
+        let mut value = half::single(exact, mode.round);
         // A sum of nothing has the sign that the direction of rounding gives it.
         if value == 0.0 && exact == 0.0 && mode.round == Round::Down && !matches!(inst.op, Op::FMul(_)) {
             let parts = if matches!(inst.op, Op::FAdd(_)) { (a, b) } else { (a * b, c) };
@@ -178,6 +216,7 @@ fn single(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) 
 }
 
 /// The smaller or larger of two numbers; the other one where one is not a number.
+#[inline(always)]
 fn min_max(a: u32, b: u32, low: bool) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
     match (x.is_nan(), y.is_nan()) {
@@ -227,20 +266,28 @@ fn turn(x: f64) -> f64 {
     if x.is_finite() { x - x.trunc() } else { f64::NAN }
 }
 
+#[inline(always)]
 fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
     let (a, b) = (lanes.double(pool, &inst.src[0]), lanes.double(pool, &inst.src[1]));
     let mut out = [0; 32];
     let round = match inst.op {
         Op::DAdd(round) => {
-            (0..32).for_each(|lane| out[lane] = (f64::from_bits(a[lane]) + f64::from_bits(b[lane])).to_bits());
+            for lane in 0..32 {
+                out[lane] = (f64::from_bits(a[lane]) + f64::from_bits(b[lane])).to_bits();
+            }
             round
         }
         Op::DMul(round) => {
-            (0..32).for_each(|lane| out[lane] = (f64::from_bits(a[lane]) * f64::from_bits(b[lane])).to_bits());
+            for lane in 0..32 {
+                out[lane] = (f64::from_bits(a[lane]) * f64::from_bits(b[lane])).to_bits();
+            }
             round
         }
         Op::DFma(round) => {
-            out = fma_f64(&a, &b, &lanes.double(pool, &inst.src[2]));
+            let c = lanes.double(pool, &inst.src[2]);
+            for lane in 0..32 {
+                out[lane] = f64::from_bits(a[lane]).mul_add(f64::from_bits(b[lane]), f64::from_bits(c[lane])).to_bits();
+            }
             round
         }
         _ => Round::Near,
@@ -254,8 +301,12 @@ fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
             }
         }
     }
+    let mut odd = false;
+    for &bits in &out {
+        odd |= f64::from_bits(bits).is_nan();
+    }
     for lane in 0..32 {
-        if f64::from_bits(out[lane]).is_nan() {
+        if odd && f64::from_bits(out[lane]).is_nan() {
             let quiet = [a[lane], b[lane]].into_iter().find(|&bits| f64::from_bits(bits).is_nan());
             out[lane] = quiet.unwrap_or(0xfff8_0000_0000_0000) | 0x8_0000_0000_0000;
         }
@@ -308,7 +359,8 @@ fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, saturate: boo
 fn compare_halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, compare: Compare, logic: Logic) {
     let other = lanes.predicate(inst.conditions[0]);
     for i in 0..2 {
-        let holds = bits(|lane| compare.float(lanes.halves(pool, &inst.src[0], lane)[i], lanes.halves(pool, &inst.src[1], lane)[i]));
+        let pair = |lane| (lanes.halves(pool, &inst.src[0], lane)[i], lanes.halves(pool, &inst.src[1], lane)[i]);
+        let holds = compare_numbers(compare, pair);
         lanes.set_predicate(inst.predicates[i], mask, logic.apply(holds, other));
     }
 }

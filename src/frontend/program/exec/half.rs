@@ -3,15 +3,25 @@
 use super::super::isa::Round;
 
 /// The value of a number of half precision.
+#[inline(always)]
+pub(super) fn to_f32(bits: u16) -> f32 {
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    // Exponents of the two formats differ by 112; the product is exact for denormals, too.
+    let value = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
+    let special = if magnitude >= 31 << 23 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(value.to_bits() | special | u32::from(bits & 0x8000) << 16)
+}
+
+/// The value of a number of half precision.
+#[inline(always)]
 pub(super) fn to_f64(bits: u16) -> f64 {
-    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, bits & 0x3ff);
-    let magnitude = match exponent {
-        0 => f64::from(fraction) * 2_f64.powi(-24),
-        31 if fraction == 0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (f64::from(fraction) + 1024.0) * 2_f64.powi(i32::from(exponent) - 25),
-    };
-    if sign == 1 { -magnitude } else { magnitude }
+    f64::from(to_f32(bits))
+}
+
+/// A power of two in the range of normal numbers.
+#[inline(always)]
+fn power(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
 /// A number rounded to half precision; not a number becomes 0x7fff.
@@ -31,7 +41,7 @@ pub(super) fn from_f64(value: f64, round: Round) -> u16 {
     }
     // The distance between two neighbours, which is a power of two, so that the division is exact.
     let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
-    let step = 2_f64.powi(exponent.max(-14) - 10);
+    let step = power(exponent.max(-14) - 10);
     let steps = magnitude / step;
     let whole = match round {
         Round::Near => steps.round_ties_even(),
@@ -45,9 +55,9 @@ pub(super) fn from_f64(value: f64, round: Round) -> u16 {
     }
     let exponent = ((rounded.to_bits() >> 52) as i32 - 1023).max(-15);
     let bits = if exponent < -14 {
-        (rounded * 2_f64.powi(24)) as u16
+        (rounded * power(24)) as u16
     } else {
-        ((exponent + 15) as u16) << 10 | (rounded * 2_f64.powi(10 - exponent)) as u16 & 0x3ff
+        ((exponent + 15) as u16) << 10 | (rounded * power(10 - exponent)) as u16 & 0x3ff
     };
     sign | bits
 }
@@ -77,7 +87,7 @@ pub(super) fn add_odd(a: f64, b: f64) -> f64 {
 }
 
 /// A number rounded to single precision.
-pub(super) fn to_f32(value: f64, round: Round) -> f32 {
+pub(super) fn single(value: f64, round: Round) -> f32 {
     let near = value as f32;
     let (below, above) = (f64::from(near) < value, f64::from(near) > value);
     match round {
@@ -135,7 +145,7 @@ mod tests {
     #[test]
     fn single_precision_is_bracketed_by_its_directions() {
         for value in [1.0 / 3.0, -1.0 / 3.0, 1e-45, -1e-45, 1e39, -1e39, 0.0] {
-            let [up, down, zero] = [Round::Up, Round::Down, Round::Zero].map(|round| to_f32(value, round));
+            let [up, down, zero] = [Round::Up, Round::Down, Round::Zero].map(|round| single(value, round));
             assert!(f64::from(down) <= value && value <= f64::from(up), "{value}");
             assert!(f64::from(zero).abs() <= value.abs());
         }

@@ -1,13 +1,12 @@
 //! Integers, bits, selections and the predicates that come of them.
 
-use super::super::isa::{Compare, Inst, Op};
+use super::super::isa::{Inst, Op};
 use super::lanes::{Lanes, Pair, Row};
 
-/// Executes an integer operation in the lanes of `mask`; false when `inst` is none.
+/// Executes an integer operation in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
 #[inline(always)]
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
-    let mut buffers = [[0; 32]; 3];
-    let [ba, bb, bc] = &mut buffers;
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
+    let [ba, bb, bc] = buffers;
     let [sa, sb, sc] = &inst.src;
     macro_rules! map {
         (|$a:ident| $value:expr) => {{
@@ -81,16 +80,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
         }
         Op::CompareInt { compare, signed, logic, extended } => {
             let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
-            // With the sign bits flipped, unsigned comparisons order signed numbers.
-            let flip = if signed { 0x8000_0000 } else { 0 };
+            // With the sign bits flipped, signed comparisons order unsigned numbers.
+            let flip = if signed { 0 } else { 0x8000_0000 };
             let (mut less, mut equal) = (0_u32, 0_u32);
             for lane in 0..32 {
-                less |= u32::from((a[lane] ^ flip) < (b[lane] ^ flip)) << lane;
+                less |= u32::from(((a[lane] ^ flip) as i32) < (b[lane] ^ flip) as i32) << lane;
                 equal |= u32::from(a[lane] == b[lane]) << lane;
             }
-            let wanted = |relation: u8| if compare.0 & relation != 0 { u32::MAX } else { 0 };
-            let greater = !less & !equal;
-            let mut holds = less & wanted(Compare::LESS) | equal & wanted(Compare::EQUAL) | greater & wanted(Compare::GREATER);
+            let mut holds = compare.holds(less, equal, !less & !equal);
             if extended {
                 // The low words decide where the high ones are equal.
                 holds = holds & !equal | lanes.predicate(inst.conditions[1]) & equal;
@@ -114,6 +111,23 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
             let tables = [inst.immediate >> 8, inst.immediate].map(|table| truth(table as u8, a, b, c));
             lanes.set_predicate(inst.predicates[0], mask, tables[0]);
             lanes.set_predicate(inst.predicates[1], mask, tables[1]);
+        }
+        Op::Shift { left: true, high: false, wrap: false, .. } => map!(|a, b| if b < 32 { a << b } else { 0 }),
+        Op::Shift { left: false, high: true, wrap: false, wide: false, signed: false } => {
+            let (b, c) = (lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = if b[lane] < 32 { c[lane] >> b[lane] } else { 0 };
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::Shift { left: false, high: true, wrap: false, wide: false, signed: true } => {
+            let (b, c) = (lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                out[lane] = (c[lane] as i32 >> b[lane].min(31)) as u32;
+            }
+            lanes.set(inst.dst, mask, &out);
         }
         Op::Shift { left, high, wrap, wide, signed } => map!(|a, b, c| shift(a, b, c, left, high, wrap, wide, signed)),
         Op::ShiftAdd { high, extended, sign } => shift_add(inst, lanes, pool, mask, high, extended, sign),
@@ -179,6 +193,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
     true
 }
 
+#[inline(always)]
 fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool) {
     let rows = inst.src.map(|source| *lanes.row(pool, source.row));
     let carry = inst.conditions.map(|condition| if extended { lanes.predicate(condition) } else { 0 });
@@ -207,6 +222,7 @@ fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool)
 }
 
 /// `a * b + c` in 64 bits.
+#[inline(always)]
 fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
     let (mut ba, mut bb) = ([0; 32], [0; 32]);
     let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
@@ -242,15 +258,35 @@ fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, sign
 fn logic3(table: u8, a: &Row, b: &Row, c: &Row) -> Row {
     let mut out = [0; 32];
     match table {
-        0xc0 => (0..32).for_each(|lane| out[lane] = a[lane] & b[lane]),
-        0xfc => (0..32).for_each(|lane| out[lane] = a[lane] | b[lane]),
-        0x3c => (0..32).for_each(|lane| out[lane] = a[lane] ^ b[lane]),
-        _ => (0..32).for_each(|lane| out[lane] = truth(table, a[lane], b[lane], c[lane])),
+        0xc0 => {
+            for lane in 0..32 {
+                out[lane] = a[lane] & b[lane];
+            }
+        }
+        0xfc => {
+            for lane in 0..32 {
+                out[lane] = a[lane] | b[lane];
+            }
+        }
+        0x3c => {
+            for lane in 0..32 {
+                out[lane] = a[lane] ^ b[lane];
+            }
+        }
+        _ => {
+            for row in (0..8).filter(|row| table >> row & 1 != 0) {
+                let flip = |bit: u32| if row & bit != 0 { 0 } else { u32::MAX };
+                for lane in 0..32 {
+                    out[lane] |= (a[lane] ^ flip(4)) & (b[lane] ^ flip(2)) & (c[lane] ^ flip(1));
+                }
+            }
+        }
     }
     out
 }
 
 /// A function of three bits, for each bit of a word: bit `4a + 2b + c` of `table`.
+#[inline(always)]
 fn truth(table: u8, a: u32, b: u32, c: u32) -> u32 {
     let mut out = 0;
     for row in 0..8 {
@@ -279,6 +315,7 @@ fn shift(low: u32, amount: u32, high: u32, left: bool, upper: bool, wrap: bool, 
     if upper { (shifted >> 32) as u32 } else { shifted as u32 }
 }
 
+#[inline(always)]
 fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, high: bool, extended: bool, sign: bool) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
@@ -301,11 +338,13 @@ fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, high: bool
     lanes.set(inst.dst, mask, &out);
 }
 
+#[inline(always)]
 fn min_max(a: u32, b: u32, low: bool, signed: bool) -> u32 {
     let first = if signed { (a as i32) < (b as i32) } else { a < b };
     if first == low { a } else { b }
 }
 
+#[inline(always)]
 fn find_leading(value: u32, signed: bool, shift: bool) -> u32 {
     let value = if signed && (value as i32) < 0 { !value } else { value };
     match (value, shift) {
@@ -330,6 +369,7 @@ fn sign_extend(value: u32, bits: u32, signed: bool, wrap: bool) -> u32 {
     if signed { ((up as i32) >> (32 - bits)) as u32 } else { up >> (32 - bits) }
 }
 
+#[inline(always)]
 fn permute(a: u32, selector: u32, c: u32) -> u32 {
     let bytes = u64::from(a) | u64::from(c) << 32;
     (0..4).fold(0, |out, i| {

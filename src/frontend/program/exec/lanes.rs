@@ -81,7 +81,7 @@ impl Lanes {
     }
 
     /// A pair of rows as integers.
-    #[inline]
+    #[inline(always)]
     pub(super) fn int_pair(&self, pool: &[Row], source: &Source) -> Pair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
         let mut out = [0; 32];
@@ -98,7 +98,7 @@ impl Lanes {
     }
 
     /// A pair of rows as numbers of double precision.
-    #[inline]
+    #[inline(always)]
     pub(super) fn double(&self, pool: &[Row], source: &Source) -> Pair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
         let (keep, flip) = sign(source, 0x8000_0000);
@@ -127,6 +127,7 @@ impl Lanes {
     }
 
     /// Whether a row is that of a uniform register.
+    #[inline(always)]
     pub(super) fn is_uniform(&self, row: u16) -> bool {
         row >= self.layout.first_uniform()
     }
@@ -146,14 +147,14 @@ impl Lanes {
     }
 
     /// Writes a pair of rows in the lanes of `mask`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_pair(&mut self, row: u16, mask: u32, values: &Pair) {
         self.set(row, mask, &values.map(|value| value as u32));
         self.set(row + 1, mask, &values.map(|value| (value >> 32) as u32));
     }
 
     /// Writes one lane's value of a row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put(&mut self, row: u16, lane: usize, value: u32) {
         self.rows[usize::from(row)][lane] = value;
     }
@@ -185,6 +186,7 @@ impl Lanes {
 }
 
 /// What to keep and what to flip of a word with a sign bit.
+#[inline(always)]
 fn sign(source: &Source, bit: u32) -> (u32, u32) {
     (if source.absolute { !bit } else { u32::MAX }, if source.negate { bit } else { 0 })
 }

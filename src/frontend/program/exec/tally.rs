@@ -1,7 +1,5 @@
 //! What executing a kernel's instructions came to.
 
-use rustc_hash::FxHashSet;
-
 /// What the executions of one static instruction came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Count {
@@ -31,25 +29,56 @@ impl Tally {
 
 /// How many different blocks of 32 bytes an access of `bytes` bytes per lane touches.
 pub(super) fn sectors(addresses: &[u64], bytes: u64) -> u64 {
-    let mut touched: Vec<u64> = addresses.iter().flat_map(|&at| at / 32..=at.saturating_add(bytes - 1) / 32).collect();
-    touched.sort_unstable();
-    touched.dedup();
-    touched.len() as u64
+    // At most two for each lane, since no access is wider than 32 bytes.
+    let mut touched = [0; 64];
+    let mut count = 0;
+    for &address in addresses {
+        for block in address / 32..=address.saturating_add(bytes - 1) / 32 {
+            if count == 0 || touched[count - 1] != block {
+                touched[count & 63] = block;
+                count += 1;
+            }
+        }
+    }
+    distinct(&mut touched[..count.min(64)])
+}
+
+/// How many different numbers there are; sorts them.
+fn distinct(numbers: &mut [u64]) -> u64 {
+    if !numbers.is_sorted() {
+        numbers.sort_unstable();
+    }
+    numbers.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64 + u64::from(!numbers.is_empty())
 }
 
 /// How many passes over 32 banks of 4 bytes an access takes: the most different words that lie in one bank, for each group of lanes that
 /// moves 128 bytes.
 pub(super) fn passes(addresses: &[u64], bytes: u64) -> u64 {
     let group = (128 / bytes.max(4)) as usize;
-    addresses
-        .chunks(group)
-        .map(|lanes| {
-            let words: FxHashSet<u64> = lanes.iter().flat_map(|&at| at / 4..=(at + bytes - 1) / 4).collect();
-            let mut banks = [0_u64; 32];
-            words.into_iter().for_each(|word| banks[(word % 32) as usize] += 1);
-            banks.into_iter().max().unwrap_or(0)
-        })
-        .sum()
+    addresses.chunks(group).map(|lanes| passes_of_group(lanes, bytes)).sum()
+}
+
+fn passes_of_group(addresses: &[u64], bytes: u64) -> u64 {
+    let words = || addresses.iter().flat_map(|&at| at / 4..=(at + bytes - 1) / 4);
+    let (mut owner, mut taken) = ([0; 32], 0_u32);
+    let fits = |word: u64| {
+        let bank = (word % 32) as usize;
+        let new = taken >> bank & 1 == 0;
+        taken |= 1 << bank;
+        if new {
+            owner[bank] = word;
+        }
+        owner[bank] == word
+    };
+    if words().all(fits) {
+        return u64::from(!addresses.is_empty());
+    }
+    let mut all: Vec<u64> = words().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut banks = [0; 32];
+    all.iter().for_each(|word| banks[(word % 32) as usize] += 1);
+    banks.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]

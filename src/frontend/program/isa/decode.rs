@@ -118,6 +118,7 @@ impl Binder<'_> {
         let uniform = parts.name().starts_with('U') || matches!(parts.name(), "S2UR" | "R2UR" | "VOTEU" | "REDUX");
         let mut inst = Inst {
             op,
+            group: op.group(),
             guard: predicate(&text.guard).unwrap_or(PredicateSource::TRUE),
             dst: self.rows.sink(),
             predicates: [PREDICATE_SINK; 2],

@@ -1,7 +1,7 @@
 //! An instruction that is ready to execute.
 
 use super::super::operand::Half;
-use super::op::Op;
+use super::op::{Group, Op};
 
 /// Rows of the table of constants begin here.
 pub(in super::super) const POOL: u16 = 0x8000;
@@ -99,6 +99,8 @@ pub(in super::super) struct Address {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Inst {
     pub(in super::super) op: Op,
+    /// The part of the executor that executes it.
+    pub(in super::super) group: Group,
     pub(in super::super) guard: PredicateSource,
     /// The first row that is written.
     pub(in super::super) dst: u16,

@@ -11,5 +11,5 @@ mod table;
 pub(super) use decode::{Banks, Decoded, decode};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
 pub(super) use op::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special, VoteMode,
+    AtomicOp, AtomicType, Barrier, Compare, Float, Group, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special, VoteMode,
 };

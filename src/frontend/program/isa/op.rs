@@ -30,15 +30,14 @@ impl Compare {
     pub(in super::super) const GREATER: u8 = 4;
     pub(in super::super) const UNORDERED: u8 = 8;
 
-    /// Whether it holds for two numbers in floating point.
-    pub(in super::super) fn float(self, a: f64, b: f64) -> bool {
-        let relation = match a.partial_cmp(&b) {
-            Some(std::cmp::Ordering::Less) => Self::LESS,
-            Some(std::cmp::Ordering::Equal) => Self::EQUAL,
-            Some(std::cmp::Ordering::Greater) => Self::GREATER,
-            None => Self::UNORDERED,
-        };
-        self.0 & relation != 0
+    /// The lanes in which it holds, given those in which a number is less than another, equal to it and greater.
+    #[inline(always)]
+    pub(in super::super) fn holds(self, less: u32, equal: u32, greater: u32) -> u32 {
+        let wanted = |relation: u8, lanes: u32| if self.0 & relation != 0 { lanes } else { 0 };
+        wanted(Self::LESS, less)
+            | wanted(Self::EQUAL, equal)
+            | wanted(Self::GREATER, greater)
+            | wanted(Self::UNORDERED, !(less | equal | greater))
     }
 }
 
@@ -261,7 +260,69 @@ pub(in super::super) enum Op {
     Trap,
 }
 
+/// Which part of the executor executes an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Group {
+    Integer,
+    Float,
+    Access,
+    Branch,
+    Other,
+}
+
 impl Op {
+    /// The part that executes it.
+    pub(in super::super) fn group(self) -> Group {
+        match self {
+            Self::Mov
+            | Self::MovPair
+            | Self::Add3 { .. }
+            | Self::MulAdd { .. }
+            | Self::MulAddHigh { .. }
+            | Self::MulAddWide { .. }
+            | Self::CompareInt { .. }
+            | Self::Logic3 { .. }
+            | Self::PredicateLogic
+            | Self::Shift { .. }
+            | Self::ShiftAdd { .. }
+            | Self::MinMax { .. }
+            | Self::AddMinMax { .. }
+            | Self::Abs
+            | Self::PopCount
+            | Self::FindLeading { .. }
+            | Self::Reverse
+            | Self::BitMask { .. }
+            | Self::SignExtend { .. }
+            | Self::Permute
+            | Self::Select
+            | Self::FSelect
+            | Self::DotBytes { .. }
+            | Self::AbsDifference { .. }
+            | Self::PredicatesToRegister
+            | Self::RegisterToPredicates => Group::Integer,
+            Self::FAdd(_)
+            | Self::FMul(_)
+            | Self::FFma(_)
+            | Self::FMinMax { .. }
+            | Self::CompareFloat { .. }
+            | Self::SetFloat { .. }
+            | Self::CheckDivision
+            | Self::Mufu(_)
+            | Self::DAdd(_)
+            | Self::DMul(_)
+            | Self::DFma(_)
+            | Self::CompareDouble { .. }
+            | Self::HAdd { .. }
+            | Self::HMul { .. }
+            | Self::HFma { .. }
+            | Self::HMinMax
+            | Self::CompareHalf { .. } => Group::Float,
+            Self::Load { .. } | Self::Store { .. } | Self::Atomic { .. } | Self::QuerySpace(_) => Group::Access,
+            Self::Branch => Group::Branch,
+            _ => Group::Other,
+        }
+    }
+
     /// Whether operands that are written as numbers are floating point, whose bits stand in the instruction word.
     pub(in super::super) fn takes_floats(self) -> bool {
         matches!(

@@ -1,0 +1,61 @@
+//! How fast programs execute functionally on one thread, in warp instructions per second: the project's own kernels, and a loop of
+//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given.
+//!
+//! `cargo bench --bench programs`. The budget of arithmetic is 50 ns per warp instruction.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use warpshard::base::CtaIndex;
+use warpshard::frontend::program::Program;
+
+/// A program of 64 CTAs whose warps go 1000 times through a loop of fused multiply-adds, integer arithmetic and a comparison.
+fn compute(folder: &Path) -> PathBuf {
+    let mut code = vec!["S2R R0, SR_TID.X".to_owned(), "I2F R4, R0".to_owned(), "MOV R3, RZ".to_owned()];
+    let start = 16 * code.len();
+    code.extend((0..8).map(|i| format!("FFMA R{}, R{}, 0.5, R4", 8 + i, 8 + (i + 1) % 8)));
+    code.extend(["FADD R5, R8, -R9", "IMAD R6, R6, 0x5, R0", "IADD3 R3, R3, 0x1, RZ"].map(str::to_owned));
+    code.extend(["ISETP.GE.AND P0, PT, R3, 0x3e8, PT".to_owned(), format!("@!P0 BRA ->{start:#x}"), "EXIT".to_owned()]);
+    let mut text = "warpshard listing 1\narch sm_70\nkernel compute\nregisters 32\nparameters 0x160 0\ncode\n".to_owned();
+    for (number, line) in code.iter().enumerate() {
+        let _ = writeln!(text, "{:04x}: {line} ; 3f00000000000000 0", 16 * number);
+    }
+    std::fs::write(folder.join("compute.sass"), text + "end\n").unwrap();
+    let launch = "modules = { sm_70 = \"compute.sass\" }\n[[launches]]\nkernel = \"compute\"\ngrid = [64]\nblock = [256]\n";
+    std::fs::write(folder.join("compute.toml"), launch).unwrap();
+    folder.join("compute.toml")
+}
+
+/// Executes a program as a run does, CTA by CTA, and counts the instructions of its streams.
+fn streams(program: &Arc<Program>) -> u64 {
+    let workload = program.workload().unwrap();
+    let one = |kernel: &warpshard::frontend::Kernel| {
+        let ctas = (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta)));
+        ctas.map(|cta| cta.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>()).sum::<u64>()
+    };
+    workload.kernels.iter().map(one).sum()
+}
+
+fn programs(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let mut group = criterion.benchmark_group("programs");
+    group.sample_size(10);
+    for name in ["compute", "sgemm", "reduction", "saxpy", "scan"] {
+        let path = if name == "compute" { compute(folder.path()) } else { own.join(format!("{name}.toml")) };
+        let program = Program::load(&path, None, &[]).unwrap();
+        let instructions = program.execute(false).unwrap().warp_instructions();
+        group.throughput(Throughput::Elements(instructions));
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(program.execute(false).unwrap())));
+        group.bench_function(format!("{name}-measured"), |bencher| bencher.iter(|| black_box(program.execute(true).unwrap())));
+        assert_eq!(streams(&program), instructions);
+        group.bench_function(format!("{name}-streams"), |bencher| bencher.iter(|| black_box(streams(&program))));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, programs);
+criterion_main!(benches);
