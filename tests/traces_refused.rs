@@ -112,7 +112,7 @@ const MESSAGES: &[(&str, &str)] = &[
   help: write the number the compiler reports, or pass --lenient to take the highest register used
 error: kernel-1.traceg:7: no opcode table has this binary version
   found: `-binary version = 0`
-  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)
+  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)
   help: write the version of the traced GPU, or pass --lenient to guess it from the opcodes",
     ),
     (
@@ -147,7 +147,7 @@ error: kernel-1.traceg:7: no opcode table has this binary version
         "unknown-isa",
         "error: kernel-1.traceg:7: no opcode table has this binary version
   found: `-binary version = 123`
-  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)
+  expected: one of 35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)
   help: write the version of the traced GPU, or pass --lenient to guess it from the opcodes",
     ),
     (

@@ -1,4 +1,4 @@
-//! What Ampere (binary versions 80 and 86) added to Turing.
+//! What Ampere (binary versions 80 and 86) added to Turing; Hopper keeps all of it.
 
 use super::{Group, OpClass};
 

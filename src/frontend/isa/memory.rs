@@ -45,6 +45,9 @@ pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKi
 /// LDGSTS copies from device to shared memory; its device side is what the caches see.
 pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::Load)];
 
+/// Hopper writes a reduction in device memory otherwise.
+pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction)];
+
 impl MemRow {
     /// The resource class: accesses that return a value are loads.
     pub fn class(&self) -> OpClass {

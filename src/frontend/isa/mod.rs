@@ -8,6 +8,7 @@
 mod ampere;
 mod core;
 mod guess;
+mod hopper;
 mod kepler;
 mod memory;
 mod pascal;
@@ -41,6 +42,8 @@ pub enum Generation {
     Turing,
     /// Binary versions 80 and 86.
     Ampere,
+    /// Binary version 90.
+    Hopper,
 }
 
 /// What the tables know about an opcode.
@@ -56,7 +59,7 @@ pub struct Opcode {
 
 impl Generation {
     /// Every generation with a table, oldest first.
-    pub const ALL: [Self; 5] = [Self::Kepler, Self::Pascal, Self::Volta, Self::Turing, Self::Ampere];
+    pub const ALL: [Self; 6] = [Self::Kepler, Self::Pascal, Self::Volta, Self::Turing, Self::Ampere, Self::Hopper];
 
     /// The generation of a trace's `-binary version`; `None` for a version without a table.
     pub fn of(binary_version: u32) -> Option<Self> {
@@ -71,6 +74,7 @@ impl Generation {
             Self::Volta => &[70],
             Self::Turing => &[75],
             Self::Ampere => &[80, 86],
+            Self::Hopper => &[90],
         }
     }
 
@@ -82,6 +86,7 @@ impl Generation {
             Self::Volta => "Volta",
             Self::Turing => "Turing",
             Self::Ampere => "Ampere",
+            Self::Hopper => "Hopper",
         }
     }
 
@@ -112,6 +117,7 @@ impl Generation {
             Self::Volta => &[core::GROUPS, volta::SINCE_VOLTA, volta::GROUPS],
             Self::Turing => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING],
             Self::Ampere => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::GROUPS],
+            Self::Hopper => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::GROUPS, hopper::GROUPS],
         };
         parts.iter().flat_map(|part| part.iter())
     }
@@ -123,6 +129,7 @@ impl Generation {
             Self::Pascal | Self::Volta => &[memory::CORE],
             Self::Turing => &[memory::CORE, memory::SINCE_TURING],
             Self::Ampere => &[memory::CORE, memory::SINCE_TURING, memory::AMPERE],
+            Self::Hopper => &[memory::CORE, memory::SINCE_TURING, memory::AMPERE, memory::HOPPER],
         };
         parts.iter().flat_map(|part| part.iter())
     }
@@ -167,11 +174,14 @@ mod tests {
         assert_eq!(Generation::Volta.opcode("BRA").map(|o| o.class), Some(OpClass::Branch));
         assert_eq!(Generation::Turing.opcode("LDGSTS"), None);
         assert_eq!(Generation::Ampere.opcode("LDGSTS").map(|o| o.class), Some(OpClass::Load));
+        assert_eq!(Generation::Ampere.opcode("VIADD"), None);
+        assert_eq!(Generation::Hopper.opcode("VIADD").map(|o| o.class), Some(OpClass::Int));
+        assert_eq!(Generation::Hopper.opcode("REDG").map(|o| o.class), Some(OpClass::Store));
     }
 
     #[test]
     fn the_known_versions_can_be_said() {
-        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere)");
+        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86 (Ampere), 90 (Hopper)");
         assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }
 }

@@ -214,7 +214,15 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
     let mut words = words.split_whitespace().map(|word| u64::from_str_radix(word, 16));
     let (Some(Ok(low)), Some(Ok(high))) = (words.next(), words.next()) else { return Err(shape()) };
     let mut text = text.trim();
-    let mut guard = Operand { kind: Kind::Predicate(PT), negate: false, absolute: false, invert: false, half: Default::default(), byte: 0 };
+    let mut guard = Operand {
+        kind: Kind::Predicate(PT),
+        negate: false,
+        absolute: false,
+        invert: false,
+        half: Default::default(),
+        byte: 0,
+        column: false,
+    };
     if let Some(after) = text.strip_prefix('@') {
         let (name, rest) = after.split_once(' ').ok_or_else(shape)?;
         guard = operand::parse(name)

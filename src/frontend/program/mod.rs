@@ -115,4 +115,6 @@ impl Program {
 }
 
 #[cfg(test)]
+mod tensor_tests;
+#[cfg(test)]
 mod tests;

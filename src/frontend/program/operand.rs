@@ -20,6 +20,8 @@ pub(super) enum Kind {
     UniformPredicate(u8),
     /// B0 to B15, a convergence barrier.
     Barrier(u8),
+    /// SB0 to SB5, a scoreboard of the warp.
+    Scoreboard(u8),
     /// A number as written; negative ones in two's complement.
     Integer(i64),
     /// A number in floating point, whose bits are those of the instruction word.
@@ -63,6 +65,8 @@ pub(super) struct Operand {
     pub(super) half: Half,
     /// `.B0` to `.B3`: which byte, else 0.
     pub(super) byte: u8,
+    /// `.COL`: a matrix by columns.
+    pub(super) column: bool,
 }
 
 /// Reads an operand; `None` when it is of no known form.
@@ -80,13 +84,13 @@ pub(super) fn parse(text: &str) -> Option<Operand> {
             let (inside, after) = inner.split_once('|')?;
             absolute = true;
             let (kind, half, byte) = atom(&format!("{inside}{after}"))?;
-            return Some(Operand { kind, negate, absolute, invert, half, byte });
+            return Some(Operand { kind, negate, absolute, invert, half, byte, column: false });
         } else {
             break;
         }
     }
     let (kind, half, byte) = atom(rest)?;
-    Some(Operand { kind, negate, absolute, invert, half, byte })
+    Some(Operand { kind, negate, absolute, invert, half, byte, column: rest.ends_with(".COL") })
 }
 
 /// Whether the text is a number of floating point by name.
@@ -127,9 +131,9 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
 }
 
 fn half_of(text: &str) -> Half {
-    if text.contains(".H0_H0") {
+    if text.contains(".H0_H0") || text.ends_with(".H0") {
         Half::Low
-    } else if text.contains(".H1_H1") {
+    } else if text.contains(".H1_H1") || text.ends_with(".H1") {
         Half::High
     } else if text.contains(".F32") {
         Half::Single
@@ -146,7 +150,8 @@ fn named(name: &str) -> Option<Kind> {
         "PT" => Kind::Predicate(PT),
         "UPT" => Kind::UniformPredicate(PT),
         "PR" => Kind::AllPredicates,
-        "SRZ" => Kind::Special("SRZ".into()),
+        // Textures are named by their dimensions.
+        "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" => Kind::Special(name.into()),
         _ => {
             if let Some(number) = number("UR", 62) {
                 Kind::Uniform(number)
@@ -156,6 +161,8 @@ fn named(name: &str) -> Option<Kind> {
                 Kind::Register(number)
             } else if let Some(number) = number("P", 6) {
                 Kind::Predicate(number)
+            } else if let Some(number) = number("SB", 5) {
+                Kind::Scoreboard(number)
             } else {
                 Kind::Barrier(number("B", 15)?)
             }

@@ -35,6 +35,8 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
             "it may wait for another CTA, which only begins when this one has ended; if it is just long, raise `limit` in the launch file",
         ),
         Trouble::Trap => error("the program has trapped".into()).help("an assertion or __trap() in the source was reached"),
+        Trouble::Absent => error("a call of a function that is not part of the listing".into())
+            .help("printf, a failed assertion, or a function pointer: write the source so that it is not reached"),
         Trouble::Stuck(waiting) => {
             let one = |(warp, place, mask, wait): &(usize, usize, u32, String)| {
                 format!("warp {warp}, lanes {mask:08x}, waits at pc {:#06x} for {wait}", 16 * place)

@@ -171,7 +171,7 @@ pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
 pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError> {
     if program.launches.iter().any(|launch| launch.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
-        let help = "compile the program for sm_70, sm_75, sm_80 or sm_86, or execute it without timing with `warpshard exec`";
+        let help = "compile the program for sm_70, sm_75, sm_80, sm_86 or sm_90, or execute it without timing with `warpshard exec`";
         return Err(ProgramError::new(&program.file, 0, what).help(help));
     }
     let runner = Runner::new(program, false)?;

@@ -2,6 +2,7 @@
 
 use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
 use super::super::memory::Memory;
+use super::copies::Copies;
 use super::cta::{LOCAL_WINDOW, SHARED_WINDOW, Trouble, WINDOW_BYTES};
 use super::half;
 use super::lanes::{Lanes, Row};
@@ -15,6 +16,7 @@ pub(super) struct Memories<'a> {
     pub(super) local: Vec<u8>,
     /// Local bytes of a thread.
     pub(super) local_bytes: usize,
+    pub(super) copies: Copies,
 }
 
 /// The addresses of an instruction in all lanes.
@@ -324,6 +326,53 @@ pub(super) fn execute(
                 }
             }
         }
+        Op::LoadMatrix { count, transposed } if mask != 0 => {
+            for matrix in 0..usize::from(count) {
+                let mut rows = [[0; 4]; 8];
+                for (row, words) in rows.iter_mut().enumerate() {
+                    // Lane `8 * matrix + row` names the place of a row.
+                    let lane = 8 * matrix + row;
+                    if !places[lane].is_multiple_of(16) {
+                        return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 16 }));
+                    }
+                    for (word, value) in words.iter_mut().enumerate() {
+                        let place = places[lane] + 4 * word as u64;
+                        *value = memories.read(Space::Shared, place, 4, thread + lane).map_err(|trouble| (lane, trouble))? as u32;
+                    }
+                }
+                let element = |row: usize, column: usize| rows[row][column / 2] >> (16 * (column % 2)) & 0xffff;
+                let out = std::array::from_fn(|lane| {
+                    let (row, column) = (lane / 4, 2 * (lane % 4));
+                    if transposed { element(column, row) | element(column + 1, row) << 16 } else { rows[row][column / 2] }
+                });
+                lanes.set(inst.dst + matrix as u16, mask, &out);
+            }
+        }
+        Op::CopyAsync { bytes } => {
+            let size = usize::from(bytes);
+            let copied = lanes.predicate(inst.conditions[0]);
+            for lane in active() {
+                let at = |trouble| (lane, trouble);
+                let base = lanes.row(pool, inst.src[1].row)[lane].wrapping_add(inst.immediate);
+                let to = u64::from(lanes.row(pool, inst.src[0].row)[lane].wrapping_add(base));
+                let mut data = [0; 16];
+                memories.own(Space::Shared, to, size, thread + lane).map_err(at)?;
+                for address in [to, places[lane]] {
+                    if !address.is_multiple_of(u64::from(bytes)) {
+                        return Err((lane, Trouble::Misaligned { address, bytes: size }));
+                    }
+                }
+                if copied >> lane & 1 != 0 {
+                    for (word, part) in data[..size].chunks_exact_mut(4).enumerate() {
+                        let value = memories.read(Space::Global, places[lane] + 4 * word as u64, 4, thread + lane).map_err(at)?;
+                        part.copy_from_slice(&(value as u32).to_le_bytes());
+                    }
+                }
+                memories.copies.begin(thread, to as usize, data, size);
+            }
+        }
+        Op::GroupCopies if mask != 0 => memories.copies.close(thread),
+        Op::WaitCopies if mask != 0 => memories.copies.wait(thread, inst.immediate, &mut memories.shared),
         Op::QuerySpace(wanted) => {
             let holds = active().filter(|&lane| memories.resolve(Space::Generic, places[lane]).0 == wanted);
             let bits = holds.fold(0, |bits, lane| bits | 1 << lane);

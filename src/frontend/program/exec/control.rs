@@ -22,10 +22,10 @@ pub(super) fn execute(
     match inst.op {
         Op::Branch => return Ok(branch(warp, path, mask & warp.lanes.predicate(inst.conditions[0]), target)),
         Op::Call => return Ok(branch(warp, path, mask, target)),
-        Op::BranchDiverged => {
+        Op::BranchDiverged { together } => {
             let mut buffer = [0; 32];
             let whole = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
-            return Ok(if active == whole || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
+            return Ok(if (active == whole) != together || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
         }
         Op::BranchIndirect | Op::Return => {
             let base = match inst.op {
@@ -98,6 +98,7 @@ pub(super) fn execute(
             return Ok(Flow::Changed);
         }
         Op::Trap if mask != 0 => return Err(Trouble::Trap),
+        Op::CallOutside if mask != 0 => return Err(Trouble::Absent),
         _ => {}
     }
     Ok(Flow::Next(next))

@@ -37,12 +37,12 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
             }
             store(inst, lanes, mask, &out, to == Number::Float(8));
         }
-        Op::PackHalves { bfloat } => {
+        Op::PackHalves { bfloat, round, rectify } => {
             let [mut ba, mut bb] = [[0; 32]; 2];
             let (high, low) = (lanes.float(pool, &inst.src[0], &mut ba), lanes.float(pool, &inst.src[1], &mut bb));
             let pack = |word: u32| {
-                let value = f32::from_bits(word);
-                u32::from(if bfloat { half::bfloat(value) } else { half::from_f64(f64::from(value), Round::Near) })
+                let value = f64::from(f32::from_bits(word));
+                half::pack(if rectify && value < 0.0 { 0.0 } else { value }, bfloat, round)
             };
             let mut out = [0; 32];
             for lane in 0..32 {
@@ -68,7 +68,7 @@ fn floats(inst: &Inst, lanes: &Lanes, pool: &[Row], from: Number, flush: bool) -
     let source = &inst.src[0];
     match from {
         Number::Float(8) => lanes.double(pool, source).map(f64::from_bits),
-        Number::Float(2) => std::array::from_fn(|lane| lanes.halves(pool, source, lane)[0]),
+        Number::Float(2) | Number::Bfloat => std::array::from_fn(|lane| lanes.halves(pool, source, lane, from == Number::Bfloat)[0]),
         _ => {
             let mut buffer = [0; 32];
             lanes.float(pool, source, &mut buffer).map(|bits| {
@@ -83,7 +83,7 @@ fn float_bits(value: f64, to: Number, round: Round, flush: bool) -> u64 {
     match to {
         Number::Float(8) => value.to_bits(),
         Number::Float(2) => u64::from(half::from_f64(value, round)),
-        Number::Bfloat => u64::from(half::bfloat(value as f32)),
+        Number::Bfloat => u64::from(half::bfloat(value, round)),
         _ => {
             let single = half::single(value, round);
             let single = if flush && single.is_subnormal() { 0.0_f32.copysign(single) } else { single };
@@ -128,7 +128,17 @@ fn integer_bits(value: i128, to: Number, round: Round) -> u64 {
             let near = value as f64;
             half::directed(near, error(near) as f64, round).to_bits()
         }
-        Number::Float(2) => u64::from(half::from_f64(value as f64, round)),
+        // A half and a bfloat of an integer of 64 bits: what is left out beyond 53 bits is kept in the last one.
+        Number::Float(2) | Number::Bfloat => {
+            let near = value as f64;
+            let left = value - near as i128;
+            let odd = if left == 0 || near.to_bits() & 1 == 1 {
+                near
+            } else {
+                half::directed(near, left as f64, if left > 0 { Round::Up } else { Round::Down })
+            };
+            u64::from(half::pack(odd, to == Number::Bfloat, round))
+        }
         _ => {
             let near = value as f32;
             let left = error(f64::from(near));

@@ -8,10 +8,11 @@ use crate::frontend::{Dim3, MemInst, WarpStream};
 use super::super::isa::{Banks, Decoded, Group, Inst, Op, Space, Special};
 use super::super::memory::{Fault, Memory};
 use super::access::{self, Memories};
+use super::copies::Copies;
 use super::lanes::Row;
 use super::tally::{Count, Tally, passes, sectors};
 use super::warp::{Wait, Warp};
-use super::{control, convert, cross, float, integer};
+use super::{control, convert, cross, float, integer, tensor};
 
 /// First address of the window through which generic accesses reach shared memory.
 pub(in super::super) const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
@@ -70,6 +71,8 @@ pub(in super::super) enum Trouble {
     RanOff,
     Endless(u64),
     Trap,
+    /// A call of a function that the listing lacks.
+    Absent,
     /// Threads wait for what never comes: for each path its warp, place, lanes and what it waits for.
     Stuck(Vec<(usize, usize, u32, String)>),
 }
@@ -97,6 +100,7 @@ pub(in super::super) struct Executor {
     warps: Vec<Warp>,
     shared: Vec<u8>,
     local: Vec<u8>,
+    copies: Copies,
 }
 
 /// What is common to the steps of a CTA.
@@ -148,14 +152,16 @@ impl Executor {
             shared: std::mem::take(&mut self.shared),
             local: std::mem::take(&mut self.local),
             local_bytes: kernel.local_bytes,
+            copies: std::mem::take(&mut self.copies),
         };
+        memories.copies.clear();
         let (x, y) = (kernel.grid.x.max(1), kernel.grid.y.max(1));
         let (tally, measure) = measured;
         tally.0.resize(kernel.decoded.code.len(), Count::default());
         let cta = [index % x, index / x % y, index / (x * y)];
         let mut context = Context { kernel, cta, barriers: Default::default(), record, measure, tally };
         let done = run(&mut self.warps[..count], &mut memories, &mut context);
-        (self.shared, self.local) = (memories.shared, memories.local);
+        (self.shared, self.local, self.copies) = (memories.shared, memories.local, memories.copies);
         done?;
         Ok(self.warps[..count].iter_mut().map(|warp| std::mem::take(&mut warp.stream).finish()).collect())
     }
@@ -294,7 +300,8 @@ fn other(
     context: &mut Context<'_>,
 ) -> Result<Flow, Trouble> {
     let next = warp.paths[path].place + 1;
-    if convert::execute(inst, &mut warp.lanes, pool, mask) || cross::execute(inst, &mut warp.lanes, pool, mask) {
+    let lanes = &mut warp.lanes;
+    if convert::execute(inst, lanes, pool, mask) || cross::execute(inst, lanes, pool, mask) || tensor::execute(inst, lanes, pool, mask) {
         return Ok(Flow::Next(next));
     }
     match inst.op {
@@ -307,6 +314,11 @@ fn other(
                 let high = if let Special::Clock(0) = special { (warp.executed >> 32) as u32 } else { 0 };
                 warp.lanes.set(inst.dst + 1, mask, &[high; 32]);
             }
+        }
+        Op::LoadPlace => {
+            // Its own place, or the one that it names.
+            let place = if inst.immediate == 0 { 16 * (next as u64 - 1) } else { u64::from(inst.immediate) };
+            warp.lanes.set_pair(inst.dst, mask, &[place; 32]);
         }
         Op::LoadConstant { number, words } => {
             let super::super::isa::Number::Integer(bytes, signed) = number else { return Ok(Flow::Next(next)) };

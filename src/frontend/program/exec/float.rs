@@ -4,7 +4,7 @@
 //! 0x7fffffff, as the hardware's is. MUFU is computed in double precision and rounded once: within the documented error of each of its
 //! functions, but not the hardware's last bits.
 
-use super::super::isa::{Compare, Float, Inst, Logic, MufuOp, Op, Round};
+use super::super::isa::{Compare, Float, Halves, Inst, Logic, MufuOp, Op, Round};
 use super::half;
 use super::lanes::{Lanes, Row};
 
@@ -69,12 +69,12 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             lanes.set(inst.dst, mask, &out);
         }
         Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) => directed(inst, lanes, pool, mask, mode),
-        Op::FMinMax { flush } => {
+        Op::FMinMax { flush, number } => {
             let low = lanes.predicate(inst.conditions[0]);
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
             let mut out = [0; 32];
             for lane in 0..32 {
-                out[lane] = min_max(flushed(a[lane], flush), flushed(b[lane], flush), low >> lane & 1 != 0);
+                out[lane] = min_max(flushed(a[lane], flush), flushed(b[lane], flush), low >> lane & 1 != 0, number);
             }
             lanes.set(inst.dst, mask, &out);
         }
@@ -110,31 +110,68 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let holds = compare_numbers(compare, |lane| (f64::from_bits(a[lane]), f64::from_bits(b[lane])));
             set_comparison(inst, lanes, mask, logic, holds);
         }
-        Op::HAdd { single: true, .. } => {
+        Op::PickDouble { max } => {
+            let (a, b) = (lanes.double(pool, sa).map(f64::from_bits), lanes.double(pool, sb).map(f64::from_bits));
+            let first = bits(|lane| {
+                let (a, b) = (a[lane], b[lane]);
+                let less = if a == b { a.is_sign_negative() } else { a < b };
+                b.is_nan() && !a.is_nan() || !a.is_nan() && less != max
+            });
+            lanes.set_predicate(inst.predicates[0], mask, first);
+            lanes.set_predicate(inst.predicates[1], mask, bits(|lane| a[lane].is_nan() && b[lane].is_nan()));
+        }
+        Op::MufuHalf(op) => {
             let mut out = [0; 32];
             for (lane, out) in out.iter_mut().enumerate() {
-                let sum = lanes.halves(pool, sa, lane)[0] + lanes.halves(pool, sb, lane)[0];
+                let value = lanes.halves(pool, sa, lane, false)[0];
+                *out = u32::from(half::from_f64(f64::from(f32::from_bits(mufu(op, (value as f32).to_bits()))), Round::Near));
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::HAddSingle => {
+            let mut out = [0; 32];
+            for (lane, out) in out.iter_mut().enumerate() {
+                let sum = lanes.halves(pool, sa, lane, false)[0] + lanes.halves(pool, sb, lane, false)[0];
                 *out = clean((sum as f32).to_bits());
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::HAdd { saturate, .. } => halves(inst, lanes, pool, mask, saturate, |a, b, _| a + b),
-        Op::HMul { saturate } => halves(inst, lanes, pool, mask, saturate, |a, b, _| a * b),
-        Op::HFma { saturate } => halves(inst, lanes, pool, mask, saturate, |a, b, c| half::add_odd(a * b, c)),
-        Op::HMinMax => {
+        Op::HAdd(mode) => halves(inst, lanes, pool, mask, mode, |a, b, _| half::add_odd(a, b)),
+        Op::HMul(mode) => halves(inst, lanes, pool, mask, mode, |a, b, _| a * b),
+        Op::HFma(mode) => halves(inst, lanes, pool, mask, mode, |a, b, c| half::add_odd(a * b, c)),
+        Op::HMinMax { bfloat, number } => {
             let low = lanes.predicate(inst.conditions[0]);
             let mut out = [0; 32];
             for (lane, out) in out.iter_mut().enumerate() {
-                let (a, b) = (lanes.halves(pool, sa, lane), lanes.halves(pool, sb, lane));
+                let (a, b) = (lanes.halves(pool, sa, lane, bfloat), lanes.halves(pool, sb, lane, bfloat));
                 let one = |i: usize| {
-                    let chosen = min_max((a[i] as f32).to_bits(), (b[i] as f32).to_bits(), low >> lane & 1 != 0);
-                    u32::from(half::from_f64(f64::from(f32::from_bits(chosen)), Round::Near))
+                    let chosen = min_max((a[i] as f32).to_bits(), (b[i] as f32).to_bits(), low >> lane & 1 != 0, number);
+                    half::pack(f64::from(f32::from_bits(chosen)), bfloat, Round::Near)
                 };
                 *out = one(0) | one(1) << 16;
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::CompareHalf { compare, logic } => compare_halves(inst, lanes, pool, mask, compare, logic),
+        Op::CompareHalf { compare, logic, bfloat } => {
+            let other = lanes.predicate(inst.conditions[0]);
+            for (i, holds) in compare_halves(inst, lanes, pool, compare, bfloat).into_iter().enumerate() {
+                lanes.set_predicate(inst.predicates[i], mask, logic.apply(holds, other));
+            }
+        }
+        Op::SetHalf { compare, logic, bfloat, float } => {
+            let other = lanes.predicate(inst.conditions[0]);
+            let holds = compare_halves(inst, lanes, pool, compare, bfloat).map(|holds| logic.apply(holds, other));
+            let one = match (float, bfloat) {
+                (false, _) => 0xffff,
+                (true, false) => 0x3c00,
+                (true, true) => 0x3f80,
+            };
+            let mut out = [0; 32];
+            for (lane, out) in out.iter_mut().enumerate() {
+                *out = ((holds[0] >> lane & 1) * one) | ((holds[1] >> lane & 1) * (one << 16));
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
         _ => return false,
     }
     true
@@ -215,12 +252,13 @@ fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float
     lanes.set(inst.dst, mask, &out);
 }
 
-/// The smaller or larger of two numbers; the other one where one is not a number.
+/// The smaller or larger of two numbers; where one is not a number the other one if `number`.
 #[inline(always)]
-fn min_max(a: u32, b: u32, low: bool) -> u32 {
+fn min_max(a: u32, b: u32, low: bool, number: bool) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
     match (x.is_nan(), y.is_nan()) {
         (true, true) => NOT_A_NUMBER,
+        (true, _) | (_, true) if !number => NOT_A_NUMBER,
         (true, false) => b,
         (false, true) => a,
         _ => {
@@ -336,33 +374,33 @@ fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
     }
 }
 
-fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, saturate: bool, f: impl Fn(f64, f64, f64) -> f64) {
+/// Arithmetic on two numbers of 16 bits each; `f` gives a result that is exact, or odd in its last bit.
+#[inline(always)]
+fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Halves, f: impl Fn(f64, f64, f64) -> f64) {
     let mut out = [0; 32];
     for (lane, out) in out.iter_mut().enumerate() {
-        let [a, b, c] = [0, 1, 2].map(|i| lanes.halves(pool, &inst.src[i], lane));
+        let [a, b, c] = [0, 1, 2].map(|i| lanes.halves(pool, &inst.src[i], lane, mode.bfloat));
         let one = |i: usize| {
             let value = f(a[i], b[i], c[i]);
-            let value = if !saturate {
-                value
-            } else if value > 0.0 {
-                value.min(1.0)
-            } else {
-                0.0
+            let value = match mode {
+                Halves { saturate: true, .. } if value > 0.0 => value.min(1.0),
+                Halves { saturate: true, .. } => 0.0,
+                Halves { rectify: true, .. } if value < 0.0 => 0.0,
+                _ => value,
             };
-            u32::from(half::from_f64(value, Round::Near))
+            half::pack(value, mode.bfloat, Round::Near)
         };
         *out = one(0) | one(1) << 16;
     }
     lanes.set(inst.dst, mask, &out);
 }
 
-fn compare_halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, compare: Compare, logic: Logic) {
-    let other = lanes.predicate(inst.conditions[0]);
-    for i in 0..2 {
-        let pair = |lane| (lanes.halves(pool, &inst.src[0], lane)[i], lanes.halves(pool, &inst.src[1], lane)[i]);
-        let holds = compare_numbers(compare, pair);
-        lanes.set_predicate(inst.predicates[i], mask, logic.apply(holds, other));
-    }
+/// In which lanes a comparison holds for the low and the high halves.
+fn compare_halves(inst: &Inst, lanes: &Lanes, pool: &[Row], compare: Compare, bfloat: bool) -> [u32; 2] {
+    [0, 1].map(|i| {
+        let value = |source: usize, lane: usize| lanes.halves(pool, &inst.src[source], lane, bfloat)[i];
+        compare_numbers(compare, |lane| (value(0, lane), value(1, lane)))
+    })
 }
 
 #[cfg(test)]
@@ -391,7 +429,10 @@ mod tests {
     #[test]
     fn minima_prefer_numbers_and_order_the_zeros() {
         let (zero, minus, nan, one) = (0, 0x8000_0000, 0x7fc0_0000, 1.0_f32.to_bits());
-        assert_eq!((min_max(zero, minus, true), min_max(zero, minus, false)), (minus, zero));
-        assert_eq!((min_max(nan, one, true), min_max(one, nan, false), min_max(nan, nan, true)), (one, one, NOT_A_NUMBER));
+        assert_eq!((min_max(zero, minus, true, true), min_max(zero, minus, false, true)), (minus, zero));
+        assert_eq!(
+            (min_max(nan, one, true, true), min_max(one, nan, false, true), min_max(nan, nan, true, true)),
+            (one, one, NOT_A_NUMBER)
+        );
     }
 }

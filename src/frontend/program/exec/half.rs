@@ -62,13 +62,27 @@ pub(super) fn from_f64(value: f64, round: Round) -> u16 {
     sign | bits
 }
 
-/// A number rounded to the 16-bit format with 8 bits of exponent.
-pub(super) fn bfloat(value: f32) -> u16 {
+/// A number rounded to the 16-bit format with 8 bits of exponent; not a number becomes 0x7fff.
+pub(super) fn bfloat(value: f64, round: Round) -> u16 {
     if value.is_nan() {
         return 0x7fff;
     }
-    let bits = value.to_bits();
-    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+    // Towards zero, with a last bit that says whether anything was left out: rounding once more is then exact.
+    let cut = single(value, Round::Zero);
+    let bits = cut.to_bits() | u32::from(f64::from(cut) != value);
+    let (rest, kept) = (bits & 0xffff, (bits >> 16) as u16);
+    let up = match round {
+        Round::Near => rest > 0x8000 || rest == 0x8000 && kept & 1 == 1,
+        Round::Up => rest != 0 && value > 0.0,
+        Round::Down => rest != 0 && value < 0.0,
+        Round::Zero => false,
+    };
+    kept + u16::from(up && cut.is_finite())
+}
+
+/// A number rounded to one of the formats of 16 bits.
+pub(super) fn pack(value: f64, is_bfloat: bool, round: Round) -> u32 {
+    u32::from(if is_bfloat { bfloat(value, round) } else { from_f64(value, round) })
 }
 
 /// The sum of two numbers, rounded so that its last bit is odd where it is not exact: rounding it once more to a format with at least two
@@ -140,6 +154,24 @@ mod tests {
         }
         assert_eq!((from_f64(65519.9, Round::Near), from_f64(65520.0, Round::Near)), (0x7bff, 0x7c00));
         assert_eq!((from_f64(1e9, Round::Zero), from_f64(-1e9, Round::Up)), (0x7bff, 0xfbff));
+    }
+
+    #[test]
+    fn bfloats_round_to_the_nearer_neighbour_and_ties_to_even() {
+        let value = |bits: u16| f64::from(f32::from_bits(u32::from(bits) << 16));
+        for bits in 0..0x7f7f_u16 {
+            let middle = f64::midpoint(value(bits), value(bits + 1));
+            assert_eq!(bfloat(value(bits), Round::Near), bits, "{bits:#06x}");
+            assert_eq!(bfloat(middle, Round::Near), bits + (bits & 1), "{bits:#06x}");
+            assert_eq!((bfloat(middle.next_up(), Round::Near), bfloat(middle.next_down(), Round::Near)), (bits + 1, bits));
+            assert_eq!((bfloat(middle, Round::Up), bfloat(middle, Round::Zero)), (bits + 1, bits));
+            assert_eq!((bfloat(-middle, Round::Up), bfloat(-middle, Round::Down)), (0x8000 | bits, 0x8000 | (bits + 1)));
+        }
+        assert_eq!(
+            (bfloat(1e39, Round::Near), bfloat(f64::INFINITY, Round::Zero), bfloat(f64::NAN, Round::Near)),
+            (0x7f80, 0x7f80, 0x7fff)
+        );
+        assert_eq!(bfloat(1e39, Round::Zero), 0x7f7f);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Integers, bits, selections and the predicates that come of them.
 
-use super::super::isa::{Inst, Op};
+use super::super::isa::{Inst, Number, Op};
 use super::lanes::{Lanes, Pair, Row};
 
 /// Executes an integer operation in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
@@ -149,6 +149,28 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
+        Op::MinMax3 { signed } => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                let low = low >> lane & 1 != 0;
+                out[lane] = min_max(min_max(a[lane], b[lane], low, signed), c[lane], low, signed);
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::MinMaxHalves { signed } => {
+            let low = lanes.predicate(inst.conditions[0]);
+            let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
+            let mut out = [0; 32];
+            for lane in 0..32 {
+                let upper = |value: u32| value & 0xffff_0000;
+                let pick = |a: u32, b: u32| min_max(a, b, low >> lane & 1 != 0, signed);
+                out[lane] = pick(a[lane] << 16, b[lane] << 16) >> 16 | pick(upper(a[lane]), upper(b[lane]));
+            }
+            lanes.set(inst.dst, mask, &out);
+        }
+        Op::AddHalves => map!(|a, b| a.wrapping_add(b) & 0xffff | (a >> 16).wrapping_add(b >> 16) << 16),
         Op::Abs => map!(|a| (a as i32).unsigned_abs()),
         Op::PopCount => map!(|a| a.count_ones()),
         Op::FindLeading { signed, shift } => map!(|a| find_leading(a, signed, shift)),
@@ -156,6 +178,18 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         Op::BitMask { wrap } => map!(|a, b| bit_mask(a, b, wrap)),
         Op::SignExtend { signed, wrap } => map!(|a, b| sign_extend(a, b, signed, wrap)),
         Op::Permute => map!(|a, b, c| permute(a, b, c)),
+        Op::Extract(Number::Integer(bytes, signed)) => {
+            let bits = 8 * u32::from(bytes);
+            map!(|a| sign_extend(a, bits, signed, false));
+        }
+        Op::IntToInt(Number::Integer(bytes, signed)) => map!(|a| limited(a, bytes, signed)),
+        Op::PackIntegers(Number::Integer(bytes, signed)) => {
+            let bits = 8 * u32::from(bytes);
+            let part = |value: u32| limited(value, bytes, signed) & (u32::MAX >> (32 - bits.min(32)));
+            map!(|a, b, c| part(b) | part(a).checked_shl(bits).unwrap_or(0) | c.checked_shl(2 * bits).unwrap_or(0));
+        }
+        Op::DotHalves { a: first, b: second, high } => map!(|a, b, c| dot_halves(a, b >> if high { 16 } else { 0 }, c, first, second)),
+        Op::AbsDifferenceBytes { signed, sum } => map!(|a, b, c| abs_difference_bytes(a, b, c, signed, sum)),
         Op::Select | Op::FSelect => {
             let first = lanes.predicate(inst.conditions[0]);
             let float = inst.op == Op::FSelect;
@@ -386,4 +420,29 @@ fn dot_bytes(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
         if signed { i32::from(byte as i8) } else { i32::from(byte) }
     };
     (0..4).fold(c, |sum, i| sum.wrapping_add((part(a, i, a_signed) * part(b, i, b_signed)) as u32))
+}
+
+/// Two products of 16 bits of `a` and 8 of `b`, added to `c`.
+fn dot_halves(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
+    (0..2).fold(c, |sum, i| {
+        let (wide, byte) = ((a >> (16 * i)) as u16, (b >> (8 * i)) as u8);
+        let wide = if a_signed { i32::from(wide as i16) } else { i32::from(wide) };
+        let byte = if b_signed { i32::from(byte as i8) } else { i32::from(byte) };
+        sum.wrapping_add((wide * byte) as u32)
+    })
+}
+
+fn abs_difference_bytes(a: u32, b: u32, c: u32, signed: bool, sum: bool) -> u32 {
+    let part = |i: u32| {
+        let (a, b) = ((a >> (8 * i)) as u8, (b >> (8 * i)) as u8);
+        u32::from(if signed { (a as i8).abs_diff(b as i8) } else { a.abs_diff(b) })
+    };
+    if sum { (0..4).fold(c, |sum, i| sum.wrapping_add(part(i))) } else { (0..4).fold(c, |word, i| word.wrapping_add(part(i) << (8 * i))) }
+}
+
+/// An integer with a sign limited to the range of one of so many bytes, at most 2 of them.
+fn limited(value: u32, bytes: u8, signed: bool) -> u32 {
+    let bits = 8 * u32::from(bytes);
+    let (least, most) = if signed { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1_i64 << bits) - 1) };
+    i64::from(value as i32).clamp(least, most) as u32
 }

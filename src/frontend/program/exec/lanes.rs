@@ -110,10 +110,14 @@ impl Lanes {
     }
 
     /// The two halves of a source as numbers, low first.
-    #[inline]
-    pub(super) fn halves(&self, pool: &[Row], source: &Source, lane: usize) -> [f64; 2] {
+    #[inline(always)]
+    pub(super) fn halves(&self, pool: &[Row], source: &Source, lane: usize, bfloat: bool) -> [f64; 2] {
         let word = self.row(pool, source.row)[lane];
-        let (low, high) = (half::to_f64(word as u16), half::to_f64((word >> 16) as u16));
+        let (low, high) = if bfloat {
+            (f64::from(f32::from_bits(word << 16)), f64::from(f32::from_bits(word & 0xffff_0000)))
+        } else {
+            (half::to_f64(word as u16), half::to_f64((word >> 16) as u16))
+        };
         let picked = match source.half {
             Half::Both => [low, high],
             Half::Low => [low; 2],

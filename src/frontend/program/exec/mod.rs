@@ -6,6 +6,7 @@
 mod access;
 mod control;
 mod convert;
+mod copies;
 mod cross;
 mod cta;
 mod float;
@@ -13,8 +14,11 @@ mod half;
 mod integer;
 mod lanes;
 mod tally;
+mod tensor;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_parts;
 mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};

@@ -10,11 +10,11 @@ use super::super::memory::Memory;
 use super::{Executor, Kernel, Tally};
 
 /// Integers at which something changes.
-const WORDS: [u32; 16] =
+pub(super) const WORDS: [u32; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0xffff_fffe, 0x1234_5678, 0xdead_beef];
 
 /// Numbers of single precision at which something changes.
-const FLOATS: [u32; 18] = [
+pub(super) const FLOATS: [u32; 18] = [
     0,
     0x8000_0000,
     0x3f80_0000,
@@ -37,7 +37,7 @@ const FLOATS: [u32; 18] = [
 
 /// Executes `code` with a, b and c of each lane in R4, R5 and R6 (pairs R4, R6, R8 where they are given as 64 bits); returns R10 and R11 of each
 /// lane. The first word of every instruction's encoding is `imm` in its upper half.
-fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> {
+pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> {
     let mut results = Vec::new();
     for chunk in inputs.chunks(32) {
         let mut text = "warpshard listing 1\narch sm_80\nkernel k\nregisters 32\nparameters 0x160 8 0:8\ncode\n".to_owned();
@@ -88,7 +88,7 @@ fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> {
 }
 
 /// Checks `code` for all triples of words (with the third taken from a few) against `expected`, whose result is R10.
-fn check(code: &[&str], values: &[u32], expected: impl Fn(u32, u32, u32) -> u32) {
+pub(super) fn check(code: &[&str], values: &[u32], expected: impl Fn(u32, u32, u32) -> u32) {
     let thirds = [values[0], values[values.len() / 2], values[values.len() - 1]];
     let inputs: Vec<[u64; 3]> =
         values.iter().flat_map(|&a| values.iter().flat_map(move |&b| thirds.map(|c| [a, b, c].map(u64::from)))).collect();

@@ -113,6 +113,11 @@ impl Binder<'_> {
                 op = Op::BarrierToRegister { clear: false };
                 "DB"
             }
+            // A function that is called through a pointer.
+            (Op::Call, Some(Kind::Register(_))) => {
+                op = Op::CallOutside;
+                "SI"
+            }
             _ => shape,
         };
         let uniform = parts.name().starts_with('U') || matches!(parts.name(), "S2UR" | "R2UR" | "VOTEU" | "REDUX");
@@ -159,7 +164,7 @@ impl Binder<'_> {
                     inst.src[sources] = self.source(operand, op, raw)?;
                     sources += 1;
                     // The two halves of an immediate of half precision are written apart.
-                    if matches!(operand.kind, Kind::Float | Kind::Integer(_)) && half(op) {
+                    if matches!(operand.kind, Kind::Float | Kind::Integer(_)) && op.takes_halves() {
                         operands.next_if(|next| matches!(next.kind, Kind::Float | Kind::Integer(_)));
                     }
                 }
@@ -168,9 +173,15 @@ impl Binder<'_> {
                     conditions += 1;
                 }
                 'M' => inst.address = self.address(operand, parts.has("E")),
+                'N' => {
+                    let place = self.address(operand, false);
+                    inst.src[0].row = place.row;
+                    inst.src[1].row = place.uniform;
+                    inst.immediate = place.offset as u32;
+                }
                 'C' => inst.address = self.address(operand, false),
                 'B' => {
-                    let Kind::Barrier(number) = operand.kind else { return Err(wrong) };
+                    let (Kind::Barrier(number) | Kind::Scoreboard(number)) = operand.kind else { return Err(wrong) };
                     inst.address.bank = number;
                 }
                 'I' => {
@@ -193,11 +204,13 @@ impl Binder<'_> {
                 return Ok((inst, None));
             }
         }
-        if operands.next().is_some() && shape != "*" {
+        if operands.next().is_some() && !shape.ends_with('*') {
             return Err(wrong);
         }
-        if let Op::LoadConstant { .. } = op {
-            inst.address.uniform_wide = false;
+        match &mut inst.op {
+            Op::LoadConstant { .. } => inst.address.uniform_wide = false,
+            Op::Quad { a_column, b_column, .. } => (*a_column, *b_column) = (text.operands[1].column, text.operands[2].column),
+            _ => {}
         }
         Ok((inst, destination))
     }
@@ -284,10 +297,6 @@ impl Binder<'_> {
     }
 }
 
-fn half(op: Op) -> bool {
-    matches!(op, Op::HAdd { .. } | Op::HMul { .. } | Op::HFma { .. } | Op::HMinMax | Op::CompareHalf { .. })
-}
-
 /// Whether an operand can be what a letter of a shape stands for.
 fn fits(letter: char, operand: &Operand) -> bool {
     match letter {
@@ -295,11 +304,17 @@ fn fits(letter: char, operand: &Operand) -> bool {
         'P' | 'Q' => matches!(operand.kind, Kind::Predicate(_) | Kind::UniformPredicate(_)),
         'S' => !matches!(
             operand.kind,
-            Kind::Predicate(_) | Kind::UniformPredicate(_) | Kind::Memory { .. } | Kind::Special(_) | Kind::Barrier(_) | Kind::Label(_)
+            Kind::Predicate(_)
+                | Kind::UniformPredicate(_)
+                | Kind::Memory { .. }
+                | Kind::Special(_)
+                | Kind::Barrier(_)
+                | Kind::Scoreboard(_)
+                | Kind::Label(_)
         ),
-        'M' => matches!(operand.kind, Kind::Memory { .. }),
+        'M' | 'N' => matches!(operand.kind, Kind::Memory { .. }),
         'C' => matches!(operand.kind, Kind::Constant { .. }),
-        'B' => matches!(operand.kind, Kind::Barrier(_)),
+        'B' => matches!(operand.kind, Kind::Barrier(_) | Kind::Scoreboard(_)),
         'I' => matches!(operand.kind, Kind::Integer(_) | Kind::Label(_)),
         'R' => matches!(operand.kind, Kind::Special(_)),
         '*' => true,

@@ -7,9 +7,11 @@ mod decode;
 mod inst;
 mod op;
 mod table;
+mod tensor;
 
 pub(super) use decode::{Banks, Decoded, decode};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
 pub(super) use op::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Group, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special, VoteMode,
+    AtomicOp, AtomicType, Barrier, Compare, Element, Float, Group, Halves, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special,
+    Tensor, VoteMode,
 };

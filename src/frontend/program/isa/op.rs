@@ -20,6 +20,16 @@ pub(in super::super) struct Float {
     pub(in super::super) round: Round,
 }
 
+/// Modifiers of arithmetic on two numbers of 16 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Halves {
+    pub(in super::super) bfloat: bool,
+    /// The result is limited to 0 to 1.
+    pub(in super::super) saturate: bool,
+    /// What is negative becomes zero.
+    pub(in super::super) rectify: bool,
+}
+
 /// A comparison: which of less, equal, greater and unordered make it true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Compare(pub(in super::super) u8);
@@ -69,6 +79,34 @@ pub(in super::super) enum Number {
     Float(u8),
     /// The 16-bit format with 8 bits of exponent.
     Bfloat,
+}
+
+/// The elements of a matrix that a tensor instruction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Element {
+    /// Half precision.
+    Half,
+    /// 8 bits of exponent and 7 of fraction.
+    Bfloat,
+    /// Single precision without the last 13 bits of the fraction.
+    Tf32,
+    Double,
+    /// Integers of so many bits, and whether they have a sign.
+    Integer(u8, bool),
+}
+
+/// A product of matrices by a warp: `m` x `k` by `k` x 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Tensor {
+    /// Rows: 8 or 16.
+    pub(in super::super) m: u8,
+    pub(in super::super) k: u8,
+    pub(in super::super) a: Element,
+    pub(in super::super) b: Element,
+    /// Sums of half precision.
+    pub(in super::super) half: bool,
+    /// Sums of integers are limited to 32 bits.
+    pub(in super::super) saturate: bool,
 }
 
 /// What MUFU computes.
@@ -180,78 +218,251 @@ pub(in super::super) enum Op {
     // Integers.
     Mov,
     MovPair,
-    Add3 { extended: bool },
-    MulAdd { extended: bool },
-    MulAddHigh { signed: bool, extended: bool },
-    MulAddWide { signed: bool, extended: bool },
-    CompareInt { compare: Compare, signed: bool, logic: Logic, extended: bool },
-    Logic3 { logic: Logic },
+    Add3 {
+        extended: bool,
+    },
+    MulAdd {
+        extended: bool,
+    },
+    MulAddHigh {
+        signed: bool,
+        extended: bool,
+    },
+    MulAddWide {
+        signed: bool,
+        extended: bool,
+    },
+    CompareInt {
+        compare: Compare,
+        signed: bool,
+        logic: Logic,
+        extended: bool,
+    },
+    Logic3 {
+        logic: Logic,
+    },
     PredicateLogic,
-    Shift { left: bool, high: bool, wrap: bool, wide: bool, signed: bool },
-    ShiftAdd { high: bool, extended: bool, sign: bool },
-    MinMax { signed: bool },
-    AddMinMax { signed: bool },
+    Shift {
+        left: bool,
+        high: bool,
+        wrap: bool,
+        wide: bool,
+        signed: bool,
+    },
+    ShiftAdd {
+        high: bool,
+        extended: bool,
+        sign: bool,
+    },
+    MinMax {
+        signed: bool,
+    },
+    /// Minima of halves of words.
+    MinMaxHalves {
+        signed: bool,
+    },
+    MinMax3 {
+        signed: bool,
+    },
+    AddHalves,
+    AddMinMax {
+        signed: bool,
+    },
     Abs,
     PopCount,
-    FindLeading { signed: bool, shift: bool },
+    FindLeading {
+        signed: bool,
+        shift: bool,
+    },
     Reverse,
-    BitMask { wrap: bool },
-    SignExtend { signed: bool, wrap: bool },
+    BitMask {
+        wrap: bool,
+    },
+    SignExtend {
+        signed: bool,
+        wrap: bool,
+    },
     Permute,
     Select,
-    DotBytes { a: bool, b: bool },
-    AbsDifference { signed: bool },
+    /// A part of a word, extended.
+    Extract(Number),
+    DotBytes {
+        a: bool,
+        b: bool,
+    },
+    /// Two products of 16 bits of one source and 8 of the other, of its upper half if `high`.
+    DotHalves {
+        a: bool,
+        b: bool,
+        high: bool,
+    },
+    AbsDifference {
+        signed: bool,
+    },
+    /// Differences of bytes, and whether they are summed.
+    AbsDifferenceBytes {
+        signed: bool,
+        sum: bool,
+    },
     PredicatesToRegister,
     RegisterToPredicates,
     // Single precision.
     FAdd(Float),
     FMul(Float),
     FFma(Float),
-    FMinMax { flush: bool },
-    CompareFloat { compare: Compare, logic: Logic, flush: bool },
-    SetFloat { compare: Compare, logic: Logic, flush: bool, float: bool },
+    /// `number`: a number is preferred to what is none.
+    FMinMax {
+        flush: bool,
+        number: bool,
+    },
+    CompareFloat {
+        compare: Compare,
+        logic: Logic,
+        flush: bool,
+    },
+    SetFloat {
+        compare: Compare,
+        logic: Logic,
+        flush: bool,
+        float: bool,
+    },
     FSelect,
     CheckDivision,
     Mufu(MufuOp),
+    /// The same of half precision.
+    MufuHalf(MufuOp),
     // Double precision.
     DAdd(Round),
     DMul(Round),
     DFma(Round),
-    CompareDouble { compare: Compare, logic: Logic },
+    CompareDouble {
+        compare: Compare,
+        logic: Logic,
+    },
+    /// Which of two numbers is the minimum or maximum, and whether neither is a number.
+    PickDouble {
+        max: bool,
+    },
     // Half precision.
-    HAdd { single: bool, saturate: bool },
-    HMul { saturate: bool },
-    HFma { saturate: bool },
-    HMinMax,
-    CompareHalf { compare: Compare, logic: Logic },
+    HAdd(Halves),
+    /// The first sources' low halves added in single precision.
+    HAddSingle,
+    HMul(Halves),
+    HFma(Halves),
+    HMinMax {
+        bfloat: bool,
+        number: bool,
+    },
+    CompareHalf {
+        compare: Compare,
+        logic: Logic,
+        bfloat: bool,
+    },
+    SetHalf {
+        compare: Compare,
+        logic: Logic,
+        bfloat: bool,
+        float: bool,
+    },
     // Conversions.
-    FloatToFloat { to: Number, from: Number, round: Round, flush: bool, integral: Option<Round> },
-    FloatToInt { to: Number, from: Number, round: Round, flush: bool },
-    IntToFloat { to: Number, from: Number, round: Round },
-    PackHalves { bfloat: bool },
+    FloatToFloat {
+        to: Number,
+        from: Number,
+        round: Round,
+        flush: bool,
+        integral: Option<Round>,
+    },
+    FloatToInt {
+        to: Number,
+        from: Number,
+        round: Round,
+        flush: bool,
+    },
+    IntToFloat {
+        to: Number,
+        from: Number,
+        round: Round,
+    },
+    PackHalves {
+        bfloat: bool,
+        round: Round,
+        rectify: bool,
+    },
+    /// An integer limited to the range of a smaller one.
+    IntToInt(Number),
+    /// Two integers limited to the range of a smaller one, and the low bits of a third word above them.
+    PackIntegers(Number),
     // Across lanes.
     Vote(VoteMode),
-    Match { all: bool },
+    Match {
+        all: bool,
+    },
     Shuffle(ShuffleMode),
-    Reduce { op: AtomicOp, signed: bool },
+    Reduce {
+        op: AtomicOp,
+        signed: bool,
+    },
     Special(Special, bool),
+    // Matrices.
+    Tensor(Tensor),
+    /// A step of a product of Volta's: 8 x 4 by 4 x 8 in each of four groups of eight lanes.
+    Quad {
+        step: u8,
+        half: bool,
+        a_column: bool,
+        b_column: bool,
+    },
+    TransposeMatrix,
     // Memory.
-    Load { space: Space, number: Number, words: u8 },
-    Store { space: Space, bytes: u8 },
-    LoadConstant { number: Number, words: u8 },
-    Atomic { space: Space, op: AtomicOp, kind: AtomicType, returns: bool },
+    Load {
+        space: Space,
+        number: Number,
+        words: u8,
+    },
+    Store {
+        space: Space,
+        bytes: u8,
+    },
+    LoadConstant {
+        number: Number,
+        words: u8,
+    },
+    Atomic {
+        space: Space,
+        op: AtomicOp,
+        kind: AtomicType,
+        returns: bool,
+    },
     QuerySpace(Space),
+    /// Matrices of 8 x 8 halves from shared memory.
+    LoadMatrix {
+        count: u8,
+        transposed: bool,
+    },
+    /// A copy from device to shared memory that is complete when it is waited for.
+    CopyAsync {
+        bytes: u8,
+    },
+    GroupCopies,
+    WaitCopies,
     // Control.
     Branch,
-    BranchDiverged,
+    /// Whether the lanes must be all that a word names to go on, or to jump.
+    BranchDiverged {
+        together: bool,
+    },
     BranchIndirect,
     SetSync,
     Sync,
     Break,
-    BarrierToRegister { clear: bool },
+    BarrierToRegister {
+        clear: bool,
+    },
     RegisterToBarrier,
     WarpSync,
     Call,
+    CallOutside,
+    LoadPlace,
     Return,
     Exit,
     Barrier(Barrier),
@@ -293,6 +504,14 @@ impl Op {
             | Self::Reverse
             | Self::BitMask { .. }
             | Self::SignExtend { .. }
+            | Self::Extract(_)
+            | Self::MinMaxHalves { .. }
+            | Self::MinMax3 { .. }
+            | Self::AddHalves
+            | Self::DotHalves { .. }
+            | Self::AbsDifferenceBytes { .. }
+            | Self::IntToInt(_)
+            | Self::PackIntegers(_)
             | Self::Permute
             | Self::Select
             | Self::FSelect
@@ -308,16 +527,27 @@ impl Op {
             | Self::SetFloat { .. }
             | Self::CheckDivision
             | Self::Mufu(_)
+            | Self::MufuHalf(_)
+            | Self::PickDouble { .. }
             | Self::DAdd(_)
             | Self::DMul(_)
             | Self::DFma(_)
             | Self::CompareDouble { .. }
-            | Self::HAdd { .. }
-            | Self::HMul { .. }
-            | Self::HFma { .. }
-            | Self::HMinMax
-            | Self::CompareHalf { .. } => Group::Float,
-            Self::Load { .. } | Self::Store { .. } | Self::Atomic { .. } | Self::QuerySpace(_) => Group::Access,
+            | Self::HAdd(_)
+            | Self::HAddSingle
+            | Self::HMul(_)
+            | Self::HFma(_)
+            | Self::HMinMax { .. }
+            | Self::CompareHalf { .. }
+            | Self::SetHalf { .. } => Group::Float,
+            Self::Load { .. }
+            | Self::Store { .. }
+            | Self::Atomic { .. }
+            | Self::QuerySpace(_)
+            | Self::LoadMatrix { .. }
+            | Self::CopyAsync { .. }
+            | Self::GroupCopies
+            | Self::WaitCopies => Group::Access,
             Self::Branch => Group::Branch,
             _ => Group::Other,
         }
@@ -336,20 +566,31 @@ impl Op {
                 | Self::FSelect
                 | Self::CheckDivision
                 | Self::Mufu(_)
-                | Self::HAdd { .. }
-                | Self::HMul { .. }
-                | Self::HFma { .. }
-                | Self::HMinMax
-                | Self::CompareHalf { .. }
+                | Self::MufuHalf(_)
                 | Self::FloatToFloat { .. }
                 | Self::FloatToInt { .. }
                 | Self::PackHalves { .. }
         ) || self.takes_doubles()
+            || self.takes_halves()
+    }
+
+    /// Whether its sources are pairs of numbers of 16 bits.
+    pub(in super::super) fn takes_halves(self) -> bool {
+        matches!(
+            self,
+            Self::HAdd(_)
+                | Self::HAddSingle
+                | Self::HMul(_)
+                | Self::HFma(_)
+                | Self::HMinMax { .. }
+                | Self::CompareHalf { .. }
+                | Self::SetHalf { .. }
+        )
     }
 
     /// Whether its sources are of double precision.
     pub(in super::super) fn takes_doubles(self) -> bool {
-        matches!(self, Self::DAdd(_) | Self::DMul(_) | Self::DFma(_) | Self::CompareDouble { .. })
+        matches!(self, Self::DAdd(_) | Self::DMul(_) | Self::DFma(_) | Self::CompareDouble { .. } | Self::PickDouble { .. })
             || matches!(self, Self::FloatToFloat { from: Number::Float(8), .. } | Self::FloatToInt { from: Number::Float(8), .. })
     }
 }

@@ -5,7 +5,8 @@
 //! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
 //! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
 
-use super::op::{AtomicOp, AtomicType, Barrier, Compare, Float, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, VoteMode};
+use super::op::{AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, VoteMode};
+use super::tensor;
 
 /// A mnemonic in its parts.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,7 @@ impl<'a> Parts<'a> {
         self.mnemonic.split('.').next().unwrap_or_default()
     }
 
-    fn modifiers(self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn modifiers(self) -> impl Iterator<Item = &'a str> {
         self.mnemonic.split('.').skip(1)
     }
 
@@ -54,6 +55,10 @@ impl<'a> Parts<'a> {
 
     fn float(self) -> Float {
         Float { flush: self.has("FTZ"), saturate: self.has("SAT"), round: self.round() }
+    }
+
+    fn halves(self) -> Halves {
+        Halves { bfloat: self.has("BF16_V2"), saturate: self.has("SAT"), rectify: self.has("RELU") }
     }
 
     fn compare(self) -> Option<Compare> {
@@ -133,7 +138,8 @@ const ROUND: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
 const COMPARE: &[&str] =
     &["F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "AND", "OR", "XOR"];
 const INTEGERS: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
-const FLOATS: &[&str] = &["F16", "F32", "F64"];
+const FLOATS: &[&str] = &["F16", "F32", "F64", "BF16"];
+const HALVES: &[&str] = &["BF16_V2", "SAT", "RELU"];
 /// Scopes, orders and hints of accesses, which have no effect where a launch executes in one order.
 const HINTS: &[&str] = &[
     "E",
@@ -177,17 +183,20 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     let row = |known: &[&[&str]], op: Op, shape: &'static str| check(known).map(|()| (op, shape));
     let compared = || parts.compare().zip(parts.logic()).ok_or(None);
     match plain {
-        "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "DEPBAR" | "NANOSLEEP" | "PMTRIG" | "WARPSYNC"
+        "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "NANOSLEEP" | "PMTRIG" | "WARPSYNC"
             if plain != "WARPSYNC" || parts.has("ALL") =>
         {
             Ok((Op::Nop, "*"))
         }
         "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
+        // The predicate says that checks of convergence may be left out; it is never set.
         "ULDC" | "R2UR" => match parts.access() {
+            (number @ Number::Integer(1 | 2, _), _) => row(&[WIDTHS], Op::Extract(number), "DS"),
             (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
-            _ => row(&[], Op::Mov, "DS"),
+            _ => row(&[], Op::Mov, "pDS"),
         },
         "IADD3" => row(&[&["X"]], Op::Add3 { extended: parts.has("X") }, "DppSSSqq"),
+        "VIADD" if parts.has("16x2") => row(&[&["16x2"]], Op::AddHalves, "DSS"),
         "VIADD" => row(&[], Op::Add3 { extended: false }, "DSS"),
         "IMAD" => imad(parts, signed, check),
         "ISETP" => {
@@ -211,6 +220,10 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let shape = if high && !sign { "DpSSSIq" } else { "DpSSIq" };
             row(&[&["HI", "X", "SX32"]], Op::ShiftAdd { high, extended, sign }, shape)
         }
+        "VIMNMX" if parts.has("U16x2") || parts.has("S16x2") => {
+            row(&[&["U16x2", "S16x2"]], Op::MinMaxHalves { signed: parts.has("S16x2") }, "DSSQ")
+        }
+        "VIMNMX3" => row(&[&["U32", "S32"]], Op::MinMax3 { signed }, "DSSSQ"),
         "IMNMX" | "VIMNMX" => row(&[&["U32", "S32"]], Op::MinMax { signed }, "DSSQ"),
         "VIADDMNMX" => row(&[&["U32"]], Op::AddMinMax { signed }, "DSSSQ"),
         "IABS" => row(&[], Op::Abs, "DS"),
@@ -226,13 +239,29 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let (a, b) = (kinds.next().unwrap_or(false), kinds.next().unwrap_or(false));
             row(&[&["4A", "S8", "U8"]], Op::DotBytes { a, b }, "DSSS")
         }
+        "IDP" if parts.has("2A") => {
+            let op = Op::DotHalves { a: parts.has("S16"), b: parts.has("S8"), high: parts.has("HI") };
+            row(&[&["2A", "LO", "HI", "S16", "U16", "S8", "U8"]], op, "DSSS")
+        }
+        "VABSDIFF4" => {
+            let op = Op::AbsDifferenceBytes { signed: !parts.has("U8"), sum: parts.has("ACC") };
+            row(&[&["U8", "S8", "ACC"]], op, "DSSS")
+        }
+        "I2I" => {
+            let to = parts.integer().unwrap_or(Number::Integer(4, true));
+            row(&[INTEGERS, &["SAT"]], Op::IntToInt(to), "DS")
+        }
+        "I2IP" => {
+            let to = parts.integer().unwrap_or(Number::Integer(4, true));
+            row(&[INTEGERS, &["SAT"]], Op::PackIntegers(to), "DSSS")
+        }
         "VABSDIFF" => row(&[&["U32"]], Op::AbsDifference { signed }, "DSSS"),
         "P2R" => row(&[], Op::PredicatesToRegister, "D*SS"),
         "R2P" => row(&[], Op::RegisterToPredicates, "*SS"),
         "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
         "FMUL" => row(&[ROUND, &["FTZ", "SAT"]], Op::FMul(parts.float()), "DSS"),
         "FFMA" => row(&[ROUND, &["FTZ", "SAT"]], Op::FFma(parts.float()), "DSSS"),
-        "FMNMX" => row(&[&["FTZ"]], Op::FMinMax { flush: parts.has("FTZ") }, "DSSQ"),
+        "FMNMX" => row(&[&["FTZ", "NAN"]], Op::FMinMax { flush: parts.has("FTZ"), number: !parts.has("NAN") }, "DSSQ"),
         "FSETP" => {
             let (compare, logic) = compared()?;
             row(&[COMPARE, &["FTZ"]], Op::CompareFloat { compare, logic, flush: parts.has("FTZ") }, "PPSSQ")
@@ -262,23 +291,34 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             };
             let op = parts.find(read).ok_or(None)?;
             let known: &[&str] = &["RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H"];
-            row(&[known], Op::Mufu(op), "DS")
+            row(&[known, &["F16"]], if parts.has("F16") { Op::MufuHalf(op) } else { Op::Mufu(op) }, "DS")
         }
         "DADD" => row(&[ROUND], Op::DAdd(parts.round()), "DSS"),
         "DMUL" => row(&[ROUND], Op::DMul(parts.round()), "DSS"),
         "DFMA" => row(&[ROUND], Op::DFma(parts.round()), "DSSS"),
+        "DSETP" if parts.has("MIN") || parts.has("MAX") => {
+            row(&[&["MIN", "MAX", "AND"]], Op::PickDouble { max: parts.has("MAX") }, "PPSSQ")
+        }
         "DSETP" => {
             let (compare, logic) = compared()?;
             row(&[COMPARE], Op::CompareDouble { compare, logic }, "PPSSQ")
         }
-        "HADD2" => row(&[&["F32", "SAT"]], Op::HAdd { single: parts.has("F32"), saturate: parts.has("SAT") }, "DSS"),
-        "HMUL2" => row(&[&["SAT"]], Op::HMul { saturate: parts.has("SAT") }, "DSS"),
-        "HFMA2" => row(&[&["MMA", "SAT"]], Op::HFma { saturate: parts.has("SAT") }, "DSSS"),
-        "HMNMX2" => row(&[], Op::HMinMax, "DSSQ"),
+        "HADD2" if parts.has("F32") => row(&[&["F32"]], Op::HAddSingle, "DSS"),
+        "HADD2" => row(&[HALVES], Op::HAdd(parts.halves()), "DSS"),
+        "HMUL2" => row(&[HALVES], Op::HMul(parts.halves()), "DSS"),
+        "HFMA2" => row(&[HALVES, &["MMA"]], Op::HFma(parts.halves()), "DSSS"),
+        "HMNMX2" => row(&[&["BF16_V2", "NAN"]], Op::HMinMax { bfloat: parts.has("BF16_V2"), number: !parts.has("NAN") }, "DSSQ"),
         "HSETP2" => {
             let (compare, logic) = compared()?;
-            row(&[COMPARE], Op::CompareHalf { compare, logic }, "PPSSQ")
+            row(&[COMPARE, &["BF16_V2"]], Op::CompareHalf { compare, logic, bfloat: parts.has("BF16_V2") }, "PPSSQ")
         }
+        "HSET2" => {
+            let (compare, logic) = compared()?;
+            let op = Op::SetHalf { compare, logic, bfloat: parts.has("BF16_V2"), float: parts.has("BF") };
+            row(&[COMPARE, &["BF16_V2", "BF"]], op, "DSSQ")
+        }
+        "HMMA" | "IMMA" | "DMMA" => tensor::lookup(parts),
+        "MOVM" => row(&[&["16", "MT88"]], Op::TransposeMatrix, "DS"),
         "F2F" => {
             let mut kinds = parts.floats();
             let (to, from) = (kinds.next().unwrap_or(Number::Float(4)), kinds.next().unwrap_or(Number::Float(4)));
@@ -289,7 +329,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let kind = parts.floats().next().unwrap_or(Number::Float(4));
             let integral = Some(parts.round());
             let op = Op::FloatToFloat { to: kind, from: kind, round: Round::Near, flush: parts.has("FTZ"), integral };
-            row(&[ROUND, &["F32", "F64", "FTZ"]], op, "DS")
+            row(&[ROUND, FLOATS, &["FTZ"]], op, "DS")
         }
         "F2I" => {
             let from = parts.floats().next().unwrap_or(Number::Float(4));
@@ -302,7 +342,10 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let from = parts.integer().unwrap_or(Number::Integer(4, true));
             row(&[ROUND, FLOATS, INTEGERS], Op::IntToFloat { to, from, round: parts.round() }, "DS")
         }
-        "F2FP" => row(&[&["PACK_AB", "F16", "F32", "BF16"]], Op::PackHalves { bfloat: parts.has("BF16") }, "DSS"),
+        "F2FP" => {
+            let op = Op::PackHalves { bfloat: parts.has("BF16"), round: parts.round(), rectify: parts.has("RELU") };
+            row(&[ROUND, &["PACK_AB", "F16", "F32", "BF16", "RELU"]], op, "DSS")
+        }
         "VOTE" => {
             let read = |part: &str| match part {
                 "ALL" => Some(VoteMode::All),
@@ -345,16 +388,30 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[HINTS, WIDTHS], Op::Store { space: space(plain), bytes }, "MS")
         }
         "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG" => atomic(parts, plain, check),
+        "LDSM" => {
+            let count = if parts.has("4") { 4 } else { 1 + u8::from(parts.has("2")) };
+            row(&[&["16", "M88", "MT88", "2", "4"]], Op::LoadMatrix { count, transposed: parts.has("MT88") }, "DM")
+        }
+        "LDGSTS" => {
+            let (_, words) = parts.access();
+            row(&[HINTS, &["64", "128", "BYPASS", "ACCESS", "ZFILL"]], Op::CopyAsync { bytes: 4 * words }, "NMq")
+        }
+        "LDGDEPBAR" => row(&[], Op::GroupCopies, ""),
+        "DEPBAR" => row(&[&["LE"]], Op::WaitCopies, "bi*"),
         "QSPC" if parts.has("S") => row(&[&["E", "S"]], Op::QuerySpace(Space::Shared), "PdM"),
         "QSPC" if parts.has("L") => row(&[&["E", "L"]], Op::QuerySpace(Space::Local), "PdM"),
-        "BRA" if parts.has("DIV") => row(&[&["DIV"]], Op::BranchDiverged, "SI"),
-        "BRA" | "JMP" => row(&[&["U", "CONV"]], Op::Branch, "qI"),
+        "BRA" if parts.has("DIV") || parts.has("CONV") => {
+            row(&[&["DIV", "CONV"]], Op::BranchDiverged { together: parts.has("CONV") }, "SI")
+        }
+        "BRA" | "JMP" => row(&[&["U"]], Op::Branch, "qI"),
         "BRX" => row(&[], Op::BranchIndirect, "SI"),
         "BSSY" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::SetSync, "BI"),
         "BSYNC" => row(&[&["RECONVERGENT", "RELIABLE"]], Op::Sync, "qB"),
         "BREAK" => row(&[&["RELIABLE"]], Op::Break, "qB"),
         "BMOV" => bmov(parts),
-        "WARPSYNC" => row(&[&["EXCLUSIVE"]], Op::WarpSync, "S"),
+        "WARPSYNC" => row(&[&["EXCLUSIVE", "COLLECTIVE"]], Op::WarpSync, "Si"),
+        "LEPC" => row(&[], Op::LoadPlace, "Di"),
+        "CALL" if parts.has("ABS") => row(&[&["ABS", "NOINC"]], Op::CallOutside, "S"),
         "CALL" if parts.has("REL") => row(&[&["REL", "NOINC"]], Op::Call, "I"),
         "RET" if parts.has("REL") => row(&[&["REL", "NODEC"]], Op::Return, "SI"),
         "EXIT" => row(&[], Op::Exit, "q"),

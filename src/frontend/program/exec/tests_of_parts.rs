@@ -1,0 +1,292 @@
+//! Instructions on halves, bytes and other parts of registers over edge values, and atomics of every type, each against a computation on
+//! the host.
+
+use super::tests::{FLOATS, WORDS, check, lanes};
+
+/// Pairs of bfloats at which something changes: zeros, one, infinities, not a number, denormals, neighbours of one.
+const BFLOATS: [u32; 12] = [
+    0,
+    0x8000_0000,
+    0x3f80_3f80,
+    0xbf80_3f81,
+    0x7f80_ff80,
+    0x7fc0_3f80,
+    0x0001_8001,
+    0x0080_007f,
+    0x4049_c049,
+    0x3f00_3e80,
+    0x4300_3b80,
+    0x7f7f_ff7f,
+];
+
+/// Pairs of halves.
+const HALVES: [u32; 12] = [
+    0,
+    0x8000_0000,
+    0x3c00_3c00,
+    0xbc00_3c01,
+    0x7c00_fc00,
+    0x7e00_3c00,
+    0x0001_8001,
+    0x0400_03ff,
+    0x4248_c248,
+    0x3800_3400,
+    0x6400_1400,
+    0x7bff_fbff,
+];
+
+fn bfloat(bits: u32) -> f64 {
+    f64::from(f32::from_bits(bits << 16))
+}
+
+fn half(bits: u32) -> f64 {
+    let (exponent, fraction) = ((bits >> 10 & 31) as i32, f64::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+    };
+    if bits >> 15 & 1 == 1 { -magnitude } else { magnitude }
+}
+
+/// The number of 16 bits closest to a value, by trying all; ties go to the even one.
+fn nearest(value: f64, of: fn(u32) -> f64, infinity: u32) -> u32 {
+    if value.is_nan() {
+        return 0x7fff;
+    }
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    // Infinity counts as the number after the largest one.
+    let largest = of(infinity - 1);
+    let last = largest + (largest - of(infinity - 2));
+    let distance = |bits: u32| (if bits == infinity { last } else { of(bits) } - value.abs()).abs();
+    if value.abs() >= last {
+        return sign | infinity;
+    }
+    // Numbers grow with their bits.
+    let (mut low, mut high) = (0, infinity);
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if of(middle) <= value.abs() { low = middle } else { high = middle }
+    }
+    let up = distance(high) < distance(low) || distance(high) == distance(low) && low & 1 == 1;
+    sign | if up { high } else { low }
+}
+
+fn each(a: u32, b: u32, c: u32, of: fn(u32) -> f64, infinity: u32, f: impl Fn(f64, f64, f64) -> f64) -> u32 {
+    let one = |shift: u32| nearest(f(of(a >> shift & 0xffff), of(b >> shift & 0xffff), of(c >> shift & 0xffff)), of, infinity);
+    one(0) | one(16) << 16
+}
+
+#[test]
+fn arithmetic_of_16_bits_is_rounded_once() {
+    for (kind, values, of, infinity) in
+        [("", HALVES, half as fn(u32) -> f64, 0x7c00), (".BF16_V2", BFLOATS, bfloat as fn(u32) -> f64, 0x7f80)]
+    {
+        let run = |name: &str, f: fn(f64, f64, f64) -> f64, third: &str| {
+            let (name, modifiers) = name.split_once('.').map_or((name, String::new()), |(name, rest)| (name, format!(".{rest}")));
+            check(&[&format!("{name}{kind}{modifiers} R10, R4, R5{third}")], &values, |a, b, c| each(a, b, c, of, infinity, f));
+        };
+        run("HADD2", |a, b, _| a + b, "");
+        run("HMUL2", |a, b, _| a * b, "");
+        run("HMUL2.SAT", |a, b, _| if a * b > 0.0 { (a * b).min(1.0) } else { 0.0 }, "");
+        run("HFMA2.MMA", |a, b, c| a * b + c, ", R6");
+        run("HFMA2.RELU", |a, b, c| if a * b + c < 0.0 { 0.0 } else { a * b + c }, ", R6");
+        check(&[&format!("HADD2{kind} R10, -|R4.H1_H1|, R5.H0_H0")], &values, |a, b, _| {
+            let sum = nearest(-of(a >> 16).abs() + of(b & 0xffff), of, infinity);
+            sum | sum << 16
+        });
+        check(&[&format!("HMNMX2{kind} R10, R4, R5, !PT")], &values, |a, b, _| {
+            each(a, b, 0, of, infinity, |a, b, _| match a == b {
+                true if a.is_sign_negative() => b,
+                true => a,
+                false => a.max(b),
+            })
+        });
+        check(&[&format!("HMNMX2{kind}.NAN R10, R4, R5, PT")], &values, |a, b, _| {
+            each(a, b, 0, of, infinity, |a, b, _| match a == b {
+                true if a.is_sign_negative() => a,
+                true => b,
+                false if a.is_nan() || b.is_nan() => f64::NAN,
+                false => a.min(b),
+            })
+        });
+        let one = if infinity == 0x7c00 { 0x3c00 } else { 0x3f80 };
+        check(&[&format!("HSET2{kind}.BF.GT.AND R10, R4, R5, PT")], &values, |a, b, _| {
+            let set = |shift: u32| if of(a >> shift & 0xffff) > of(b >> shift & 0xffff) { one } else { 0 };
+            set(0) | set(16) << 16
+        });
+        check(&[&format!("HSET2{kind}.LEU.AND R10, R4, R5, PT")], &values, |a, b, _| {
+            let greater = |shift: u32| of(a >> shift & 0xffff) > of(b >> shift & 0xffff);
+            (if greater(0) { 0 } else { 0xffff }) | if greater(16) { 0 } else { 0xffff_0000 }
+        });
+        check(&[&format!("HSETP2{kind}.NEU.AND P0, P1, R4, R5, PT"), "SEL R8, R6, RZ, P0", "SEL R10, R8, RZ, P1"], &values, |a, b, c| {
+            let differ = |shift: u32| of(a >> shift & 0xffff) != of(b >> shift & 0xffff);
+            if differ(0) && differ(16) { c } else { 0 }
+        });
+    }
+}
+
+#[test]
+fn conversions_to_and_from_16_bits() {
+    let f = |bits: u32| f64::from(f32::from_bits(bits));
+    check(&["F2FP.BF16.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), bfloat, 0x7f80) << 16 | nearest(f(b), bfloat, 0x7f80));
+    check(&["F2FP.F16.F32.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), half, 0x7c00) << 16 | nearest(f(b), half, 0x7c00));
+    check(&["F2FP.RELU.BF16.F32.PACK_AB R10, RZ, R5"], &FLOATS, |_, b, _| if f(b) < 0.0 { 0 } else { nearest(f(b), bfloat, 0x7f80) });
+    // Towards zero a bfloat is the upper half of a number.
+    check(&["F2FP.BF16.PACK_AB.RZ R10, RZ, R5"], &FLOATS, |_, b, _| if f(b).is_nan() { 0x7fff } else { b >> 16 });
+    check(&["F2F.BF16.F32 R10, R4"], &FLOATS, |a, _, _| nearest(f(a), bfloat, 0x7f80));
+    check(&["I2F.BF16 R10, R4"], &WORDS, |a, _, _| nearest(f64::from(a as i32), bfloat, 0x7f80));
+    check(&["I2F.F16.U16 R10, R4"], &WORDS, |a, _, _| nearest(f64::from(a as u16), half, 0x7c00));
+    check(&["F2I.F16.NTZ R10, R4"], &HALVES, |a, _, _| half(a & 0xffff).round_ties_even() as i32 as u32);
+    check(&["F2I.BF16.NTZ R10, R4"], &BFLOATS, |a, _, _| bfloat(a & 0xffff).round_ties_even() as i32 as u32);
+    check(&["FRND.F16.CEIL R10, R4"], &HALVES, |a, _, _| nearest(half(a & 0xffff).ceil(), half, 0x7c00));
+    check(&["MUFU.SQRT.F16 R10, R4.H1"], &HALVES, |a, _, _| nearest(f64::from(half(a >> 16).sqrt() as f32), half, 0x7c00));
+}
+
+#[test]
+fn integers_in_parts_of_words() {
+    let bytes = u32::to_le_bytes;
+    check(&["I2I.U8.S32.SAT R10, R4"], &WORDS, |a, _, _| (a as i32).clamp(0, 255) as u32);
+    check(&["I2I.S8.S32.SAT R10, R4"], &WORDS, |a, _, _| (a as i32).clamp(-128, 127) as u32);
+    check(&["I2IP.S8.S32.SAT R10, R4, R5, R6"], &WORDS, |a, b, c| {
+        let low = |value: u32| (value as i32).clamp(-128, 127) as u32 & 255;
+        low(b) | low(a) << 8 | c << 16
+    });
+    check(&["I2IP.U16.S32.SAT R10, R4, R5, RZ"], &WORDS, |a, b, _| {
+        let low = |value: u32| (value as i32).clamp(0, 65535) as u32;
+        low(b) | low(a) << 16
+    });
+    check(&["IDP.2A.LO.S16.S8 R10, R4, R5, R6"], &WORDS, |a, b, c| {
+        let product = |i: usize| i32::from((a >> (16 * i)) as i16) * i32::from(bytes(b)[i] as i8);
+        c.wrapping_add((product(0) + product(1)) as u32)
+    });
+    check(&["IDP.2A.HI.U16.U8 R10, R4, R5, R6"], &WORDS, |a, b, c| {
+        let product = |i: usize| (a >> (16 * i) & 0xffff) * u32::from(bytes(b)[2 + i]);
+        c.wrapping_add(product(0)).wrapping_add(product(1))
+    });
+    let differences = |a: u32, b: u32| -> [u8; 4] { std::array::from_fn(|i| bytes(a)[i].abs_diff(bytes(b)[i])) };
+    check(&["VABSDIFF4.U8 R10, R4, R5, RZ"], &WORDS, |a, b, _| u32::from_le_bytes(differences(a, b)));
+    check(&["VABSDIFF4.U8.ACC R10, R4, R5, R6"], &WORDS, |a, b, c| {
+        differences(a, b).iter().fold(c, |sum, &difference| sum.wrapping_add(u32::from(difference)))
+    });
+    check(&["VIADD.16x2 R10, R4, R5"], &WORDS, |a, b, _| {
+        u32::from((a as u16).wrapping_add(b as u16)) | u32::from(((a >> 16) as u16).wrapping_add((b >> 16) as u16)) << 16
+    });
+    check(&["VIMNMX.S16x2 R10, R4, R5, PT"], &WORDS, |a, b, _| {
+        let low = |shift: u32| u32::from(((a >> shift) as i16).min((b >> shift) as i16) as u16);
+        low(0) | low(16) << 16
+    });
+    check(&["VIMNMX3.U32 R10, R4, R5, R6, !PT"], &WORDS, |a, b, c| a.max(b).max(c));
+    check(&["FMNMX.NAN R10, R4, R5, PT"], &FLOATS, |a, b, _| match (f32::from_bits(a), f32::from_bits(b)) {
+        (x, y) if x.is_nan() || y.is_nan() => 0x7fff_ffff,
+        (x, y) if x == y => a | b,
+        (x, y) => x.min(y).to_bits(),
+    });
+}
+
+#[test]
+fn minima_of_doubles_prefer_numbers() {
+    let values = [0.0, -0.0, 1.5, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324].map(f64::to_bits);
+    let inputs: Vec<[u64; 3]> = values.iter().flat_map(|&a| values.map(|b| [a, b, 0])).collect();
+    // As the compiler writes fmin and fmax.
+    for (name, smaller) in [("MIN", true), ("MAX", false)] {
+        let first = format!("DSETP.{name}.AND P0, P1, R4, R6, PT");
+        let code = [&first, "SEL R10, R4, R6, P0", "FSEL R11, R5, R7, P0", "@P1 LOP3.LUT R11, R7, 0x80000, RZ, 0xfc, !PT"];
+        for (got, [a, b, _]) in lanes(&code, &inputs, true).into_iter().zip(&inputs) {
+            let (x, y, got) = (f64::from_bits(*a), f64::from_bits(*b), f64::from_bits(got));
+            match (x.is_nan(), y.is_nan()) {
+                (true, true) => assert!(got.is_nan()),
+                (true, false) => assert_eq!(got.to_bits(), *b),
+                (false, true) => assert_eq!(got.to_bits(), *a),
+                _ if x == y && x == 0.0 => {
+                    assert!(got == 0.0 && got.is_sign_negative() == (smaller && (a | b) >> 63 == 1 || (a & b) >> 63 == 1))
+                }
+                _ => assert_eq!(got, if smaller { x.min(y) } else { x.max(y) }),
+            }
+        }
+    }
+}
+
+/// One lane does an atomic operation on the place of its third input with its first two inputs; returns the old value and the new one.
+fn atomic(name: &str, place: u64, a: u64, b: u64, wide: bool, compares: bool) -> (u64, u64) {
+    let code =
+        if compares { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4, R6") } else { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4") };
+    let old = lanes(&[&code, "MOV R10, R12", "MOV R11, R13"], &[[a, b, place]], true)[0];
+    let new = lanes(&[&code, "LDG.E.64.SYS R10, [R2+0x10]"], &[[a, b, place]], true)[0];
+    if wide { (old, new) } else { (old & 0xffff_ffff, new & 0xffff_ffff) }
+}
+
+#[test]
+fn atomics_of_every_type_give_the_old_value_and_leave_the_new_one() {
+    let f = |value: f32| u64::from(value.to_bits());
+    let minus = u64::from((-5_i32) as u32);
+    for (name, place, a, new) in [
+        ("ADD.STRONG.GPU", 0xffff_ffff, 2, 1),
+        ("MIN.S32.STRONG.GPU", 3, minus, minus),
+        ("MAX.S32.STRONG.GPU", minus, 3, 3),
+        ("MIN.STRONG.GPU", 3, minus, 3),
+        ("MAX.STRONG.GPU", 3, minus, minus),
+        ("INC.STRONG.GPU", 7, 7, 0),
+        ("INC.STRONG.GPU", 6, 7, 7),
+        ("DEC.STRONG.GPU", 0, 7, 7),
+        ("DEC.STRONG.GPU", 9, 7, 7),
+        ("DEC.STRONG.GPU", 5, 7, 4),
+        ("AND.STRONG.GPU", 0b1100, 0b1010, 0b1000),
+        ("OR.STRONG.GPU", 0b1100, 0b1010, 0b1110),
+        ("XOR.STRONG.GPU", 0b1100, 0b1010, 0b0110),
+        ("EXCH.STRONG.GPU", 1, 2, 2),
+        ("ADD.F32.FTZ.RN.STRONG.GPU", f(1.5), f(2.25), f(3.75)),
+        ("ADD.F32.FTZ.RN.STRONG.GPU", 1, f(0.0), 0),
+        ("ADD.F16x2.RN.STRONG.GPU", 0x3c00_4000, 0x3c00_3c00, 0x4000_4200),
+    ] {
+        assert_eq!(atomic(name, place, a, 0, false, false), (place, new), "{name} of {a:#x} on {place:#x}");
+    }
+    let (d, low) = (f64::to_bits, (-5_i64) as u64);
+    for (name, place, a, new) in [
+        ("ADD.64.STRONG.GPU", u64::MAX, 2, 1),
+        ("MIN.S64.STRONG.GPU", 3, low, low),
+        ("MAX.S64.STRONG.GPU", low, 3, 3),
+        ("MIN.64.STRONG.GPU", 3, low, 3),
+        ("MAX.64.STRONG.GPU", 3, low, low),
+        ("AND.64.STRONG.GPU", low, 1 << 40, 1 << 40),
+        ("OR.64.STRONG.GPU", 1, 1 << 40, 1 << 40 | 1),
+        ("XOR.64.STRONG.GPU", 1 << 40 | 1, 1 << 40, 1),
+        ("EXCH.64.STRONG.GPU", 1, low, low),
+        ("ADD.F64.RN.STRONG.GPU", d(1.5), d(0.25), d(1.75)),
+    ] {
+        assert_eq!(atomic(name, place, a, 0, true, false), (place, new), "{name} of {a:#x} on {place:#x}");
+    }
+    assert_eq!(atomic("CAS.STRONG.GPU", 5, 5, 9, false, true), (5, 9));
+    assert_eq!(atomic("CAS.STRONG.GPU", 6, 5, 9, false, true), (6, 6));
+    assert_eq!(atomic("CAS.64.STRONG.GPU", low, low, 9, true, true), (low, 9));
+    assert_eq!(atomic("CAS.64.STRONG.GPU", low, 5, 9, true, true), (low, low));
+}
+
+#[test]
+fn tensor_sums_round_once_and_keep_what_is_no_number() {
+    // All elements of both matrices are one number, so every sum is c plus sixteen times its square.
+    for (number, c, expected) in [
+        (0x3c00_3c00_u64, 1.0_f32, 17.0_f32),
+        (0x0001_0001, 0.0, 16.0 * 2_f32.powi(-48)),
+        (0x7bff_7bff, -1.0, (16.0 * 65504.0_f64 * 65504.0 - 1.0) as f32),
+        (0x7c00_7c00, 0.0, f32::INFINITY),
+        (0x7c00_7c00, f32::NEG_INFINITY, f32::NAN),
+        (0x7e00_7e00, 0.0, f32::NAN),
+    ] {
+        let code = ["MOV R12, R4", "MOV R13, R4", "MOV R14, R4", "MOV R15, R4", "MOV R16, R4", "MOV R17, R4"];
+        let more = ["MOV R20, R5", "MOV R21, R5", "MOV R22, R5", "MOV R23, R5", "HMMA.16816.F32 R8, R12, R16, R20", "MOV R10, R8"];
+        let code: Vec<&str> = code.into_iter().chain(more).collect();
+        for got in lanes(&code, &[[number, u64::from(c.to_bits()), 0]; 32], false) {
+            let got = f32::from_bits(got as u32);
+            assert!(got == expected || got.is_nan() && expected.is_nan(), "{number:#x}: {got} instead of {expected}");
+        }
+    }
+    // Sums of integers that leave 32 bits wrap, or are limited.
+    for (name, expected) in [("IMMA.16816.S8.S8", 0x7fff_fff0_u32.wrapping_add(16 * 128 * 128)), ("IMMA.16816.S8.S8.SAT", 0x7fff_ffff)] {
+        let line = format!("{name} R8, R12.ROW, R14.COL, R20");
+        let code =
+            ["MOV R12, R4", "MOV R13, R4", "MOV R14, R4", "MOV R20, R5", "MOV R21, R5", "MOV R22, R5", "MOV R23, R5", &line, "MOV R10, R8"];
+        assert!(lanes(&code, &[[0x8080_8080, 0x7fff_fff0, 0]; 32], false).iter().all(|&got| got as u32 == expected), "{name}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Tensor instructions, loads of matrices and asynchronous copies, as the compiler emits them: its own code loads, multiplies and stores
+//! matrices, and the products are compared with those of the host.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Program;
+
+fn data() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs")
+}
+
+/// Loads one kernel of the listing, with buffers given by type and contents, the last of which is the output.
+fn program(arch: u32, kernel: &str, block: usize, buffers: &[(&str, usize, Vec<i64>)]) -> Arc<Program> {
+    let listing = data().join(format!("tensor.sm_{arch}.sass"));
+    let mut text = format!("modules = {{ sm_{arch} = {:?} }}\n[buffers]\n", listing.display().to_string());
+    for (number, (kind, count, values)) in buffers.iter().enumerate() {
+        text += &format!("b{number} = {{ type = \"{kind}\", count = {count}, contents = {{ values = {values:?} }} }}\n");
+    }
+    let arguments: Vec<String> = (0..buffers.len()).map(|number| format!("&b{number}")).collect();
+    text += &format!("[[launches]]\nkernel = \"{kernel}\"\ngrid = [1]\nblock = [{block}]\narguments = {arguments:?}\n");
+    text += &format!("[[outputs]]\nbuffer = \"b{}\"\n", buffers.len() - 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tensor.toml");
+    std::fs::write(&file, text).unwrap();
+    Program::load(&file, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The bits of an integer from -8 to 8 as a number of 16 bits.
+fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
+    if value == 0 {
+        return 0;
+    }
+    let exponent = i64::from(value.unsigned_abs().ilog2());
+    let rest = (value.abs() << fraction >> exponent) & ((1 << fraction) - 1);
+    i64::from(value < 0) << 15 | (exponent + bias) << fraction | rest
+}
+
+/// Twice the product of two matrices of small integers, through `kernel`, whose name says the types, the sizes and the layouts.
+fn check(arch: u32, kernel: &str) {
+    let parts: Vec<&str> = kernel.split('_').collect();
+    let [m, n, k] = [1, 2, 3].map(|i| parts[i].parse::<usize>().unwrap());
+    let (a_rows, b_rows) = (parts[4].starts_with('r'), parts[4].ends_with('r'));
+    let signed = parts[0] != "u32";
+    // Small enough that all sums are exact in every format.
+    let element = |i: usize, factor: usize| (i * factor % 17) as i64 - if signed { 8 } else { 0 };
+    let (a, b): (Vec<i64>, Vec<i64>) = ((0..m * k).map(|i| element(i, 7)).collect(), (0..k * n).map(|i| element(i, 11)).collect());
+    let (input, encode): (&str, &dyn Fn(i64) -> i64) = match (parts[0], m * n) {
+        ("s32", _) => ("i8", &|value| value),
+        ("u32", _) => ("u8", &|value| value),
+        ("tf", _) => ("f32", &|value| value),
+        ("f64", _) => ("f64", &|value| value),
+        ("bf", _) => ("u16", &|value| sixteen(value, 7, 127)),
+        _ => ("u16", &|value| sixteen(value, 10, 15)),
+    };
+    let output = match parts[0] {
+        "s32" | "u32" => "i32",
+        "f16" => "u16",
+        "f64" => "f64",
+        _ => "f32",
+    };
+    let (stored_a, stored_b) = (a.iter().map(|&value| encode(value)).collect(), b.iter().map(|&value| encode(value)).collect());
+    let program = program(arch, kernel, 32, &[(input, m * k, stored_a), (input, k * n, stored_b), (output, m * n, vec![0])]);
+    let done = program.execute(false).unwrap_or_else(|error| panic!("{kernel}: {error}"));
+    let size = done.outputs[0].bytes.len() / (m * n);
+    for (i, bytes) in done.outputs[0].bytes.chunks_exact(size).enumerate() {
+        let word = bytes.iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
+        let (row, column) = (i / n, i % n);
+        let first = |j: usize| a[if a_rows { row * k + j } else { j * m + row }];
+        let second = |j: usize| b[if b_rows { j * n + column } else { column * k + j }];
+        let expected = 2 * (0..k).map(|j| first(j) * second(j)).sum::<i64>();
+        let got = match output {
+            "i32" => f64::from(word as u32 as i32),
+            "u16" => {
+                // Halves are exact up to 2048; beyond, the host rounds to eleven bits.
+                let (exponent, fraction) = ((word >> 10 & 31) as i32, (word & 0x3ff) as f64);
+                let magnitude = if exponent == 0 { fraction * 2_f64.powi(-24) } else { (1024.0 + fraction) * 2_f64.powi(exponent - 25) };
+                if word >> 15 == 1 { -magnitude } else { magnitude }
+            }
+            "f64" => f64::from_bits(word),
+            _ => f64::from(f32::from_bits(word as u32)),
+        };
+        assert!(expected.abs() <= 2048 || output != "u16", "the sums of {kernel} are not exact");
+        assert_eq!(got, expected as f64, "{kernel} of sm_{arch}, row {row}, column {column}");
+    }
+}
+
+#[test]
+fn products_of_matrices_are_those_of_the_host_in_every_layout() {
+    let halves =
+        ["f32_16_16_16_rr", "f32_16_16_16_rc", "f32_16_16_16_cc", "f16_16_16_16_rr", "f16_16_16_16_cr", "f32_32_8_16_cr", "f32_8_32_16_rc"];
+    for arch in [70, 75, 80] {
+        halves.iter().for_each(|kernel| check(arch, kernel));
+    }
+    for arch in [75, 80] {
+        ["s32_16_16_16_rc", "u32_16_16_16_rr"].iter().for_each(|kernel| check(arch, kernel));
+    }
+    for kernel in ["bf_16_16_16_rr", "tf_16_16_8_rc", "f64_8_8_4_rr", "f64_8_8_4_rc", "f32_16_8_16_rr"] {
+        check(80, kernel);
+    }
+}
+
+#[test]
+fn asynchronous_copies_appear_when_their_group_is_waited_for() {
+    let input: Vec<i64> = (0..1024).collect();
+    let program = program(80, "copies", 128, &[("i32", 1024, input), ("i32", 1536, vec![0])]);
+    let done = program.execute(false).unwrap_or_else(|error| panic!("{error}"));
+    let words: Vec<i32> = done.outputs[0].bytes.chunks_exact(4).map(|bytes| i32::from_le_bytes(bytes.try_into().unwrap())).collect();
+    for thread in 0..128 {
+        for i in 0..4 {
+            assert_eq!(words[4 * thread + i], (4 * (127 - thread) + i) as i32);
+            // Eight bytes were copied, or zeros where the source had none.
+            let copied = |from: usize| match i {
+                2 | 3 => -1,
+                _ if from % 2 == 1 => (512 + 4 * from + i) as i32,
+                _ => 0,
+            };
+            assert_eq!(words[512 + 4 * thread + i], copied(127 - thread), "thread {thread}");
+            assert_eq!(words[1024 + 4 * thread + i], copied(thread), "thread {thread}");
+        }
+    }
+}
