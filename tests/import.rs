@@ -93,7 +93,7 @@ fn each_value_names_its_option_and_options_may_come_in_any_order() {
 fn what_has_no_counterpart_is_refused_with_file_line_and_option() {
     let refusals = [
         ("-gpgpu_scheduler two_level_active:6:0:1", "the scheduler `two_level_active:6:0:1` is not modelled"),
-        ("-gpgpu_cache:dl1 S:4:128:64,F:T:m:L:L,A:512:8,16:0,32", "replacement `F` is not modelled"),
+        ("-gpgpu_cache:dl1 S:4:128:64,R:T:m:L:L,A:512:8,16:0,32", "replacement `R`: L (least recently used) or F"),
         ("-gpgpu_cache:dl2 S:32:64:24,L:B:m:L:P,A:192:4,32:0,32", "lines of 64 bytes are not modelled"),
         ("-gpgpu_memory_partition_indexing 5", "custom indexing is not modelled"),
         ("-gpgpu_shader_core_pipeline 1024:16", "warps of other than 32 threads"),

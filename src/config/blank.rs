@@ -2,8 +2,8 @@
 
 use super::machine::{
     Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Energy, Fetch, Gpu, L1, Lsu, Machine,
-    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder, WriteMiss,
-    WritePolicy,
+    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, Replacement, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder,
+    WriteMiss, WritePolicy,
 };
 use crate::base::{Frequency, LINE_BYTES};
 use crate::protocol::{AddressMap, PartitionHash};
@@ -80,6 +80,7 @@ fn mem() -> Mem {
             write_miss: WriteMiss::NoAllocate,
             allocate: Allocate::OnMiss,
             index: SetIndex::Linear,
+            replacement: Replacement::Lru,
             mshrs: 0,
             mshr_merge: 0,
             miss_queue: 0,

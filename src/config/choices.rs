@@ -109,6 +109,16 @@ choices! {
 }
 
 choices! {
+    /// Which line of a full set makes room.
+    Replacement {
+        Lru = "lru": "least recently used",
+        Fifo = "fifo": "the line that was placed first",
+        Random = "random": "any, drawn by a keyed generator",
+        Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
+    }
+}
+
+choices! {
     /// Set index function of a cache.
     SetIndex {
         Linear = "linear": "low bits of the line address",

@@ -2,7 +2,7 @@
 
 use crate::base::LINE_BYTES;
 
-use super::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
+use super::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
 
 /// A trace-driven out-of-order core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl CpuSpec {
             write_miss: WriteMiss::FetchOnWrite,
             allocate: Allocate::OnMiss,
             index: SetIndex::Linear,
+            replacement: Replacement::Lru,
             mshrs: 0,
             mshr_merge: 0,
             miss_queue: 0,

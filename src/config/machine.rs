@@ -4,7 +4,7 @@ use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
 use crate::protocol::AddressMap;
 
 pub use super::choices::{
-    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Replacement, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 use super::dram::DramControl;
@@ -309,6 +309,8 @@ pub struct Cache {
     pub allocate: Allocate,
     /// Set index function.
     pub index: SetIndex,
+    /// Which line of a full set makes room.
+    pub replacement: Replacement,
     /// Outstanding misses (sectors, or lines of a line cache).
     pub mshrs: u32,
     /// Requests merged into one outstanding miss.

@@ -7,6 +7,7 @@
 //! The time of the walk over the sectors depends on the size of the caches, not on that of the copy. Once all lines that a set can evict were
 //! used in the present cycle, each further miss replaces the line that the one before it placed. Of a stretch without lines
 //! that the caches hold, only the last miss of each set matters, and the walk skips to where these begin.
+//! That is so with LRU. With another replacement, of a copy that is many times as large as the caches only the end enters.
 
 use crate::base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use crate::config::machine::MemcpyWarms;
@@ -68,6 +69,8 @@ struct Walk<'a> {
     unit: u64,
     /// Sectors of the chip in which every set of the partition is usually found twice.
     span: u64,
+    /// The most sectors that are walked over without LRU, at the end of a copy: each set is found eight times as often as it has ways.
+    last: u64,
 }
 
 impl<'a> Walk<'a> {
@@ -77,7 +80,19 @@ impl<'a> Walk<'a> {
         let chip = u64::from(map.partitions) * u64::from(map.slices_per_partition);
         let span = 2 * chip * u64::from(slice_ports[0].slice.cache().tags().sets()) * LINE;
         let unit = (1u64 << map.slice_bit()).clamp(SECTOR_BYTES, LINE_BYTES);
-        Some(Self { slice_ports, map, owners: NearSlices::new(map.clone()), slices, low32: how == MemcpyWarms::Low32, now, unit, span })
+        let tags = slice_ports[0].slice.cache().tags();
+        let last = 4 * span * u64::from(tags.line_count() / tags.sets());
+        Some(Self {
+            slice_ports,
+            map,
+            owners: NearSlices::new(map.clone()),
+            slices,
+            low32: how == MemcpyWarms::Low32,
+            now,
+            unit,
+            span,
+            last,
+        })
     }
 
     /// Walks from sector number `first` to `end`, which do not lie on both sides of a multiple of 4 GiB where addresses have 32
@@ -85,6 +100,10 @@ impl<'a> Walk<'a> {
     fn fast(&mut self, first: u64, end: u64) {
         if end - first <= 4 * self.span {
             self.plain(first, end);
+            return;
+        }
+        if !self.slice_ports.iter().all(|side| side.slice.cache().tags().is_lru()) {
+            self.plain(first.max(end.saturating_sub(self.last) / LINE * LINE), end);
             return;
         }
         let held = self.held(first);
@@ -183,7 +202,7 @@ mod tests {
     use super::*;
     use crate::base::{ClockDomain, LinkId, PartitionId};
     use crate::config::Machine;
-    use crate::config::machine::SetIndex;
+    use crate::config::machine::{Replacement, SetIndex};
     use crate::mem::{Partition, PartitionPorts};
     use crate::protocol::PartitionHash;
 
@@ -277,6 +296,23 @@ mod tests {
             walk(&mut ports, &machine.mem.map, copy, MemcpyWarms::Low32, Cycle(9), true);
             walk(&mut other, &machine.mem.map, copy, MemcpyWarms::Low32, Cycle(9), false);
             assert_eq!(state(&ports), state(&other), "{copy:?}");
+        }
+    }
+
+    #[test]
+    fn without_lru_the_end_of_a_large_copy_enters_and_the_walk_ends() {
+        for replacement in [Replacement::Fifo, Replacement::Random, Replacement::Srrip] {
+            let mut machine = machine(2, PartitionHash::Linear, 8, 4, SetIndex::Linear, true);
+            machine.mem.llc.replacement = replacement;
+            let mut ports = slice_ports(&machine);
+            let copy = Warm { addr: Addr(0x1_0000_0000), bytes: 1 << 40 };
+            warm(&mut ports, &machine.mem.map, copy, MemcpyWarms::Full, Cycle(1));
+            let end = copy.addr.0 + copy.bytes;
+            for side in &ports {
+                let tags = side.slice.cache().tags();
+                assert_eq!(tags.lines().len(), tags.line_count() as usize);
+                assert!(tags.lines().iter().all(|line| (end - (1 << 20)..end).contains(&line.0)), "{replacement:?}: {:?}", tags.lines());
+            }
         }
     }
 

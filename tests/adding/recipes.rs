@@ -47,6 +47,17 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     },
     Recipe {
+        row: "replacement policy of a cache",
+        name: "lifo",
+        names: &[],
+        changes: &[
+            ("src/mem/cache/replacement/lifo.rs", New(include_str!("lifo.rs"))),
+            ("src/mem/cache/replacement/mod.rs", After("mod fifo;", "mod lifo;")),
+            ("src/mem/cache/replacement/mod.rs", After("    Fifo: fifo::Fifo,", "    Lifo: lifo::Lifo,")),
+            ("src/config/choices.rs", After("Fifo = \"fifo\": \"the line", "        Lifo = \"lifo\": \"the line that was placed last\",")),
+        ],
+    },
+    Recipe {
         row: "controller (policy)",
         name: "one_cta",
         names: &[("<key>", "common")],

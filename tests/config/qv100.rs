@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpshard::base::Frequency;
 use warpshard::config::Machine;
 use warpshard::config::machine::{
-    Allocate, Arbiter, Cache, CoreStyle, DramScheduler, OpTiming, SetIndex, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, Cache, CoreStyle, DramScheduler, OpTiming, Replacement, SetIndex, WarpOrder, WriteMiss, WritePolicy,
 };
 use warpshard::frontend::OpClass;
 use warpshard::protocol::PartitionHash;
@@ -73,6 +73,10 @@ impl Options {
                 "P" => SetIndex::Ipoly,
                 "H" => SetIndex::Fermi,
                 other => panic!("set index {other}"),
+            },
+            replacement: match parts[1][0] {
+                "L" => Replacement::Lru,
+                other => panic!("replacement {other}"),
             },
             mshrs: number(2, 1),
             mshr_merge: number(2, 2),

@@ -117,6 +117,9 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
     sheet.set_text(key("write_miss"), write_miss, comment);
     sheet.set_text(key("allocate"), cache.allocate, comment);
     sheet.set_text(key("index"), cache.index, comment);
+    if cache.replacement != "lru" {
+        sheet.set_text(key("replacement"), cache.replacement, comment);
+    }
     sheet.set(key("mshrs"), cache.mshrs, comment);
     sheet.set(key("mshr_merge"), cache.merge, comment);
     sheet.set(key("miss_queue"), cache.miss_queue, comment);

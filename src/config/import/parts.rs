@@ -19,6 +19,8 @@ pub(super) struct CacheText {
     pub(super) allocate: &'static str,
     /// Our word for the set index function.
     pub(super) index: &'static str,
+    /// Our word for the replacement policy.
+    pub(super) replacement: &'static str,
     /// MSHRs.
     pub(super) mshrs: u64,
     /// Requests of an MSHR.
@@ -47,10 +49,11 @@ impl CacheText {
             "N" => false,
             other => return Err(format!("cache type `{other}`: S is sectored, N is not")),
         };
-        match field(1, 0)? {
-            "L" => {}
-            other => return Err(format!("replacement `{other}` is not modelled; L (least recently used) is")),
-        }
+        let replacement = match field(1, 0)? {
+            "L" => "lru",
+            "F" => "fifo",
+            other => return Err(format!("replacement `{other}`: L (least recently used) or F (first in, first out) is expected")),
+        };
         let write = match field(1, 1)? {
             "B" => "back",
             "T" => "through",
@@ -90,6 +93,7 @@ impl CacheText {
             write_miss,
             allocate,
             index,
+            replacement,
             mshrs: number(2, 1)?,
             merge: number(2, 2)?,
             miss_queue: number(3, 0)?,
@@ -129,12 +133,14 @@ mod tests {
         assert_eq!((cache.miss_queue, cache.port, cache.sectored), (16, 32, true));
         assert_eq!((cache.write, cache.write_miss, cache.allocate, cache.index), ("through", "lazy-fetch-on-read", "on-miss", "linear"));
         assert_eq!(CacheText::parse("N:32:128:4,L:L:m:N:H,S:64:8,8").unwrap().port, 0);
+        let replacement = |letter: &str| CacheText::parse(&format!("S:4:128:64,{letter}:T:m:L:L,A:512:8,16:0,32")).unwrap().replacement;
+        assert_eq!(["L", "F"].map(replacement), ["lru", "fifo"]);
     }
 
     #[test]
     fn policies_that_are_not_modelled_are_refused_by_name() {
         let why = |text: &str| CacheText::parse(text).unwrap_err();
-        assert!(why("S:4:128:64,F:T:m:L:L,A:512:8,16:0,32").contains("replacement `F`"));
+        assert!(why("S:4:128:64,R:T:m:L:L,A:512:8,16:0,32").contains("replacement `R`"));
         assert!(why("S:4:128:64,L:T:m:L:X,A:512:8,16:0,32").contains("set index function `X`"));
         assert!(why("S:4:128,L:T:m:L:L,A:512:8,16").contains("field 4 of part 1 is missing"));
         assert!(why("S:4:128:64,L:T:m:L:L,F:512:8,16:0,32").contains("MSHRs of kind `F`"));

@@ -2,7 +2,7 @@
 
 use crate::base::LINE_BYTES;
 
-use super::super::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
+use super::super::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
 
 /// A cache none of whose keys has been read yet.
 pub(super) const NO_CACHE: Cache = Cache {
@@ -14,6 +14,7 @@ pub(super) const NO_CACHE: Cache = Cache {
     write_miss: WriteMiss::NoAllocate,
     allocate: Allocate::OnMiss,
     index: SetIndex::Linear,
+    replacement: Replacement::Lru,
     mshrs: 0,
     mshr_merge: 0,
     miss_queue: 0,
@@ -26,7 +27,7 @@ macro_rules! cache_keys {
         pub(super) const $list: &[$crate::config::keys::Key] = {
             use $crate::config::choices::Words;
             use $crate::config::keys::{Field, Key};
-            use $crate::config::machine::{Allocate, SetIndex, WriteMiss, WritePolicy};
+            use $crate::config::machine::{Allocate, Replacement, SetIndex, WriteMiss, WritePolicy};
             use $crate::config::value::Kind;
             macro_rules! member {
                 ($name:ident, $kind:expr, $doc:literal, $part:literal) => {
@@ -43,6 +44,7 @@ macro_rules! cache_keys {
                 member!(write_miss, WriteMiss::KIND, "What a write miss does.", "wr_alloc"),
                 member!(allocate, Allocate::KIND, "Whether a miss reserves its line when sent or when filled.", "alloc"),
                 member!(index, SetIndex::KIND, "Set index function.", "set_index_fn"),
+                member!(replacement, Replacement::KIND, "Which line of a full set makes room.", "rep").default("\"lru\""),
                 member!(mshrs, Kind::Count(1, 16384), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
                 member!(mshr_merge, Kind::Count(1, 16384), "Requests merged into one outstanding miss.", "mshr merge"),
                 member!(miss_queue, Kind::Count(1, 16384), "Misses waiting to leave for the next level.", "mq"),

@@ -1,100 +1,47 @@
 //! Lines found by a hash of their number: for sets of hundreds of ways, where a look-up must not scan the set.
 //!
-//! A look-up walks a short chain, regardless of the associativity; recency is a linked list of the lines of a set.
+//! A look-up walks a short chain, regardless of the associativity.
 
 use crate::base::{Slots, prefetch};
 
-use super::directory::{Directory, NONE};
+use super::directory::{Directory, NONE, Spot};
 use super::index::hash;
 use super::sectors::Sectors;
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct Line<L> {
     /// Line number (address / bytes of a line) while any sector is not invalid.
     tag: u64,
-    /// Low half of the cycle of the last access; compared for equality only.
-    time: u32,
-    /// Neighbours in the recency order of the set.
-    older: u16,
-    newer: u16,
+    /// What the order of replacement keeps.
+    order: L,
     /// The next line of the same bucket.
     chain: u16,
     sectors: Sectors,
 }
 
-const _: () = assert!(size_of::<Line>() == 24);
-
-#[derive(Clone, Copy, Debug)]
-struct Set {
-    oldest: u16,
-    newest: u16,
-}
-
-/// Lines in buckets, with a list per set.
+/// Lines in buckets.
 #[derive(Clone, Debug)]
-pub(super) struct Hashed {
+pub(super) struct Hashed<S, L> {
     max_ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
     per_way: u64,
-    lines: Box<[Line]>,
+    lines: Box<[Line<L>]>,
     /// The first line of those whose numbers' hashes lead here.
     buckets: Slots<u16>,
-    sets: Box<[Set]>,
+    /// What the order of replacement keeps of each set.
+    sets: Box<[S]>,
     /// Ways without a line, `words` words per set.
     empty: Box<[u64]>,
     words: usize,
 }
 
-impl Hashed {
-    #[inline]
-    fn set_of(&self, line: u16) -> usize {
-        ((u64::from(line) * self.per_way) >> 32) as usize
-    }
-
+impl<S, L> Hashed<S, L> {
     /// Notes whether a way holds a line.
     #[inline]
-    fn set_empty(&mut self, line: u16, empty: bool) {
-        let set = self.set_of(line);
-        let way = usize::from(line) - set * self.max_ways as usize;
-        let (word, bit) = (set * self.words + way / 64, 1 << (way % 64));
+    fn set_empty(&mut self, at: Spot, empty: bool) {
+        let way = at.way as usize;
+        let (word, bit) = (at.set as usize * self.words + way / 64, 1 << (way % 64));
         if empty { self.empty[word] |= bit } else { self.empty[word] &= !bit }
-    }
-
-    /// Puts a line at the new end of its set, among those of the same cycle by way.
-    #[inline]
-    fn link(&mut self, at: u16, set: usize, now: u64) {
-        let time = now as u32;
-        let mut newer = NONE;
-        let mut older = self.sets[set].newest;
-        while older != NONE && older > at && self.lines[usize::from(older)].time == time {
-            newer = older;
-            older = self.lines[usize::from(older)].older;
-        }
-        let line = &mut self.lines[usize::from(at)];
-        line.time = time;
-        line.older = older;
-        line.newer = newer;
-        match older {
-            NONE => self.sets[set].oldest = at,
-            _ => self.lines[usize::from(older)].newer = at,
-        }
-        match newer {
-            NONE => self.sets[set].newest = at,
-            _ => self.lines[usize::from(newer)].older = at,
-        }
-    }
-
-    #[inline]
-    fn unlink(&mut self, at: u16, set: usize) {
-        let Line { older, newer, .. } = self.lines[usize::from(at)];
-        match older {
-            NONE => self.sets[set].oldest = newer,
-            _ => self.lines[usize::from(older)].newer = newer,
-        }
-        match newer {
-            NONE => self.sets[set].newest = older,
-            _ => self.lines[usize::from(newer)].older = older,
-        }
     }
 
     #[inline]
@@ -114,17 +61,19 @@ impl Hashed {
     }
 }
 
-impl Directory for Hashed {
-    fn new(sets: u32, max_ways: u32) -> Self {
+impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
+    type Set = S;
+    type Line = L;
+
+    fn new(sets: u32, max_ways: u32, set: S, line: L) -> Self {
         let count = (sets * max_ways) as usize;
         let words = max_ways.div_ceil(64) as usize;
-        let line = Line { tag: 0, time: 0, older: NONE, newer: NONE, chain: NONE, sectors: Sectors::default() };
         Self {
             max_ways,
             per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
-            lines: vec![line; count].into(),
+            lines: vec![Line { tag: 0, order: line, chain: NONE, sectors: Sectors::default() }; count].into(),
             buckets: Slots::new(count, NONE),
-            sets: vec![Set { oldest: NONE, newest: NONE }; sets as usize].into(),
+            sets: vec![set; sets as usize].into(),
             empty: vec![0; words * sets as usize].into(),
             words,
         }
@@ -134,9 +83,9 @@ impl Directory for Hashed {
         size_of_val(&*self.lines) + size_of_val(self.buckets.as_slice()) + size_of_val(&*self.sets) + size_of_val(&*self.empty)
     }
 
-    fn clear(&mut self, ways: u32) {
+    fn clear(&mut self, ways: u32, set: S) {
         self.buckets.fill(NONE);
-        self.sets.fill(Set { oldest: NONE, newest: NONE });
+        self.sets.fill(set);
         for line in &mut self.lines {
             line.sectors = Sectors::default();
         }
@@ -161,6 +110,17 @@ impl Directory for Hashed {
     }
 
     #[inline]
+    fn spot(&self, line: u16) -> Spot {
+        let set = ((u64::from(line) * self.per_way) >> 32) as u32;
+        Spot { line, set, way: u32::from(line) - set * self.max_ways }
+    }
+
+    #[inline]
+    fn first(&self, set: u32) -> u16 {
+        (set * self.max_ways) as u16
+    }
+
+    #[inline]
     fn tag(&self, line: u16) -> u64 {
         self.lines[usize::from(line)].tag
     }
@@ -175,63 +135,55 @@ impl Directory for Hashed {
         &mut self.lines[usize::from(line)].sectors
     }
 
-    fn victim(&self, set: u32, may_go: impl Fn(Sectors) -> bool) -> Option<u16> {
+    #[inline]
+    fn empty(&self, set: u32) -> Option<u16> {
         for word in (0..self.words).rev() {
             let empty = self.empty[set as usize * self.words + word];
             if empty != 0 {
                 return Some((set * self.max_ways + word as u32 * 64 + 63 - empty.leading_zeros()) as u16);
             }
         }
-        let mut at = self.sets[set as usize].oldest;
-        while at != NONE {
-            let line = &self.lines[usize::from(at)];
-            if may_go(line.sectors) {
-                // The line will be taken out of its bucket, if the miss finds room everywhere else.
-                prefetch(self.buckets.get(hash(line.tag)));
-                return Some(at);
-            }
-            at = line.newer;
-        }
         None
     }
 
-    fn used_at(&self, line: u16, now: u64) -> bool {
-        self.lines[usize::from(line)].time == now as u32
-    }
-
-    fn place(&mut self, at: u16, tag: u64, sectors: Sectors, now: u64) {
-        let set = self.set_of(at);
-        if self.lines[usize::from(at)].sectors.any() {
-            self.unlink(at, set);
-            self.unchain(at);
+    #[inline(always)]
+    fn put(&mut self, at: Spot, tag: u64, sectors: Sectors) -> bool {
+        let replaced = self.lines[usize::from(at.line)].sectors.any();
+        if replaced {
+            self.unchain(at.line);
         } else {
             self.set_empty(at, false);
         }
-        let line = &mut self.lines[usize::from(at)];
+        let line = &mut self.lines[usize::from(at.line)];
         line.tag = tag;
         line.sectors = sectors;
-        line.chain = std::mem::replace(self.buckets.get_mut(hash(tag)), at);
-        self.link(at, set, now);
+        line.chain = std::mem::replace(self.buckets.get_mut(hash(tag)), at.line);
+        replaced
+    }
+
+    fn remove(&mut self, at: Spot) {
+        self.unchain(at.line);
+        self.set_empty(at, true);
     }
 
     #[inline]
-    fn renew(&mut self, at: u16, now: u64) {
-        let line = &mut self.lines[usize::from(at)];
-        // Lines of one cycle stand by their ways, so that a second access in it moves nothing. (Nor does one that comes 2^32 cycles
-        // after the last, which cannot be told from it.)
-        if line.newer == NONE || line.time == now as u32 {
-            line.time = now as u32;
-            return;
-        }
-        let set = self.set_of(at);
-        self.unlink(at, set);
-        self.link(at, set, now);
+    fn of_set(&self, set: u32) -> &S {
+        &self.sets[set as usize]
     }
 
-    fn remove(&mut self, at: u16) {
-        self.unlink(at, self.set_of(at));
-        self.unchain(at);
-        self.set_empty(at, true);
+    #[inline]
+    fn of_set_mut(&mut self, set: u32) -> &mut S {
+        &mut self.sets[set as usize]
+    }
+
+    #[inline]
+    fn of_line(&self, line: u16) -> &L {
+        &self.lines[usize::from(line)].order
+    }
+
+    #[inline]
+    fn of_line_mut(&mut self, line: u16) -> &mut L {
+        &mut self.lines[usize::from(line)].order
     }
 
     #[inline]
@@ -247,20 +199,18 @@ impl Directory for Hashed {
 
     #[inline]
     fn prefetch_first(&self, tag: u64) {
-        if let Some(line) = self.lines.get(usize::from(*self.buckets.get(hash(tag)))) {
-            prefetch(&line.time);
-        }
-    }
-
-    #[inline]
-    fn prefetch_oldest(&self, set: u32) {
-        if let Some(line) = self.lines.get(usize::from(self.sets[set as usize].oldest)) {
-            prefetch(&line.time);
-        }
+        self.prefetch(*self.buckets.get(hash(tag)));
     }
 
     #[inline]
     fn prefetch(&self, line: u16) {
-        prefetch(&self.lines[usize::from(line)].time);
+        if let Some(line) = self.lines.get(usize::from(line)) {
+            prefetch(&line.order);
+        }
+    }
+
+    #[inline]
+    fn prefetch_removal(&self, line: u16) {
+        prefetch(self.buckets.get(hash(self.lines[usize::from(line)].tag)));
     }
 }

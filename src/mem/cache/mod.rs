@@ -10,7 +10,9 @@ mod hashed;
 mod index;
 mod mshr;
 mod packed;
+mod replacement;
 mod sectors;
+mod tag_lines;
 mod tags;
 #[cfg(test)]
 mod tests;

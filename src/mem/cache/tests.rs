@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::base::{Addr, Cycle, SectorMask};
-use crate::config::machine::{Allocate, Cache, SetIndex, WriteMiss, WritePolicy};
+use crate::config::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
 
 use super::*;
 
@@ -18,6 +18,7 @@ fn llc() -> Cache {
         write_miss: WriteMiss::LazyFetchOnRead,
         allocate: Allocate::OnMiss,
         index: SetIndex::Ipoly,
+        replacement: Replacement::Lru,
         mshrs: 192,
         mshr_merge: 4,
         miss_queue: 32,

@@ -1,0 +1,33 @@
+//! Last in, first out: the line that was placed last makes room.
+
+use super::{Lookup, Policy, Spot};
+
+/// When each line was placed.
+#[derive(Clone, Debug)]
+pub(super) struct Lifo {
+    placed: Box<[u64]>,
+}
+
+impl Policy for Lifo {
+    fn new(sets: u32, ways: u32) -> Self {
+        Self { placed: vec![0; (sets * ways) as usize].into() }
+    }
+
+    fn hot_bytes(&self) -> usize {
+        size_of_val(&*self.placed)
+    }
+
+    fn clear(&mut self) {}
+
+    fn victim(&self, _: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16> {
+        lines.max_by_key(|line| self.placed[usize::from(*line)])
+    }
+
+    fn place(&mut self, at: Spot, now: u64) {
+        self.placed[usize::from(at.line)] = now;
+    }
+
+    fn renew(&mut self, _: Spot, _: Lookup) {}
+
+    fn remove(&mut self, _: Spot) {}
+}
