@@ -17,17 +17,16 @@ pub(crate) struct Recipe {
 pub(crate) const RECIPES: &[Recipe] = &[
     Recipe {
         row: "warp scheduler",
-        name: "youngest",
+        name: "fewest",
         names: &[],
         changes: &[
-            ("src/gpu/sm/sched/youngest.rs", New(include_str!("youngest.rs"))),
-            ("src/gpu/sm/sched/mod.rs", After("mod two_level;", "mod youngest;")),
+            ("src/gpu/sm/issue/sched/fewest.rs", New(include_str!("fewest.rs"))),
+            ("src/gpu/sm/issue/sched/mod.rs", After("//! reduce the set to the warps", "\nmod fewest;")),
+            ("src/gpu/sm/issue/sched/mod.rs", After("Oldest => oldest::Oldest,", "    Fewest => fewest::Fewest,")),
             (
-                "src/gpu/sm/sched/mod.rs",
-                After("WarpOrder::Oldest => oldest::pick", "        WarpOrder::Youngest => youngest::pick(ready, age),"),
+                "src/config/choices.rs",
+                After("Oldest = \"oldest\"", "        Fewest = \"fewest\": \"the slot with the fewest issues first\","),
             ),
-            ("src/gpu/sm/sched/mod.rs", After("WarpOrder::TwoLevelLrr => Some(", "        WarpOrder::Youngest => None,")),
-            ("src/config/choices.rs", After("Oldest = \"oldest\"", "        Youngest = \"youngest\": \"youngest first\",")),
         ],
     },
     Recipe {

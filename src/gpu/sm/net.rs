@@ -4,13 +4,9 @@
 //! and from there to the response queue of the load/store unit, one packet per cycle each. As none overtakes another, the
 //! three are one queue in which two bounds move.
 
-use std::hint::select_unpredictable;
-
 use crate::base::{Addr, Cycle, LinkId, Ring, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{CreditReceiver, CreditSender, MemPacket, Outbox, Payload};
-
-use super::Sm;
 
 /// The links of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +41,7 @@ pub(super) struct Net {
     requests: CreditSender,
     /// Places of the network's output, which replies leave.
     returns: CreditReceiver,
-    /// The response queue, behind it the ejection queue, behind that what waits at the network's output.
+    /// The response queue, after it the ejection queue, after that what waits at the network's output.
     replies: Ring<(Cycle, Reply)>,
     /// Replies that left the network, and those of them that are in the response queue.
     arrived: u32,
@@ -89,7 +85,7 @@ impl Net {
         self.due = self.due.min(at);
     }
 
-    /// Asks the host for what the next cycles begin with.
+    /// Prefetches what the next cycles begin with.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.replies.prefetch_first(8);
@@ -180,29 +176,19 @@ impl Net {
             self.responses
         )
     }
-}
 
-impl Sm {
-    /// Takes in what the networks brought.
+    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue, where something is
+    /// due. Returns whether the load/store unit has something new to look at, and the name of the reply that left the network.
+    // In most cycles.
     #[inline(always)]
-    pub(super) fn receive(&mut self, out: &mut Outbox) {
-        if self.net.due <= self.now {
-            self.receive_due(out);
+    pub(super) fn receive(&mut self, now: Cycle, out: &mut Outbox) -> (bool, Option<u32>) {
+        if self.due > now {
+            return (false, None);
         }
-    }
-
-    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue.
-    // Called from two places, in most cycles.
-    #[inline(always)]
-    fn receive_due(&mut self, out: &mut Outbox) {
-        let (now, net) = (self.now, &mut self.net);
-        let credited = net.requests.next() <= now && net.take_credits(now);
-        let moves = net.respond() | credited;
-        self.lsu.look_at(select_unpredictable(moves, now, Cycle::NEVER));
-        if let Some(token) = net.eject(now, out) {
-            self.counters.sm.packets_received += 1;
-            self.lsu.expect_data(token);
-        }
-        net.due = net.find_due();
+        let credited = self.requests.next() <= now && self.take_credits(now);
+        let moves = self.respond() | credited;
+        let ejected = self.eject(now, out);
+        self.due = self.find_due();
+        (moves, ejected)
     }
 }

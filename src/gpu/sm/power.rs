@@ -11,8 +11,8 @@
 use crate::base::Cycle;
 use crate::protocol::{EventKind, Outbox, PowerState};
 
-use super::warps::bits;
-use super::{Sm, SmCounters};
+use super::core::Core;
+use super::starts::CtaStage;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -32,7 +32,7 @@ pub(super) struct Power {
     resident: u64,
     /// From when on a gated SM drains again, because a CTA was bound to it.
     woken: Option<Cycle>,
-    /// Somebody waits for word that nothing is in flight.
+    /// An event is to be sent when nothing is in flight.
     asked: bool,
 }
 
@@ -41,20 +41,15 @@ impl Power {
         Self { state: State::Active, since: Cycle(0), resident: 0, woken: None, asked: false }
     }
 
-    /// Whether warps may not issue and CTAs may not start.
-    #[inline]
-    pub(super) fn is_paused(self) -> bool {
-        self.state == State::Paused
-    }
-
     /// Whether an event is to be sent when the SM has drained.
     #[inline]
     pub(super) fn is_asked(self) -> bool {
         self.asked
     }
 
-    /// Counts the state's cycles up to `at`, `resident` cycles before which a CTA was resident.
-    fn count(&mut self, at: Cycle, resident: u64, counters: &mut SmCounters) {
+    /// Counts the cycles of the state up to `at`.
+    pub(super) fn count(&mut self, at: Cycle, core: &mut Core) {
+        let (resident, counters) = (core.active_cycle(), &mut core.counters.sm);
         if let Some(woken) = self.woken.take_if(|woken| *woken <= at) {
             counters.gated_cycles += woken.0 - self.since.0;
             (self.state, self.since) = (State::Draining, woken);
@@ -70,62 +65,55 @@ impl Power {
         }
         (self.since, self.resident) = (at, resident);
     }
-}
 
-impl Sm {
-    /// Counts the cycles of the power state up to `at`, the present.
-    pub(super) fn count_power(&mut self, at: Cycle) {
-        self.power.count(at, self.active_cycle(), &mut self.counters.sm);
+    fn enter(&mut self, state: State, at: Cycle, core: &mut Core) {
+        self.count(at, core);
+        self.state = state;
+        self.woken = None;
     }
 
-    fn enter(&mut self, state: State, at: Cycle) {
-        self.count_power(at);
-        self.power.state = state;
-        self.power.woken = None;
-    }
-
-    /// Carries out a decision on the power state at cycle `at`, the present.
-    pub(super) fn set_power(&mut self, at: Cycle, wanted: PowerState) {
-        self.count_power(at);
-        let was_gated = self.power.state == State::Gated && self.power.woken.is_none();
-        let empty = self.ctas.is_empty();
+    /// Carries out a decision at cycle `at`, the present; returns whether warps may not issue from now on.
+    pub(super) fn set(&mut self, at: Cycle, wanted: PowerState, core: &mut Core, starts: &mut CtaStage) -> bool {
+        self.count(at, core);
+        let was_gated = self.state == State::Gated && self.woken.is_none();
+        let empty = core.ctas.resident() == 0 && starts.is_empty();
         let state = match wanted {
             PowerState::Active => State::Active,
             PowerState::Paused => State::Paused,
             PowerState::Gated if empty => State::Gated,
             PowerState::Gated => State::Draining,
         };
-        self.enter(state, at);
-        self.power.asked = state == State::Paused;
+        self.enter(state, at, core);
+        let paused = state == State::Paused;
+        self.asked = paused;
         if was_gated && state != State::Gated {
-            self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
+            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
         }
-        self.ctas.hold(state == State::Paused);
-        self.limit_warps();
+        starts.hold(paused);
+        paused
     }
 
-    /// The last CTA ended in this cycle, or there is none: an SM that was draining is off from the next cycle on.
-    pub(super) fn drained(&mut self) {
-        let draining = self.power.state == State::Draining || self.power.woken.is_some_and(|woken| woken <= self.now);
-        if draining && self.ctas.is_empty() {
-            self.enter(State::Gated, self.now.after(1));
+    /// The last CTA ended in this cycle: an SM that was draining is off from the next cycle on, unless another CTA is bound.
+    pub(super) fn drained(&mut self, core: &mut Core, starts: &CtaStage) {
+        let draining = self.state == State::Draining || self.woken.is_some_and(|woken| woken <= core.now);
+        if draining && core.ctas.resident() == 0 && starts.is_empty() {
+            self.enter(State::Gated, core.now.after(1), core);
         }
     }
 
     /// A CTA was bound, seen at `at`: a gated SM turns on for it.
-    pub(super) fn woken(&mut self, at: Cycle) {
-        if self.power.state == State::Gated && self.power.woken.is_none() {
-            self.power.woken = Some(at.max(self.power.since));
-            self.ctas.not_before(at.after(u64::from(self.spec.wake_latency)));
+    pub(super) fn cta_bound(&mut self, at: Cycle, core: &Core, starts: &mut CtaStage) {
+        if self.state == State::Gated && self.woken.is_none() {
+            self.woken = Some(at.max(self.since));
+            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
         }
     }
 
-    /// Tells who paused the SM when nothing is in flight any more.
-    pub(super) fn tell_quiet(&mut self, out: &mut Outbox) {
-        let quiet = bits(self.warps.live).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp));
-        if quiet {
-            self.power.asked = false;
-            out.event(self.now, EventKind::SmQuiet(self.id));
+    /// Reports to whom paused the SM that nothing is in flight any more.
+    pub(super) fn report_quiet(&mut self, core: &Core, out: &mut Outbox) {
+        if core.is_quiet() {
+            self.asked = false;
+            out.event(core.now, EventKind::SmQuiet(core.id));
         }
     }
 }

@@ -9,13 +9,9 @@
 
 use crate::base::{Addr, Cycle, LINE_BYTES, Ring, SectorMask};
 use crate::config::machine::{SimpleCache, TextureCache as Spec};
-use crate::protocol::{MemOp, Outbox};
 use crate::stats::counters;
 
-use super::Sm;
-use super::fetch::SimpleTags;
-use super::lsu::token;
-use super::net::Reply;
+use super::simple_tags::SimpleTags;
 
 counters! {
     /// What the texture cache of an SM did.
@@ -109,7 +105,7 @@ impl TextureCache {
     }
 
     /// Moves the first fragment to the results, if it can leave.
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         if self.can_leave()
             && let Some(fragment) = self.fragments.pop()
         {
@@ -145,6 +141,11 @@ impl TextureCache {
         self.requests.len()
     }
 
+    /// Takes the oldest request: a line, the load that wants it, and its place in the reorder buffer.
+    pub(super) fn pop_request(&mut self) -> Option<(Addr, u16, u16)> {
+        self.requests.pop().map(|Request { line, load, place }| (line, load, place))
+    }
+
     /// The first cycle at or after `now` with work if no line arrives; `can_send` is whether the network accepts
     /// a request.
     #[inline]
@@ -160,31 +161,5 @@ impl TextureCache {
     /// What waits, for reports of a standstill.
     pub(super) fn describe(&self) -> String {
         format!("texture cache with {} accesses, {} lines under way, {} requests to send", self.fragments.len(), self.len, self.queued())
-    }
-}
-
-impl Sm {
-    /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result.
-    pub(super) fn texture_cycle(&mut self, out: &mut Outbox) {
-        let Some(texture) = &mut self.lsu.texture else { return };
-        texture.advance();
-        if texture.queued() == 0 {
-            return;
-        }
-        if !self.net.can_send() {
-            self.counters.sm.network_full_cycles += 1;
-        } else if let Some(request) = texture.requests.pop() {
-            let kernel = self.lsu.loads.get(request.load).kernel;
-            let name = token::TEXTURE | u32::from(request.place);
-            self.send(request.line, SectorMask::ALL, u32::MAX, MemOp::Read, name, kernel, out);
-        }
-    }
-
-    /// The texture cache takes a reply.
-    pub(super) fn fill_texture(&mut self, reply: &Reply) {
-        let Some(texture) = &mut self.lsu.texture else {
-            panic!("{}, {}: a line for a texture cache that is not there", self.id, self.now)
-        };
-        texture.fill((reply.token & token::PLACE) as u16, reply.sectors);
     }
 }

@@ -6,9 +6,11 @@
 use crate::base::{Cycle, prefetch};
 use crate::frontend::NO_REGISTER;
 
-use super::Sm;
-use super::units::BEHIND_UNIT;
-use super::warps::MAX_WARPS;
+use super::core::{Core, MAX_WARPS};
+use super::operands::Operands;
+
+/// Cycles from the end of a unit's pipeline to the writing of the result.
+pub(super) const AFTER_UNIT: u64 = 2;
 
 const NONE: u16 = u16::MAX;
 
@@ -56,7 +58,7 @@ impl Wheel {
         size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
     }
 
-    /// Asks the host for what cycles from `now` on look at.
+    /// Prefetches what cycles from `now` on look at.
     #[inline]
     pub(super) fn prefetch(&self, now: Cycle) {
         prefetch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
@@ -136,57 +138,22 @@ impl Wheel {
         }
         unreachable!("a completion is waiting")
     }
-}
 
-impl Sm {
-    /// Ends the instructions that left their units.
+    /// Ends the instructions whose results are written in the present cycle; returns whether there are any.
     #[inline]
-    pub(super) fn writeback(&mut self) {
-        let mut left = self.wheel.turn(self.now);
-        if left.is_none() {
-            return;
-        }
-        self.units.written_back(self.now.0.saturating_sub(BEHIND_UNIT));
+    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands) -> bool {
+        let mut left = self.turn(core.now);
+        let any = left.is_some();
         while let Some(at) = left {
-            let (done, next) = self.wheel.take(at);
+            let (done, next) = self.take(at);
             left = next;
             let warp = usize::from(done.warp) % MAX_WARPS;
             if done.dst != NO_REGISTER {
-                self.operands.write(done.bank);
-                self.release_register(warp, done.dst);
+                operands.write(done.bank);
+                core.register_ready(warp, done.dst);
             }
-            self.leave_pipeline(warp);
+            core.instruction_done(warp);
         }
-    }
-
-    /// Frees a register, and the front instruction and fence of its warp if that was what they waited for.
-    #[inline]
-    pub(super) fn release_register(&mut self, warp: usize, register: u16) {
-        let warp = warp % MAX_WARPS;
-        self.scoreboard.release(warp, register);
-        if self.warps.hazard >> warp & 1 != 0 {
-            self.check_hazard(warp);
-        }
-        if (self.warps.at_fence | self.warps.finished) >> warp & 1 != 0 && self.scoreboard.is_clear(warp) {
-            self.fence_over |= self.warps.at_fence & 1 << warp;
-            self.check_release(warp);
-        }
-    }
-
-    /// An instruction of the warp left its pipeline.
-    #[inline]
-    pub(super) fn leave_pipeline(&mut self, warp: usize) {
-        debug_assert!(self.warps.in_pipe[warp] > 0, "{}, warp {warp}, {}: no instruction is under way", self.id, self.now);
-        self.warps.in_pipe[warp] -= 1;
-        self.check_release(warp);
-    }
-
-    /// Notes whether nothing of a finished warp is under way any more.
-    #[inline]
-    pub(super) fn check_release(&mut self, warp: usize) {
-        let warps = &mut self.warps;
-        if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && warps.stores[warp] == 0 && self.scoreboard.is_clear(warp) {
-            warps.releasable |= 1 << warp;
-        }
+        any
     }
 }

@@ -24,10 +24,8 @@ use crate::frontend::{CachePolicy, MemKind, MemSpace, StaticInst};
 use crate::mem::cache::{Lookup, Probe, Status};
 use crate::stats::counters;
 
-use super::Sm;
+use super::core::Warps;
 use super::l1::L1;
-use super::lsu::token;
-use super::net::Reply;
 
 use lines::Lines;
 use score::Scores;
@@ -41,6 +39,17 @@ counters! {
         ccws_throttled_warp_cycles: "warps x cycles", "Warps that might not load, summed over the cycles.";
         ccws_held_load_cycles: "cycles", "Cycles in which the next instruction of some warp was a load that was held back.";
     }
+}
+
+/// An access that the L1 took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineAccess {
+    /// What the tags knew before.
+    pub(super) before: Probe,
+    pub(super) addr: Addr,
+    pub(super) warp: u8,
+    pub(super) write: bool,
+    pub(super) status: Status,
 }
 
 /// The state of CCWS in an SM.
@@ -57,6 +66,8 @@ pub(super) struct Ccws {
     admitted: u64,
     /// The first cycle in which others may be held than are now.
     refresh_at: Cycle,
+    /// Whether loads of textures go past the L1.
+    texture_cache: bool,
     counters: CcwsCounters,
     /// From which cycle on the counters of the present state are not counted.
     counted: Cycle,
@@ -75,6 +86,7 @@ impl Ccws {
             held: 0,
             admitted: u64::MAX,
             refresh_at: Cycle::NEVER,
+            texture_cache: sm.texture.is_some(),
             counters: CcwsCounters::default(),
             counted: Cycle(0),
         }
@@ -151,6 +163,61 @@ impl Ccws {
         }
     }
 
+    /// The new front instruction of a warp is `inst`.
+    #[inline]
+    pub(super) fn front_changed(&mut self, warp: usize, inst: &StaticInst, now: Cycle) {
+        self.set_front(warp, is_load(inst, self.texture_cache), now);
+    }
+
+    /// Finds out again which warps are held back, if that may have changed by cycle `now`.
+    #[inline]
+    pub(super) fn refresh(&mut self, warps: &mut Warps, now: Cycle) {
+        if self.refresh_at <= now {
+            self.count(now);
+            (self.held, self.refresh_at) = self.scores.held(warps.live & !warps.finished, now);
+            self.allow(warps);
+        }
+    }
+
+    /// Lets only those warps issue that may.
+    pub(super) fn allow(&mut self, warps: &mut Warps) {
+        let allowed = self.admit(self.admitted);
+        warps.allow(allowed);
+    }
+
+    /// The L1 took an access.
+    pub(super) fn access(&mut self, l1: &L1, access: &LineAccess, warps: &Warps, now: Cycle) {
+        let LineAccess { before, addr, warp, write, status } = *access;
+        if !write && status == Status::Miss && self.victims.take(usize::from(warp), addr.line()) {
+            self.counters.ccws_victim_hits += 1;
+            let active = warps.live & !warps.finished;
+            self.scores.lost(usize::from(warp), active.count_ones(), now);
+            self.look_again(now);
+        }
+        match before.lookup {
+            Lookup::Miss if l1.holds(before.line, addr) => self.brought(before.line, addr, warp),
+            Lookup::Hit if write && !l1.holds(before.line, addr) => self.lines.forget(before.line),
+            _ => {}
+        }
+    }
+
+    /// The L1 sent fetch number `entry` for a warp.
+    pub(super) fn fetch(&mut self, entry: u16, warp: u8) {
+        self.lines.fetch(entry, warp);
+    }
+
+    /// The L1 took the data of fetch number `entry`, before which its tags knew `before` of the address.
+    pub(super) fn fill(&mut self, l1: &L1, before: Probe, addr: Addr, entry: u16) {
+        if before.lookup == Lookup::Miss && l1.holds(before.line, addr) {
+            self.brought(before.line, addr, self.lines.fetcher(entry));
+        }
+    }
+
+    /// The L1 was emptied.
+    pub(super) fn invalidate(&mut self) {
+        self.lines.clear();
+    }
+
     /// `line` of the L1 holds `addr` from now on, on behalf of `warp`.
     fn brought(&mut self, line: u16, addr: Addr, warp: u8) {
         if let Some((victim, owner)) = self.lines.bring(line, addr.line(), warp) {
@@ -170,78 +237,4 @@ fn is_load(inst: &StaticInst, texture_cache: bool) -> bool {
                 MemSpace::Shared | MemSpace::Constant => false,
             }
     })
-}
-
-impl Sm {
-    /// Finds out anew who is held back, if that may have changed.
-    #[inline]
-    pub(super) fn refresh_held(&mut self) {
-        if let Some(ccws) = &mut self.ccws
-            && ccws.refresh_at <= self.now
-        {
-            ccws.count(self.now);
-            let active = self.warps.live & !self.warps.finished;
-            (ccws.held, ccws.refresh_at) = ccws.scores.held(active, self.now);
-            self.allow_warps();
-        }
-    }
-
-    /// The new front instruction of a warp is `inst`.
-    #[inline]
-    pub(super) fn note_front(&mut self, warp: usize, inst: &StaticInst) {
-        if let Some(ccws) = &mut self.ccws {
-            ccws.set_front(warp, is_load(inst, self.lsu.texture.is_some()), self.now);
-            self.allow_warps();
-        }
-    }
-
-    fn allow_warps(&mut self) {
-        if let Some(ccws) = &mut self.ccws {
-            let allowed = ccws.admit(ccws.admitted);
-            self.warps.touch_others((self.warps.allowed ^ allowed) & self.warps.live);
-            self.warps.allowed = allowed;
-        }
-    }
-
-    /// The L1 served access `name` to `addr`, of which it knew `before`.
-    pub(super) fn note_access(&mut self, before: Probe, addr: Addr, name: u32, write: bool, status: Status) {
-        let (Some(l1), Some(ccws)) = (&self.lsu.l1, &mut self.ccws) else { return };
-        let warp = if name & token::KIND == token::STORE { name as u8 } else { self.lsu.loads.get(name as u16).warp };
-        if !write && status == Status::Miss && ccws.victims.take(usize::from(warp), addr.line()) {
-            ccws.counters.ccws_victim_hits += 1;
-            let active = self.warps.live & !self.warps.finished;
-            ccws.scores.lost(usize::from(warp), active.count_ones(), self.now);
-            ccws.look_again(self.now);
-        }
-        match before.lookup {
-            Lookup::Miss if l1.holds(before.line, addr) => ccws.brought(before.line, addr, warp),
-            Lookup::Hit if write && !l1.holds(before.line, addr) => ccws.lines.forget(before.line),
-            _ => {}
-        }
-    }
-
-    /// The L1 sent fetch number `entry` for the load or store `name`.
-    pub(super) fn note_fetch(&mut self, entry: u16, name: u32) {
-        if let Some(ccws) = &mut self.ccws {
-            let warp = if name & token::KIND == token::STORE { name as u8 } else { self.lsu.loads.get(name as u16).warp };
-            ccws.lines.fetch(entry, warp);
-        }
-    }
-
-    /// The L1 took a reply, before which it knew `before` of the address.
-    pub(super) fn note_fill(&mut self, before: Probe, reply: &Reply) {
-        if let (Some(l1), Some(ccws)) = (&self.lsu.l1, &mut self.ccws)
-            && before.lookup == Lookup::Miss
-            && l1.holds(before.line, reply.addr)
-        {
-            ccws.brought(before.line, reply.addr, ccws.lines.fetcher(reply.token as u16));
-        }
-    }
-
-    /// The L1 was emptied.
-    pub(super) fn note_invalidation(&mut self) {
-        if let Some(ccws) = &mut self.ccws {
-            ccws.lines.clear();
-        }
-    }
 }

@@ -10,7 +10,7 @@
 
 use crate::base::Cycle;
 
-use super::super::warps::{MAX_WARPS, bits};
+use super::super::core::{MAX_WARPS, bits};
 
 /// The scores of an SM's warps, and what they are computed from.
 #[derive(Clone, Debug)]

@@ -5,19 +5,19 @@ use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 use crate::mem::cache;
 use crate::protocol::MemOp;
 
-use super::super::Sm;
-use super::super::units::IssuedInst;
-use super::super::writeback::Completion;
-use super::{Entry, Load, Work, coalesce, local, shared};
+use super::super::coalesce;
+use super::super::core::Core;
+use super::super::operands::IssuedInst;
+use super::super::writeback::{Completion, Wheel};
+use super::{Entry, Load, Lsu, Work, local, shared};
 
-impl Sm {
+impl Lsu {
     /// An instruction enters the unit.
     // Apart from the unit's cycle, whose frame would have to hold all its arrays.
     #[inline(never)]
-    pub(super) fn enter_lsu(&mut self, issued: &IssuedInst) {
+    pub(super) fn enter(&mut self, issued: &IssuedInst, core: &mut Core, arithmetic: &mut Wheel) {
         let warp = usize::from(issued.warp);
-        let cta = self.warps.cta[warp];
-        let code = self.ctas.code(cta)[issued.inst.index as usize];
+        let code = core.code_of(warp)[issued.inst.index as usize];
         let mut entry = Entry {
             work: Work::Nothing,
             op: MemOp::Read,
@@ -28,55 +28,32 @@ impl Sm {
             local: false,
             texture: false,
             atomic_lanes: 0,
-            leaves: self.now,
+            leaves: core.now,
         };
-        self.lsu.accesses.clear();
+        self.accesses.clear();
         if let Some(mem) = code.mem {
-            match self.resolve(issued, mem.space) {
-                MemSpace::Shared => self.enter_shared(issued, &mem, &mut entry),
-                MemSpace::Constant => self.enter_constant(issued, &mut entry),
-                MemSpace::Texture if self.lsu.texture.is_some() => self.enter_texture(issued, &mem, &mut entry),
-                space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry),
+            match resolve(issued, mem.space, core) {
+                MemSpace::Shared => self.enter_shared(issued, &mem, &mut entry, core),
+                MemSpace::Constant => self.enter_constant(issued, &mut entry, core, arithmetic),
+                MemSpace::Texture if self.texture.is_some() => self.enter_texture(issued, &mem, &mut entry, core),
+                space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry, core),
             }
         }
-        self.lsu.bank = match (&self.lsu.l1, self.lsu.accesses.last()) {
+        self.bank = match (&self.l1, self.accesses.last()) {
             (Some(l1), Some(access)) if !entry.bypass && !entry.texture => l1.bank_of(access),
             _ => 0,
         };
-        self.lsu.entry = Some(entry);
+        self.entry = Some(entry);
     }
 
-    /// The memory that an instruction goes to: a generic one where its first active lane points.
-    fn resolve(&self, issued: &IssuedInst, space: MemSpace) -> MemSpace {
-        if space != MemSpace::Generic {
-            return space;
-        }
-        let warp = usize::from(issued.warp);
-        let windows = self.ctas.windows(self.warps.cta[warp]);
-        if windows.shared_base == 0 || windows.local_base == 0 {
-            return MemSpace::Shared;
-        }
-        let mut addresses = [0; 32];
-        if self.warps.stream(warp).addresses(&issued.inst, &mut addresses) == 0 {
-            return MemSpace::Global;
-        }
-        let first = addresses[0];
-        if (windows.shared_base..windows.local_base).contains(&first) {
-            MemSpace::Shared
-        } else if (windows.local_base..windows.local_base + local::WINDOW_BYTES).contains(&first) {
-            MemSpace::Local
-        } else {
-            MemSpace::Global
-        }
-    }
-
-    fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry) {
+    fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
         let warp = usize::from(issued.warp);
         entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
-        let counters = &mut self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()];
+        let kernel = core.kernel_of(warp);
+        let counters = &mut core.counters.kernels[kernel.index()];
         counters.shared_instructions += 1;
-        let stream = self.warps.stream(warp);
-        let banks = self.spec.shared.banks;
+        let stream = core.warps.stream(warp);
+        let banks = core.spec.shared.banks;
         let affine = stream.affine(&issued.inst);
         let lanes = u32::from(issued.inst.lanes);
         let cycles = match affine.and_then(|(base, stride)| shared::affine_cycles(base, stride, lanes, banks)) {
@@ -87,7 +64,7 @@ impl Sm {
                 shared::cycles(&addresses[..count], banks)
             }
         };
-        entry.leaves = self.now.after(u64::from(cycles));
+        entry.leaves = core.now.after(u64::from(cycles));
         counters.shared_conflict_cycles += u64::from(cycles - 1);
         counters.shared_words += u64::from(lanes * u32::from(mem.width).div_ceil(4));
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
@@ -96,31 +73,31 @@ impl Sm {
     }
 
     /// Constants come at once, or after the miss latency of the constant cache.
-    fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry) {
+    fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry, core: &mut Core, arithmetic: &mut Wheel) {
         let warp = usize::from(issued.warp);
-        self.counters.kernels[self.ctas.kernel(self.warps.cta[warp]).index()].constant_accesses += 1;
-        let Some(tags) = &mut self.lsu.ccache else { return };
+        let kernel = core.kernel_of(warp);
+        core.counters.kernels[kernel.index()].constant_accesses += 1;
+        let Some(tags) = &mut self.ccache else { return };
         let mut addresses = [0; 32];
-        let count = self.warps.stream(warp).addresses(&issued.inst, &mut addresses);
+        let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         let missed = addresses[..count].iter().filter(|address| !tags.access(**address)).count();
         if missed > 0 {
-            self.counters.sm.constant_misses += missed as u64;
+            core.counters.sm.constant_misses += missed as u64;
             let what = Completion { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst };
             // The miss is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
-            self.warps.in_pipe[warp] += 1;
-            self.wheel.add(self.now, tags.miss_latency.max(1), what);
+            core.warps.in_pipe[warp] += 1;
+            arithmetic.add(core.now, tags.miss_latency.max(1), what);
             entry.dst = NO_REGISTER;
         }
     }
 
-    fn enter_global(&mut self, issued: &IssuedInst, mem: &MemInst, local: bool, entry: &mut Entry) {
+    fn enter_global(&mut self, issued: &IssuedInst, mem: &MemInst, local: bool, entry: &mut Entry, core: &mut Core) {
         let warp = usize::from(issued.warp);
-        let cta = self.warps.cta[warp];
-        let kernel = self.ctas.kernel(cta);
+        let kernel = core.kernel_of(warp);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
-        entry.bypass = atomic || mem.cache == CachePolicy::Global || self.lsu.l1.is_none();
+        entry.bypass = atomic || mem.cache == CachePolicy::Global || self.l1.is_none();
         entry.local = local;
-        let counters = &mut self.counters.kernels[kernel.index()];
+        let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {
             MemKind::Store => (MemOp::Write, Work::Store),
             MemKind::Load => (MemOp::Read, Work::Nothing),
@@ -135,44 +112,42 @@ impl Sm {
         if issued.inst.mask.0 == 0 {
             return;
         }
-        self.coalesce(issued, mem, atomic, entry);
-        let accesses = &self.lsu.accesses;
-        self.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
+        self.coalesce(issued, mem, atomic, entry, core);
+        let accesses = &self.accesses;
+        core.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
-            self.count_loads(self.now);
-            entry.work = Work::Load(self.lsu.loads.add(load));
+            entry.work = Work::Load(self.loads.add(load));
         }
     }
 
     /// A load of a texture makes an access to each line that it touches.
-    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry) {
+    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &Core) {
         let warp = usize::from(issued.warp);
-        let Some(texture) = &mut self.lsu.texture else { return };
+        let Some(texture) = &mut self.texture else { return };
         texture.counters.texture_instructions += 1;
         let mut addresses = [0; 32];
-        let count = self.warps.stream(warp).addresses(&issued.inst, &mut addresses);
-        coalesce::gather(&mut addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.lsu.accesses);
+        let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
+        coalesce::gather(&mut addresses[..count], u32::from(mem.width.max(1)), LINE_BYTES, &mut self.accesses);
         if count == 0 {
             return;
         }
-        let pending = self.lsu.accesses.len() as u16;
-        let kernel = self.ctas.kernel(self.warps.cta[warp]);
-        self.count_loads(self.now);
+        let pending = self.accesses.len() as u16;
+        let kernel = core.kernel_of(warp);
         entry.texture = true;
-        entry.work = Work::Load(self.lsu.loads.add(Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel }));
+        entry.work = Work::Load(self.loads.add(Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel }));
     }
 
     /// Makes the accesses of an instruction.
-    fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &Entry) {
+    fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &Entry, core: &Core) {
         let warp = usize::from(issued.warp);
-        let stream = self.warps.stream(warp);
+        let stream = core.warps.stream(warp);
         let width = u32::from(mem.width.max(1));
-        let accesses = &mut self.lsu.accesses;
+        let accesses = &mut self.accesses;
         let segment = match width {
-            _ if self.spec.lsu.sector_requests || entry.bypass => 32,
+            _ if core.spec.lsu.sector_requests || entry.bypass => 32,
             1 => 32,
             2 => 64,
             _ => 128,
@@ -191,9 +166,9 @@ impl Sm {
         if atomic {
             coalesce::atomic(&addresses[..count], width, accesses);
         } else if entry.local {
-            let windows = self.ctas.windows(self.warps.cta[warp]);
+            let windows = core.ctas.windows(core.warps.cta[warp]);
             let layout = local::Layout {
-                sm: u64::from(self.id.0),
+                sm: u64::from(core.id.0),
                 sms: u64::from(self.sms),
                 threads: windows.threads,
                 ctas_per_sm: windows.ctas_per_sm,
@@ -205,8 +180,32 @@ impl Sm {
         } else {
             coalesce::gather(&mut addresses[..count], width, segment, accesses);
         }
-        if entry.op == MemOp::Write && self.lsu.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
-            self.lsu.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
+        if entry.op == MemOp::Write && self.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
+            self.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
         }
+    }
+}
+
+/// The memory that an instruction goes to: a generic one where its first active lane points.
+fn resolve(issued: &IssuedInst, space: MemSpace, core: &Core) -> MemSpace {
+    if space != MemSpace::Generic {
+        return space;
+    }
+    let warp = usize::from(issued.warp);
+    let windows = core.ctas.windows(core.warps.cta[warp]);
+    if windows.shared_base == 0 || windows.local_base == 0 {
+        return MemSpace::Shared;
+    }
+    let mut addresses = [0; 32];
+    if core.warps.stream(warp).addresses(&issued.inst, &mut addresses) == 0 {
+        return MemSpace::Global;
+    }
+    let first = addresses[0];
+    if (windows.shared_base..windows.local_base).contains(&first) {
+        MemSpace::Shared
+    } else if (windows.local_base..windows.local_base + local::WINDOW_BYTES).contains(&first) {
+        MemSpace::Local
+    } else {
+        MemSpace::Global
     }
 }

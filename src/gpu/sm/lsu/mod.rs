@@ -7,26 +7,29 @@
 
 mod answers;
 mod blocked;
-mod coalesce;
 mod entry;
+mod l1_port;
 mod local;
 mod shared;
 mod work;
 
 use std::collections::VecDeque;
-
-pub(super) use coalesce::Access;
+use std::hint::select_unpredictable;
 
 use crate::base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use crate::config::machine::Machine;
-use crate::protocol::{MemOp, MemPacket, Outbox};
+use crate::protocol::{MemOp, MemPacket, NearSlices, Outbox};
 
-use super::Sm;
-use super::fetch::SimpleTags;
+use super::coalesce::Access;
+use super::core::Core;
+use super::kinds::UnitKind;
 use super::l1::L1;
-use super::net::Reply;
+use super::net::{Net, Reply, SmPorts};
+use super::observers::Observers;
+use super::operands::Operands;
+use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
-use super::units::UnitKind;
+use super::writeback::Wheel;
 
 /// Names of requests: two bits of what the reply is for, then whom.
 pub(super) mod token {
@@ -144,9 +147,13 @@ enum Answer {
     Parts { load: u16, parts: u16 },
 }
 
-/// State of the load/store unit.
+/// The load/store unit.
 #[derive(Debug)]
 pub(super) struct Lsu {
+    pub(super) net: Net,
+    slices: NearSlices,
+    /// SMs of the GPU, over which local memory is interleaved.
+    sms: u32,
     entry: Option<Entry>,
     accesses: Vec<Access>,
     /// The bank of the L1 that the next access goes to, as a set; empty where it goes elsewhere or there is none.
@@ -171,9 +178,12 @@ pub(super) struct Lsu {
 }
 
 impl Lsu {
-    pub(super) fn new(machine: &Machine) -> Self {
+    pub(super) fn new(machine: &Machine, ports: SmPorts, queue: u16) -> Self {
         let spec = &machine.gpu.sm;
         Self {
+            net: Net::new(machine, ports, queue),
+            slices: NearSlices::new(machine.mem.map.of_gpu()),
+            sms: machine.gpu.sms,
             entry: None,
             accesses: Vec::with_capacity(64),
             bank: 0,
@@ -193,15 +203,21 @@ impl Lsu {
         }
     }
 
-    /// Asks the host for what the next cycles begin with.
+    /// Bytes of the arrays of its caches.
+    pub(super) fn hot_bytes(&self) -> usize {
+        self.l1.as_ref().map_or(0, L1::hot_bytes) + self.texture.as_ref().map_or(0, |texture| texture.hot_bytes())
+    }
+
+    /// Prefetches what the next cycles begin with.
     #[inline]
     pub(super) fn prefetch(&self) {
+        self.net.prefetch();
         if let Some(l1) = &self.l1 {
             l1.prefetch();
         }
     }
 
-    /// Asks the host for what [`Lsu::prefetch`] asked for leads to.
+    /// Prefetches what [`Lsu::prefetch`]'s lines point to.
     #[inline]
     pub(super) fn prefetch_pipes(&self) {
         if let Some(l1) = &self.l1 {
@@ -235,55 +251,76 @@ impl Lsu {
         let texture = self.texture.as_ref().map_or_else(String::new, |texture| format!(", {}", texture.describe()));
         format!("load/store unit: {entry}, {l1}{texture}")
     }
-}
 
-impl Sm {
     /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
     /// arithmetic unit had an instruction.
     #[inline]
-    pub(super) fn count_loads(&mut self, at: Cycle) {
-        let cycles = at.0 - self.lsu.loads_since.0;
-        let waited = cycles * self.lsu.loads.under_way();
-        self.lsu.loads_since = at;
-        self.counters.sm.load_cycles += waited;
-        self.counters.sm.load_overlapped_cycles += if self.wheel.is_idle() { 0 } else { waited };
+    pub(super) fn count_loads(&mut self, at: Cycle, arithmetic: &Wheel, core: &mut Core) {
+        let cycles = at.0 - self.loads_since.0;
+        let waited = cycles * self.loads.under_way();
+        self.loads_since = at;
+        core.counters.sm.load_cycles += waited;
+        core.counters.sm.load_overlapped_cycles += if arithmetic.is_idle() { 0 } else { waited };
     }
 
-    /// One cycle of the load/store unit, from [`Sm::load_store_at`] on; returns whether it took an instruction.
-    pub(super) fn load_store_due(&mut self, out: &mut Outbox) -> bool {
-        self.count_blocked(self.now);
-        let entered = self.load_store_cycle(out);
-        self.lsu.uncounted = self.now.next();
-        self.lsu.next = self.load_store_event(self.lsu.uncounted);
+    /// Takes in what the networks brought.
+    #[inline(always)]
+    pub(super) fn receive(&mut self, core: &mut Core, out: &mut Outbox) {
+        let (news, ejected) = self.net.receive(core.now, out);
+        self.look_at(select_unpredictable(news, core.now, Cycle::NEVER));
+        if let Some(token) = ejected {
+            core.counters.sm.packets_received += 1;
+            self.expect_data(token);
+        }
+    }
+
+    /// One cycle of the unit, from [`Lsu::due`] on; returns whether it took an instruction.
+    pub(super) fn tick(
+        &mut self,
+        core: &mut Core,
+        operands: &mut Operands,
+        arithmetic: &mut Wheel,
+        observers: &mut Observers,
+        out: &mut Outbox,
+    ) -> bool {
+        self.count_loads(core.now, arithmetic, core);
+        self.count_blocked(core.now, core);
+        let entered = self.cycle(core, operands, arithmetic, observers, out);
+        self.uncounted = core.now.next();
+        self.next = self.next_event(self.uncounted);
         entered
     }
 
     #[inline(always)]
-    fn load_store_cycle(&mut self, out: &mut Outbox) -> bool {
-        self.write_answer();
-        if self.lsu.answer.is_none() {
-            self.choose_answer();
+    fn cycle(
+        &mut self,
+        core: &mut Core,
+        operands: &mut Operands,
+        arithmetic: &mut Wheel,
+        observers: &mut Observers,
+        out: &mut Outbox,
+    ) -> bool {
+        self.write_answer(core, operands);
+        if self.answer.is_none() {
+            self.choose_answer(core);
         }
-        self.take_reply();
-        if self.lsu.texture.is_some() {
-            self.texture_cycle(out);
+        self.take_reply(core, observers);
+        if self.texture.is_some() {
+            self.texture_cycle(core, out);
         }
-        if self.lsu.l1.is_some() {
-            self.l1_cycle(out);
+        if self.l1.is_some() {
+            self.l1_cycle(core, observers, out);
         }
-        if self.lsu.waits_for_bank() {
-            self.counters.sm.l1_bank_conflicts += 1;
-            self.counters.sm.memory_stall_cycles += 1;
-        } else if self.lsu.entry.is_some() {
-            self.work_on_entry(out);
+        if self.waits_for_bank() {
+            core.counters.sm.l1_bank_conflicts += 1;
+            core.counters.sm.memory_stall_cycles += 1;
+        } else if self.entry.is_some() {
+            self.work_on_entry(core, out);
         }
-        if self.lsu.entry.is_none()
-            && let Some(place) = self.operands.ready.oldest(UnitKind::Mem, &self.flights)
+        if self.entry.is_none()
+            && let Some(inst) = operands.take_oldest(UnitKind::Mem)
         {
-            let slot = self.operands.ready.take(UnitKind::Mem, place);
-            let flight = *self.flights.get(slot);
-            self.flights.free(slot);
-            self.enter_lsu(&flight);
+            self.enter(&inst, core, arithmetic);
             return true;
         }
         false
@@ -293,7 +330,7 @@ impl Sm {
     // Called from few places; otherwise every field of the packet is handed over before it is written.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of a packet")]
-    pub(super) fn send(
+    fn send(
         &mut self,
         addr: Addr,
         sectors: SectorMask,
@@ -301,11 +338,27 @@ impl Sm {
         op: MemOp,
         name: u32,
         kernel: KernelIndex,
+        core: &mut Core,
         out: &mut Outbox,
     ) {
         let slice = self.slices.slice_of(addr);
-        let packet = MemPacket { addr, token: name, bytes, port: PortId(self.id.0), slice, kernel, sectors, op };
-        self.counters.sm.packets_sent += 1;
-        self.net.send(self.now, packet, out);
+        let packet = MemPacket { addr, token: name, bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
+        core.counters.sm.packets_sent += 1;
+        self.net.send(core.now, packet, out);
+    }
+
+    /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result.
+    fn texture_cycle(&mut self, core: &mut Core, out: &mut Outbox) {
+        let Some(texture) = &mut self.texture else { return };
+        texture.advance();
+        if texture.queued() == 0 {
+            return;
+        }
+        if !self.net.can_send() {
+            core.counters.sm.network_full_cycles += 1;
+        } else if let Some((line, load, place)) = texture.pop_request() {
+            let kernel = self.loads.get(load).kernel;
+            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, token::TEXTURE | u32::from(place), kernel, core, out);
+        }
     }
 }

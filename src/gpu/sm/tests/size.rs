@@ -1,7 +1,7 @@
 //! The size of the state that a busy SM touches.
 
 use super::*;
-use crate::gpu::sm::warps::{InstBuffer, MAX_WARPS};
+use crate::gpu::sm::core::{InstBuffer, MAX_WARPS};
 use crate::gpu::test_machine::test_machine;
 
 #[test]
@@ -13,7 +13,7 @@ fn the_hot_state_fits_its_budget() {
         ("instruction buffers", MAX_WARPS * size_of::<InstBuffer>()),
         ("streams", MAX_WARPS * size_of::<crate::frontend::WarpStream>()),
         ("scoreboard", 2 * MAX_WARPS * 5 * 8),
-        ("instructions before their units", sm.flights.bytes()),
+        ("instructions before their units", sm.operands.issued.hot_bytes()),
         ("units", 9 * 16 * 8 + 512),
         ("wheel", 512 + 64 * 8),
         ("loads", 64 * 10),

@@ -7,17 +7,17 @@
 use crate::base::{Cycle, prefetch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
+use super::super::kinds::{KINDS, UnitKind};
 use super::scoreboard::Hazard;
-use super::units::{KINDS, UnitKind};
 
 /// Warp slots that a mask can hold.
-pub(super) const MAX_WARPS: usize = 64;
+pub(in crate::gpu::sm) const MAX_WARPS: usize = 64;
 /// Instructions that a warp's buffer can hold; the machine says how many of them it uses.
-pub(super) const MAX_BUFFER: usize = 4;
+pub(in crate::gpu::sm) const MAX_BUFFER: usize = 4;
 
 /// Decoded instructions of a warp that wait to issue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct InstBuffer {
+pub(in crate::gpu::sm) struct InstBuffer {
     slots: [DynInst; MAX_BUFFER],
     head: u8,
     len: u8,
@@ -25,7 +25,7 @@ pub(super) struct InstBuffer {
 
 impl InstBuffer {
     #[inline]
-    pub(super) fn front(&self) -> &DynInst {
+    pub(in crate::gpu::sm) fn front(&self) -> &DynInst {
         debug_assert!(self.len > 0, "an empty instruction buffer has no front");
         &self.slots[usize::from(self.head) % MAX_BUFFER]
     }
@@ -47,66 +47,70 @@ impl InstBuffer {
 
 /// All warp slots of an SM.
 #[derive(Debug)]
-pub(super) struct Warps {
+pub(in crate::gpu::sm) struct Warps {
     streams: Box<[WarpStream]>,
     cursor: [Cursor; MAX_WARPS],
     undecoded: [u32; MAX_WARPS],
     buffer: Box<[InstBuffer; MAX_WARPS]>,
     kind: [UnitKind; MAX_WARPS],
     /// Instructions between decode and the end of their pipeline.
-    pub(super) in_pipe: [u16; MAX_WARPS],
+    pub(in crate::gpu::sm) in_pipe: [u16; MAX_WARPS],
     /// Stores that no acknowledgement came for yet.
-    pub(super) stores: [u16; MAX_WARPS],
+    pub(in crate::gpu::sm) stores: [u16; MAX_WARPS],
     /// Lanes of atomics that are under way; the warp waits for all of them.
-    pub(super) atomics: [u16; MAX_WARPS],
+    pub(in crate::gpu::sm) atomics: [u16; MAX_WARPS],
     /// The CTA slot that a warp belongs to.
-    pub(super) cta: [u8; MAX_WARPS],
+    pub(in crate::gpu::sm) cta: [u8; MAX_WARPS],
     /// Order of launch; the smaller, the older.
-    pub(super) age: [u32; MAX_WARPS],
+    pub(in crate::gpu::sm) age: [u32; MAX_WARPS],
     /// When a warp issued last, or was started.
-    pub(super) last_issue: [Cycle; MAX_WARPS],
+    pub(in crate::gpu::sm) last_issue: [Cycle; MAX_WARPS],
     /// Resident and not yet released by the fetch stage.
-    pub(super) live: u64,
+    pub(in crate::gpu::sm) live: u64,
     /// The instruction buffer holds something.
-    pub(super) valid: u64,
+    pub(in crate::gpu::sm) valid: u64,
     /// The instruction buffer is empty and the stream is not.
-    pub(super) fetchable: u64,
+    pub(in crate::gpu::sm) fetchable: u64,
     /// Waits at a CTA barrier.
-    pub(super) at_barrier: u64,
+    pub(in crate::gpu::sm) at_barrier: u64,
     /// Waits for its outstanding writes to registers, because of a memory fence.
-    pub(super) at_fence: u64,
+    pub(in crate::gpu::sm) at_fence: u64,
     /// Waits for an atomic.
-    pub(super) at_atomic: u64,
+    pub(in crate::gpu::sm) at_atomic: u64,
     /// The front instruction meets a reserved register.
-    pub(super) hazard: u64,
+    pub(in crate::gpu::sm) hazard: u64,
     /// As above, and the register is reserved by a memory instruction.
-    pub(super) hazard_memory: u64,
+    pub(in crate::gpu::sm) hazard_memory: u64,
+    /// Waits at a fence, and all its registers are written.
+    pub(in crate::gpu::sm) fence_over: u64,
     /// Issued its last instruction.
-    pub(super) finished: u64,
+    pub(in crate::gpu::sm) finished: u64,
     /// Finished, and nothing of it is under way: the fetch stage may release it.
-    pub(super) releasable: u64,
+    pub(in crate::gpu::sm) releasable: u64,
+    /// A warp stopped waiting for an atomic since the issue stage last looked at the limit of warps.
+    pub(in crate::gpu::sm) wait_ended: bool,
     /// May issue under the current limit of warps.
-    pub(super) allowed: u64,
+    pub(in crate::gpu::sm) allowed: u64,
     /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
-    pub(super) touched: u64,
+    pub(in crate::gpu::sm) touched: u64,
     /// Among the touched there may be warps that were touched by what another one did.
-    pub(super) touched_others: bool,
+    pub(in crate::gpu::sm) touched_others: bool,
     /// The front instruction goes to a unit of the kind; or the last did, where there is none.
-    pub(super) of_kind: [u64; KINDS],
+    pub(in crate::gpu::sm) of_kind: [u64; KINDS],
 }
 
 impl Warps {
-    /// Asks the host for the masks, which every cycle looks at.
+    /// Prefetches the masks, which every cycle looks at.
     #[inline]
-    pub(super) fn prefetch(&self) {
+    pub(in crate::gpu::sm) fn prefetch(&self) {
         prefetch(&self.live);
         prefetch(&self.touched);
         prefetch(&self.of_kind);
     }
 
-    /// Asks the host for what issue and decode look at of the warps that live.
+    /// Prefetches what issue and decode look at of the warps that live.
     #[inline]
-    pub(super) fn prefetch_arrays(&self) {
+    pub(in crate::gpu::sm) fn prefetch_arrays(&self) {
         prefetch(&self.cursor);
         prefetch(&self.undecoded);
         prefetch(&self.kind);
@@ -118,7 +122,7 @@ impl Warps {
         }
     }
 
-    pub(super) fn new(slots: usize) -> Self {
+    pub(in crate::gpu::sm) fn new(slots: usize) -> Self {
         Self {
             streams: vec![WarpStream::default(); slots].into(),
             cursor: [Cursor::default(); MAX_WARPS],
@@ -139,6 +143,8 @@ impl Warps {
             at_atomic: 0,
             hazard: 0,
             hazard_memory: 0,
+            fence_over: 0,
+            wait_ended: false,
             finished: 0,
             releasable: 0,
             allowed: u64::MAX,
@@ -149,12 +155,12 @@ impl Warps {
     }
 
     /// Bytes of its arrays.
-    pub(super) fn hot_bytes(&self) -> usize {
+    pub(in crate::gpu::sm) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.streams) + size_of_val(&*self.buffer)
     }
 
     /// Puts a new warp into a free slot.
-    pub(super) fn start(&mut self, warp: usize, cta: usize, age: u32, now: Cycle, stream: WarpStream) {
+    pub(in crate::gpu::sm) fn start(&mut self, warp: usize, cta: usize, age: u32, now: Cycle, stream: WarpStream) {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
         self.cursor[warp] = Cursor::default();
         self.undecoded[warp] = stream.len();
@@ -174,7 +180,7 @@ impl Warps {
     }
 
     /// Takes a released warp out of its slot.
-    pub(super) fn remove(&mut self, warp: usize) {
+    pub(in crate::gpu::sm) fn remove(&mut self, warp: usize) {
         let clear = !(1 << warp);
         self.live &= clear;
         self.touched |= !clear;
@@ -184,14 +190,14 @@ impl Warps {
     }
 
     /// The static index of the instruction that the next fetch of the warp begins with.
-    pub(super) fn next_index(&self, warp: usize) -> Option<u32> {
+    pub(in crate::gpu::sm) fn next_index(&self, warp: usize) -> Option<u32> {
         let mut cursor = self.cursor[warp];
         self.streams[warp].next(&mut cursor).map(|inst| inst.index)
     }
 
     /// Decodes up to `count` instructions into the empty buffer of a warp and returns how many there were.
     #[inline]
-    pub(super) fn decode(&mut self, warp: usize, count: u32) -> u32 {
+    pub(in crate::gpu::sm) fn decode(&mut self, warp: usize, count: u32) -> u32 {
         let count = count.min(self.undecoded[warp]);
         let (stream, mut cursor) = (&self.streams[warp], self.cursor[warp]);
         for _ in 0..count {
@@ -212,26 +218,26 @@ impl Warps {
 
     /// The front instruction of a warp.
     #[inline]
-    pub(super) fn front(&self, warp: usize) -> &DynInst {
+    pub(in crate::gpu::sm) fn front(&self, warp: usize) -> &DynInst {
         self.buffer[warp].front()
     }
 
     /// Takes the front instruction. What follows is the caller's business: another one, or [`Warps::run_dry`].
     #[inline]
-    pub(super) fn take_front(&mut self, warp: usize) -> DynInst {
+    pub(in crate::gpu::sm) fn take_front(&mut self, warp: usize) -> DynInst {
         self.touched |= 1 << warp;
         self.buffer[warp].pop()
     }
 
     /// Whether a warp has a front instruction, that taken last put aside.
     #[inline]
-    pub(super) fn has_front(&self, warp: usize) -> bool {
+    pub(in crate::gpu::sm) fn has_front(&self, warp: usize) -> bool {
         self.buffer[warp].len > 0
     }
 
     /// The last instruction in the buffer of a warp was taken: it wants a fetch, or is finished, which is returned.
     #[inline]
-    pub(super) fn run_dry(&mut self, warp: usize) -> bool {
+    pub(in crate::gpu::sm) fn run_dry(&mut self, warp: usize) -> bool {
         let bit = 1u64 << warp;
         self.valid &= !bit;
         let finished = self.undecoded[warp] == 0;
@@ -245,7 +251,7 @@ impl Warps {
 
     /// Notes which kind of unit the front instruction needs.
     #[inline]
-    pub(super) fn set_kind(&mut self, warp: usize, kind: UnitKind) {
+    pub(in crate::gpu::sm) fn set_kind(&mut self, warp: usize, kind: UnitKind) {
         self.of_kind[self.kind[warp] as usize] &= !(1 << warp);
         self.kind[warp] = kind;
         self.of_kind[kind as usize] |= 1 << warp;
@@ -253,13 +259,13 @@ impl Warps {
 
     /// The kind of unit that the front instruction needs.
     #[inline]
-    pub(super) fn kind(&self, warp: usize) -> UnitKind {
+    pub(in crate::gpu::sm) fn kind(&self, warp: usize) -> UnitKind {
         self.kind[warp]
     }
 
     /// Notes whether the front instruction meets a reserved register, and whether memory reserved it.
     #[inline]
-    pub(super) fn set_hazard(&mut self, warp: usize, hazard: Hazard) {
+    pub(in crate::gpu::sm) fn set_hazard(&mut self, warp: usize, hazard: Hazard) {
         let bit = 1u64 << warp;
         let now = self.hazard & !bit | u64::from(hazard.any) << warp;
         let by_memory = self.hazard_memory & !bit | u64::from(hazard.memory) << warp;
@@ -269,54 +275,65 @@ impl Warps {
 
     /// What one warp did touches others.
     #[inline]
-    pub(super) fn touch_others(&mut self, warps: u64) {
+    pub(in crate::gpu::sm) fn touch_others(&mut self, warps: u64) {
         self.touched |= warps;
         self.touched_others = true;
     }
 
-    /// The barrier of `warps` opens.
+    /// Opens the barrier of `all` warps of a CTA if those of them that are `running` are at it.
     #[inline]
-    pub(super) fn leave_barrier(&mut self, warps: u64) {
-        self.touch_others(self.at_barrier & warps);
-        self.at_barrier &= !warps;
+    pub(in crate::gpu::sm) fn open_barrier(&mut self, all: u64, running: u64) {
+        if self.at_barrier & all == running && running != 0 {
+            self.touch_others(self.at_barrier & all);
+            self.at_barrier &= !all;
+        }
     }
 
-    /// The fences of `warps` are over.
+    /// Those whose registers are all written leave their fence.
     #[inline]
-    pub(super) fn leave_fence(&mut self, warps: u64) {
-        self.touched |= self.at_fence & warps;
-        self.at_fence &= !warps;
+    pub(in crate::gpu::sm) fn leave_fences(&mut self) {
+        let over = std::mem::take(&mut self.fence_over);
+        self.touched |= self.at_fence & over;
+        self.at_fence &= !over;
+    }
+
+    /// Only the warps of `allowed` may issue.
+    #[inline]
+    pub(in crate::gpu::sm) fn allow(&mut self, allowed: u64) {
+        self.touch_others((self.allowed ^ allowed) & self.live);
+        self.allowed = allowed;
     }
 
     /// All lanes of a warp's atomics came back.
     #[inline]
-    pub(super) fn leave_atomic(&mut self, warp: usize) {
+    pub(in crate::gpu::sm) fn leave_atomic(&mut self, warp: usize) {
         self.touched |= 1 << warp;
         self.at_atomic &= !(1 << warp);
+        self.wait_ended = true;
     }
 
     /// Warps that wait for something other than a register or a unit.
     #[inline]
-    pub(super) fn waiting(&self) -> u64 {
+    pub(in crate::gpu::sm) fn waiting(&self) -> u64 {
         self.at_barrier | self.at_fence | self.at_atomic
     }
 
     /// The stream of a warp, for the addresses of its accesses.
     #[inline]
-    pub(super) fn stream(&self, warp: usize) -> &WarpStream {
+    pub(in crate::gpu::sm) fn stream(&self, warp: usize) -> &WarpStream {
         &self.streams[warp]
     }
 
     /// Whether nothing of a warp is in flight but what the scoreboard knows: all that is between decode and the end of its
     /// pipeline waits in its buffer.
-    pub(super) fn is_quiet(&self, warp: usize) -> bool {
+    pub(in crate::gpu::sm) fn is_quiet(&self, warp: usize) -> bool {
         self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
     /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence or an atomic. One that
     /// waits gives its place away, as in GPGPU-Sim's static limiting; or a CTA with more warps than the limit would wait at its
     /// barrier for warps that may not issue.
-    pub(super) fn oldest(&self, limit: u32) -> u64 {
+    pub(in crate::gpu::sm) fn oldest(&self, limit: u32) -> u64 {
         let mut left = self.live & !self.finished & !self.waiting();
         let mut chosen = 0;
         for _ in 0..limit {
@@ -330,13 +347,13 @@ impl Warps {
 
 /// The warp of `mask` that was launched first.
 #[inline]
-pub(super) fn oldest_of(mask: u64, age: &[u32; MAX_WARPS]) -> Option<usize> {
+pub(in crate::gpu::sm) fn oldest_of(mask: u64, age: &[u32; MAX_WARPS]) -> Option<usize> {
     bits(mask).min_by_key(|warp| age[*warp])
 }
 
 /// The slots in `mask`, ascending.
 #[inline]
-pub(super) fn bits(mask: u64) -> impl Iterator<Item = usize> {
+pub(in crate::gpu::sm) fn bits(mask: u64) -> impl Iterator<Item = usize> {
     let mut left = mask;
     std::iter::from_fn(move || {
         let bit = left.trailing_zeros();

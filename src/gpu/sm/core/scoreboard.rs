@@ -13,11 +13,11 @@ const REGISTERS: u16 = 256;
 
 /// What keeps an instruction from issuing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Hazard {
+pub(in crate::gpu::sm) struct Hazard {
     /// It meets a reserved register.
-    pub(super) any: bool,
+    pub(in crate::gpu::sm) any: bool,
     /// It meets one that memory will write.
-    pub(super) memory: bool,
+    pub(in crate::gpu::sm) memory: bool,
 }
 
 /// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
@@ -58,12 +58,12 @@ impl Reserved {
 
 /// Reserved registers of all warps.
 #[derive(Debug)]
-pub(super) struct Scoreboard {
+pub(in crate::gpu::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
 }
 
 impl Scoreboard {
-    pub(super) fn new() -> Self {
+    pub(in crate::gpu::sm) fn new() -> Self {
         Self { warps: Box::new([Reserved::default(); MAX_WARPS]) }
     }
 
@@ -77,22 +77,22 @@ impl Scoreboard {
         &mut self.warps[warp % MAX_WARPS]
     }
 
-    /// Asks the host for the registers of the warps of `live`.
+    /// Prefetches the registers of the warps of `live`.
     #[inline]
-    pub(super) fn prefetch(&self, live: u64) {
+    pub(in crate::gpu::sm) fn prefetch(&self, live: u64) {
         for warp in bits(live) {
             prefetch(self.of(warp));
         }
     }
 
     /// Bytes of its arrays.
-    pub(super) fn hot_bytes(&self) -> usize {
+    pub(in crate::gpu::sm) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.warps)
     }
 
     /// What keeps `inst` of `warp` from issuing.
     #[inline]
-    pub(super) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
+    pub(in crate::gpu::sm) fn hazard(&self, warp: usize, inst: &StaticInst) -> Hazard {
         let reserved = self.of(warp);
         if reserved.any_high() {
             return reserved.meets(inst);
@@ -103,7 +103,7 @@ impl Scoreboard {
 
     /// Reserves the destination of an instruction that issues, if it has one.
     #[inline]
-    pub(super) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
+    pub(in crate::gpu::sm) fn reserve(&mut self, warp: usize, register: u16, memory: bool) {
         let reserved = self.of_mut(warp);
         debug_assert!(!has(&reserved.all, register), "R{register} of warp {warp} is reserved twice");
         let (word, bit) = place(register);
@@ -113,7 +113,7 @@ impl Scoreboard {
 
     /// Releases a register that was written.
     #[inline]
-    pub(super) fn release(&mut self, warp: usize, register: u16) {
+    pub(in crate::gpu::sm) fn release(&mut self, warp: usize, register: u16) {
         let (word, bit) = place(register);
         let reserved = self.of_mut(warp);
         reserved.all[word] &= !bit;
@@ -122,12 +122,12 @@ impl Scoreboard {
 
     /// Whether no register of the warp is reserved.
     #[inline]
-    pub(super) fn is_clear(&self, warp: usize) -> bool {
+    pub(in crate::gpu::sm) fn is_clear(&self, warp: usize) -> bool {
         self.of(warp).named() == 0
     }
 
     /// The reserved registers of a warp, ascending.
-    pub(super) fn registers(&self, warp: usize) -> impl Iterator<Item = u16> {
+    pub(in crate::gpu::sm) fn registers(&self, warp: usize) -> impl Iterator<Item = u16> {
         let set = self.of(warp).all;
         (0..REGISTERS).filter(move |register| has(&set, *register))
     }

@@ -3,15 +3,16 @@
 //! An access waits `latency` cycles in its bank's pipe before the tags are looked up. An access that the cache cannot accept
 //! stays at the end of the pipe and is retried every cycle; the accesses after it close up and wait.
 
+mod bank_heads;
+
 use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, prefetch};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, Answer, DataCache, Down, DownKind, Outcome, Probe, Status};
-use crate::protocol::{MemOp, Outbox};
+use crate::mem::cache::{Access as Lookup, AccessKind, DataCache, Down, Outcome, Probe, Status};
 
-use super::Sm;
-use super::bank_heads::BankHeads;
-use super::lsu::{Access, token};
+use super::coalesce::Access;
 use super::net::Reply;
+
+use bank_heads::BankHeads;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,15 +45,15 @@ pub(super) struct Common {
 
 /// An access that the tags took.
 #[derive(Clone, Copy, Debug)]
-struct Served {
-    addr: Addr,
-    name: u32,
-    kernel: KernelIndex,
-    sectors: SectorMask,
-    write: bool,
-    outcome: Outcome,
+pub(super) struct Served {
+    pub(super) addr: Addr,
+    pub(super) name: u32,
+    pub(super) kernel: KernelIndex,
+    pub(super) sectors: SectorMask,
+    pub(super) write: bool,
+    pub(super) outcome: Outcome,
     /// The state of the tags before the access, if a consumer needs it.
-    before: Option<Probe>,
+    pub(super) before: Option<Probe>,
 }
 
 /// The L1 of an SM.
@@ -115,7 +116,7 @@ impl L1 {
         self.cache.hot_bytes() + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>() + self.heads.hot_bytes()
     }
 
-    /// Asks the host for what the next cycles begin with.
+    /// Prefetches what the next cycles begin with.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&*self.pipes);
@@ -209,7 +210,7 @@ impl L1 {
 
     /// Takes the oldest request to the next level.
     #[inline]
-    fn pop_down(&mut self) -> Option<Down> {
+    pub(super) fn pop_down(&mut self) -> Option<Down> {
         let down = self.cache.pop_down()?;
         self.heads.sent(self.free());
         Some(down)
@@ -224,12 +225,34 @@ impl L1 {
     /// Failed retries in a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> u64 {
-        self.heads.in_vain()
+        self.heads.failed_retries()
     }
 
     /// Lets all refused accesses be looked up again.
     pub(super) fn admit_all(&mut self) {
         self.heads.admit_all();
+    }
+
+    /// Accesses that reach the tags at cycle `now` may be looked up.
+    #[inline]
+    pub(super) fn move_up_to(&mut self, now: Cycle) {
+        self.heads.move_up_to(now);
+    }
+
+    /// Forgets all lines.
+    pub(super) fn invalidate(&mut self) {
+        self.cache.invalidate();
+    }
+
+    /// Divides the unified memory: shared memory takes `shared` of its `total` bytes, the L1 the rest. Returns whether that changes
+    /// the L1, which then is empty.
+    pub(super) fn divide(&mut self, cache: &Cache, total: u32, shared: u32) -> bool {
+        let ways = unified_ways(cache, total, shared).max(1);
+        let changes = self.cache.tags().line_count() != ways * cache.sets;
+        if changes {
+            self.cache.set_ways(ways);
+        }
+        changes
     }
 
     /// Lets refused accesses be looked up again that the change of the tags of sectors may help.
@@ -248,7 +271,7 @@ impl L1 {
     /// were not passed in this cycle. With `watched`, says what the tags knew before.
     // Called from one place, for every access.
     #[inline(always)]
-    fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<Served> {
+    pub(super) fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<Served> {
         loop {
             let due = self.heads.due() & *ahead;
             if due == 0 {
@@ -341,7 +364,7 @@ impl L1 {
         self.cache.expect_line(entry);
     }
 
-    /// Asks the host for what [`L1::prefetch`] asked for leads to.
+    /// Prefetches what [`L1::prefetch`]'s lines point to.
     #[inline]
     pub(super) fn prefetch_pipes(&self) {
         let mut left = self.heads.occupied();
@@ -377,136 +400,4 @@ fn max_ways(cache: &Cache, spec: &Spec) -> u32 {
 fn unified_ways(cache: &Cache, total: u32, shared: u32) -> u32 {
     let way = cache.sets * 128;
     ((total - shared.min(total)) + way / 2) / way
-}
-
-impl Sm {
-    /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
-    #[inline]
-    pub(super) fn l1_cycle(&mut self, out: &mut Outbox) {
-        let Some(l1) = &mut self.lsu.l1 else { return };
-        if l1.cache.queued() > 0 {
-            if self.net.can_send() {
-                self.send_down(out);
-            } else {
-                self.counters.sm.network_full_cycles += 1;
-            }
-        }
-        self.look_up();
-    }
-
-    /// Sends the oldest request of the L1; there is one, and a credit.
-    #[inline]
-    fn send_down(&mut self, out: &mut Outbox) {
-        let Some(down) = self.lsu.l1.as_mut().and_then(L1::pop_down) else { return };
-        let (op, name) = match down.kind {
-            DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
-            DownKind::Write => (MemOp::Write, down.token),
-            DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
-        };
-        if down.kind == DownKind::Fetch && self.ccws.is_some() {
-            self.note_fetch(down.entry, down.token);
-        }
-        let kernel = self.kernel_of(down.token);
-        self.send(down.addr, down.sectors, down.bytes, op, name, kernel, out);
-    }
-
-    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
-    #[inline]
-    fn look_up(&mut self) {
-        let (mut ahead, watched) = (u64::MAX, self.ccws.is_some());
-        let Some(l1) = &mut self.lsu.l1 else { return };
-        l1.heads.move_up_to(self.now);
-        while let Some(l1) = &mut self.lsu.l1
-            && let Some(served) = l1.serve(&mut ahead, watched, self.now)
-        {
-            self.take_served(&served);
-        }
-        if let Some(l1) = &self.lsu.l1 {
-            self.counters.sm.l1_retries += l1.retries();
-        }
-    }
-
-    /// Counts an access that the L1 took, and answers what it answers at once.
-    #[inline]
-    fn take_served(&mut self, served: &Served) {
-        let Served { addr, name, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
-        if let Some(before) = before {
-            self.note_access(before, addr, name, write, status);
-        }
-        let counters = &mut self.counters.kernels[kernel.index()];
-        match (write, status) {
-            (false, Status::Hit) => counters.l1_read_hits += 1,
-            (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
-            (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
-            (false, _) => counters.l1_read_misses += 1,
-            (true, Status::Hit) => counters.l1_write_hits += 1,
-            (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
-            (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
-            (true, _) => counters.l1_write_misses += 1,
-        }
-        if answer == Answer::Now {
-            if write {
-                self.acknowledge(usize::from(name as u8), sectors.count());
-            } else {
-                self.answer_load(name as u16, 1);
-            }
-        }
-    }
-
-    /// The kernel that a load or store belongs to.
-    fn kernel_of(&self, name: u32) -> KernelIndex {
-        if name & token::KIND == token::STORE {
-            self.ctas.kernel(self.warps.cta[usize::from(name as u8)])
-        } else {
-            self.lsu.loads.get(name as u16).kernel
-        }
-    }
-
-    /// The L1 takes a reply; `false` when its fill port is busy.
-    #[inline]
-    pub(super) fn fill_l1(&mut self, reply: &Reply) -> bool {
-        let Some(l1) = &mut self.lsu.l1 else { panic!("{}, {}: data for an L1 that is not there", self.id, self.now) };
-        let before = self.ccws.is_some().then(|| l1.probe(reply.addr, reply.sectors, false));
-        let filled = l1.fill(reply, self.now);
-        if let (Some(before), true) = (before, filled) {
-            self.note_fill(before, reply);
-        }
-        filled
-    }
-
-    /// Invalidates the L1.
-    pub(super) fn invalidate_l1(&mut self) {
-        self.note_invalidation();
-        self.wake_load_store(self.now.after(1));
-        if let Some(l1) = &mut self.lsu.l1 {
-            l1.cache.invalidate();
-            self.counters.sm.l1_flushes += 1;
-        }
-    }
-
-    /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
-    ///
-    /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
-    pub(super) fn enter_kernel(&mut self, kernel: KernelIndex) {
-        self.wake_load_store(self.now.after(1));
-        let info = &self.workload.kernel(kernel).info;
-        if let (Some(unified), Some(cache)) = (&self.spec.l1.unified, &self.spec.l1.cache) {
-            let ctas = crate::gpu::occupancy::resident_ctas(&self.spec, info).unwrap_or(1);
-            let needed = info.shared_bytes * ctas;
-            let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
-            let ways = unified_ways(cache, unified.total_bytes, shared).max(1);
-            if let Some(l1) = &mut self.lsu.l1
-                && l1.cache.tags().line_count() != ways * cache.sets
-            {
-                l1.cache.set_ways(ways);
-                self.note_invalidation();
-            }
-        }
-        if self.spec.l1.flush_at_kernel {
-            self.invalidate_l1();
-            if let Some(texture) = &mut self.lsu.texture {
-                texture.invalidate();
-            }
-        }
-    }
 }

@@ -6,114 +6,30 @@
 //! its queue (unless a result is written to it), and instructions enter collectors. A collector cannot leave in the step
 //! in which it read its last operand.
 
+mod queue;
+mod registers;
+mod sources;
+
 use crate::base::prefetch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::StaticInst;
 
 use super::MAX_SCHEDULERS;
-use super::units::{ALL_KINDS, Flights, KINDS, MAX_PLACES, StageRegisters, UnitKind, places};
+use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
 
-/// In which order an input port of the collectors looks at the kinds.
-const PORT_ORDER: [UnitKind; KINDS] = [
-    UnitKind::Sp,
-    UnitKind::Sfu,
-    UnitKind::Mem,
-    UnitKind::Dp,
-    UnitKind::Int,
-    UnitKind::Branch,
-    UnitKind::Texture,
-    UnitKind::Tensor,
-    UnitKind::Uniform,
-];
+use queue::{IssueQueue, RANK};
+
+pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};
+pub(super) use sources::Sources;
+
+use sources::few;
 
 /// Collectors that an SM can have: bits of a mask.
 const MAX_COLLECTORS: usize = 64;
 
-/// The place of each kind in [`PORT_ORDER`].
-const RANK: [u8; KINDS] = {
-    let mut rank = [0; KINDS];
-    let mut i = 0;
-    while i < KINDS {
-        rank[PORT_ORDER[i] as usize] = i as u8;
-        i += 1;
-    }
-    rank
-};
-
-/// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
-#[derive(Clone, Copy, Debug, Default)]
-struct Issued {
-    slots: [(u8, u8); MAX_PLACES],
-    head: u8,
-    len: u8,
-}
-
-impl Issued {
-    #[inline]
-    fn push(&mut self, slot: u8, group: u8) {
-        self.slots[usize::from(self.head + self.len) % MAX_PLACES] = (slot, group);
-        self.len += 1;
-    }
-
-    #[inline]
-    fn front(&self) -> (u8, u8) {
-        self.slots[usize::from(self.head) % MAX_PLACES]
-    }
-
-    #[inline]
-    fn pop(&mut self) {
-        self.head = (self.head + 1) % MAX_PLACES as u8;
-        self.len -= 1;
-    }
-}
-
-/// The banks that an instruction reads.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sources {
-    /// All of them, as a set.
-    once: u64,
-    /// The bank of each source, a byte for each, and which sources are read.
-    banks: u32,
-    distinct: u8,
-    /// How many registers.
-    pub(super) count: u8,
-    /// Whether some bank holds several of them.
-    crowded: bool,
-}
-
-impl Sources {
-    /// Those of which `banks` has a byte for each source, and `distinct` says which are read.
-    #[inline]
-    fn new(banks: u32, distinct: u8) -> Self {
-        // Without branches: the number of sources is unpredictable, and the work for an absent one costs less than a misprediction.
-        let (mut once, mut twice, mut count) = (0, 0, 0);
-        for i in 0..4 {
-            let read = distinct >> i & 1;
-            let bit = u64::from(read) << (banks >> (8 * i) & 63);
-            twice |= once & bit;
-            once |= bit;
-            count += read;
-        }
-        Self { once, banks, distinct, count, crowded: twice != 0 }
-    }
-
-    /// The banks that hold at least two, three and four of the registers.
-    fn again(&self) -> [u64; 3] {
-        let (mut once, [mut twice, mut thrice, mut four]) = (0, [0; 3]);
-        for i in 0..4 {
-            let bit = u64::from(self.distinct >> i & 1) << (self.banks >> (8 * i) & 63);
-            four |= thrice & bit;
-            thrice |= twice & bit;
-            twice |= once & bit;
-            once |= bit;
-        }
-        [twice, thrice, four]
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Collector {
-    flight: u8,
+    slot: u8,
     kind: UnitKind,
     group: u8,
 }
@@ -126,14 +42,6 @@ struct Reads {
     /// Those among them that it has to read at least twice, three and four times; rarely any.
     again: [u64; 3],
     collector: u8,
-}
-
-/// How many banks a set of a few has.
-#[inline]
-fn few(banks: u64) -> u64 {
-    // One, nearly always; counting bits takes a dozen instructions where the host's are not known.
-    let others = banks & banks.wrapping_sub(1);
-    if others == 0 { u64::from(banks != 0) } else { u64::from(banks.count_ones()) }
 }
 
 /// Collectors, banks, and the registers before and after them.
@@ -150,9 +58,11 @@ pub(super) struct Operands {
     steps: u32,
     places: [usize; KINDS],
     /// Issued instructions that wait for a collector, by rank of their kind, and the ranks that have any.
-    issued: [Issued; KINDS],
-    issued_ranks: u16,
-    /// Instructions that wait for their unit.
+    queues: [IssueQueue; KINDS],
+    queued: u16,
+    /// The instructions between issue and their units.
+    pub(super) issued: IssuedTable,
+    /// Those that wait for their unit.
     pub(super) ready: StageRegisters,
     /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
     full: [u16; MAX_SCHEDULERS],
@@ -179,13 +89,13 @@ pub(super) struct Operands {
 }
 
 impl Operands {
-    /// Asks the host for what every cycle looks at.
+    /// Prefetches what every cycle looks at.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&self.free);
         prefetch(&self.written);
         prefetch(&self.ready);
-        prefetch(&self.issued_ranks);
+        prefetch(&self.queued);
         prefetch(&self.may_leave);
     }
 
@@ -210,8 +120,9 @@ impl Operands {
             ports,
             steps: spec.operands.bank_ports.max(1),
             places: places(spec),
-            issued: [Issued::default(); KINDS],
-            issued_ranks: 0,
+            queues: [IssueQueue::default(); KINDS],
+            queued: 0,
+            issued: IssuedTable::new(spec),
             ready: StageRegisters::new(),
             full: [0; MAX_SCHEDULERS],
             collectors: Box::new([Collector::default(); MAX_COLLECTORS]),
@@ -232,7 +143,7 @@ impl Operands {
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.collectors) + size_of_val(&*self.turn)
+        size_of_val(&*self.collectors) + size_of_val(&*self.turn) + self.issued.hot_bytes()
     }
 
     /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
@@ -275,13 +186,14 @@ impl Operands {
 
     /// Takes an issued instruction; its kind is not [`Operands::full`].
     #[inline]
-    pub(super) fn issue(&mut self, slot: u8, kind: UnitKind, group: u8) {
+    pub(super) fn issue(&mut self, inst: IssuedInst) {
+        let IssuedInst { kind, group, .. } = inst;
         let rank = RANK[kind as usize];
-        let issued = &mut self.issued[usize::from(rank)];
-        issued.push(slot, group);
-        self.issued_ranks |= 1 << rank;
+        let queue = &mut self.queues[usize::from(rank)];
+        queue.push(self.issued.add(inst), group);
+        self.queued |= 1 << rank;
         self.may_collect = true;
-        if !self.shared || usize::from(issued.len) == self.places[kind as usize] {
+        if !self.shared || usize::from(queue.len) == self.places[kind as usize] {
             self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
         }
     }
@@ -292,6 +204,15 @@ impl Operands {
         let free = self.written >> bank & 1 == 0;
         self.written |= 1 << bank;
         free
+    }
+
+    /// Takes the oldest instruction that waits for a unit of a kind.
+    #[inline]
+    pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
+        let place = self.ready.oldest(kind, &self.issued)?;
+        let slot = self.ready.take(kind, place);
+        self.issued.free(slot);
+        Some(*self.issued.get(slot))
     }
 
     /// Whether a cycle would move an instruction. Otherwise every collector is empty or waits to dispatch, and every issued
@@ -310,7 +231,7 @@ impl Operands {
     /// Looks at everything in the next cycle, whether it can move or not.
     pub(super) fn wake(&mut self) {
         self.may_leave = true;
-        self.may_collect = self.issued_ranks != 0;
+        self.may_collect = self.queued != 0;
         self.ready.wake();
     }
 
@@ -322,7 +243,7 @@ impl Operands {
 
     /// One core cycle of the register file.
     #[inline]
-    pub(super) fn cycle(&mut self, flights: &Flights) {
+    pub(super) fn tick(&mut self) {
         if !self.is_active() {
             self.pass();
             return;
@@ -335,7 +256,7 @@ impl Operands {
                 self.read();
             }
             if self.may_collect {
-                self.collect(flights);
+                self.collect();
             }
             self.written = 0;
         }
@@ -357,13 +278,13 @@ impl Operands {
         while left != 0 {
             let collector = left.trailing_zeros() as usize;
             left &= left - 1;
-            let Collector { flight, kind, group } = self.collectors[collector % MAX_COLLECTORS];
+            let Collector { slot, kind, group } = self.collectors[collector % MAX_COLLECTORS];
             let place = usize::from(group);
             if self.ready.taken(kind) >> place & 1 == 0 {
-                self.ready.put(kind, place, flight);
+                self.ready.put(kind, place, slot);
                 self.complete &= !(1 << collector);
                 self.free |= 1 << collector;
-                self.may_collect = self.issued_ranks != 0;
+                self.may_collect = self.queued != 0;
             }
         }
     }
@@ -384,17 +305,17 @@ impl Operands {
         self.ready.freed = false;
         let mut port = 0;
         while can_leave != 0 && port < self.ports {
-            let behind = can_leave & self.turn[port];
-            let chosen = if behind != 0 { behind } else { can_leave }.trailing_zeros() as usize;
-            let Collector { flight, kind, group, .. } = self.collectors[chosen];
+            let next = can_leave & self.turn[port];
+            let chosen = if next != 0 { next } else { can_leave }.trailing_zeros() as usize;
+            let Collector { slot, kind, group, .. } = self.collectors[chosen];
             let first = usize::from(group) * self.per_group;
             let own = self.group_mask << first;
             self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << first };
             let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { usize::from(group) };
-            self.ready.put(kind, place, flight);
+            self.ready.put(kind, place, slot);
             self.complete &= !(1 << chosen);
             self.free |= 1 << chosen;
-            self.may_collect |= self.issued_ranks != 0;
+            self.may_collect |= self.queued != 0;
             can_leave &= !(1 << chosen);
             if can_leave & own != 0 && !self.has_room(kind, usize::from(group)) {
                 let mut others = can_leave & own;
@@ -438,28 +359,28 @@ impl Operands {
     }
 
     /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
-    fn collect(&mut self, flights: &Flights) {
+    fn collect(&mut self) {
         self.may_collect = false;
         // A kind whose oldest instruction finds no collector finds none in this step.
-        let mut ranks = self.issued_ranks;
+        let mut ranks = self.queued;
         for _ in 0..self.ports {
             let mut round = ranks;
             while round != 0 {
                 let rank = round.trailing_zeros() as usize;
                 round &= round - 1;
-                let (slot, group) = self.issued[rank].front();
+                let (slot, group) = self.queues[rank].front();
                 let first = usize::from(group) * self.per_group;
                 let free = self.free & self.group_mask << first;
                 if free == 0 {
                     ranks &= !(1 << rank);
                     continue;
                 }
-                self.issued[rank].pop();
-                if self.issued[rank].len == 0 {
-                    self.issued_ranks &= !(1 << rank);
+                self.queues[rank].pop();
+                if self.queues[rank].len == 0 {
+                    self.queued &= !(1 << rank);
                     ranks &= !(1 << rank);
                 }
-                self.enter(slot, free.trailing_zeros() as usize, flights);
+                self.enter(slot, free.trailing_zeros() as usize);
             }
             if ranks == 0 {
                 return;
@@ -470,13 +391,13 @@ impl Operands {
     }
 
     #[inline]
-    fn enter(&mut self, slot: u8, chosen: usize, flights: &Flights) {
-        let flight = flights.get(slot);
-        self.full[usize::from(flight.group) % MAX_SCHEDULERS] &= !(1 << flight.kind as u8);
-        self.woken |= 1 << flight.group;
+    fn enter(&mut self, slot: u8, chosen: usize) {
+        let inst = self.issued.get(slot);
+        self.full[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);
+        self.woken |= 1 << inst.group;
         self.free &= !(1 << chosen);
-        self.collectors[chosen % MAX_COLLECTORS] = Collector { flight: slot, kind: flight.kind, group: flight.group };
-        let sources = &flight.sources;
+        self.collectors[chosen % MAX_COLLECTORS] = Collector { slot, kind: inst.kind, group: inst.group };
+        let sources = &inst.sources;
         if sources.count == 0 {
             self.complete |= 1 << chosen;
             self.may_leave = true;
@@ -491,31 +412,11 @@ impl Operands {
     pub(super) fn describe(&self) -> String {
         let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
         for kind in ALL_KINDS {
-            let (before, after) = (u32::from(self.issued[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
+            let (before, after) = (u32::from(self.queues[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
             if before + after > 0 {
                 text.push_str(&format!(", {kind:?}: {before} wait for a collector, {after} for the unit"));
             }
         }
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn several_sources_of_one_bank_are_told_whichever_it_is() {
-        for bank in [0, 1, 31, 62, 63u8] {
-            let other = if bank == 63 { 0 } else { bank + 1 };
-            let of = |banks: [u8; 4], distinct| Sources::new(u32::from_le_bytes(banks), distinct);
-            let three = of([bank, bank, other, bank], 0b1111);
-            assert_eq!((three.once, three.count, three.crowded), (1 << bank | 1 << other, 4, true));
-            assert_eq!(three.again(), [1 << bank, 1 << bank, 0]);
-            assert_eq!(of([bank; 4], 0b1111).again(), [1 << bank; 3]);
-            assert!(of([bank; 4], 0b1011).crowded && of([bank; 4], 0b0011).crowded);
-            let one = of([bank, other, bank, bank], 0b0110);
-            assert_eq!((one.once, one.count, one.crowded), (1 << bank | 1 << other, 2, false));
-        }
     }
 }

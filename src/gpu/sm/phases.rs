@@ -8,24 +8,24 @@ use std::sync::Arc;
 use crate::base::KernelIndex;
 use crate::frontend::phases::Phases;
 
-use super::super::warps::MAX_WARPS;
+use super::core::MAX_WARPS;
 
 /// Phase distance and phase length by warp slot, as of the slot's front instruction.
 #[derive(Clone, Debug)]
-pub(in crate::gpu::sm) struct PhaseView {
+pub(super) struct PhaseView {
     kernels: Arc<[Phases]>,
     distance: [u16; MAX_WARPS],
     length: [u16; MAX_WARPS],
 }
 
 impl PhaseView {
-    pub(in crate::gpu::sm) fn new(kernels: Arc<[Phases]>) -> Self {
+    pub(super) fn new(kernels: Arc<[Phases]>) -> Self {
         Self { kernels, distance: [0; MAX_WARPS], length: [0; MAX_WARPS] }
     }
 
     /// Static instruction `index` of `kernel` is at the front of a warp.
     #[inline]
-    pub(in crate::gpu::sm) fn look(&mut self, warp: usize, kernel: KernelIndex, index: u32) {
+    pub(super) fn look(&mut self, warp: usize, kernel: KernelIndex, index: u32) {
         let phases = &self.kernels[kernel.index()];
         self.distance[warp] = phases.distance(index);
         self.length[warp] = phases.length(index);
@@ -33,16 +33,16 @@ impl PhaseView {
 
     /// Summed latencies to the ends of the phases.
     #[inline]
-    pub(in crate::gpu::sm) fn distance(&self) -> &[u16; MAX_WARPS] {
+    pub(super) fn distance(&self) -> &[u16; MAX_WARPS] {
         &self.distance
     }
 
     /// Lengths of the phases.
     #[inline]
-    pub(in crate::gpu::sm) fn length(&self) -> &[u16; MAX_WARPS] {
+    pub(super) fn length(&self) -> &[u16; MAX_WARPS] {
         &self.length
     }
 }
 
 /// For schedulers that know nothing of phases.
-pub(in crate::gpu::sm) static NO_PHASES: [u16; MAX_WARPS] = [0; MAX_WARPS];
+pub(super) static NO_PHASES: [u16; MAX_WARPS] = [0; MAX_WARPS];

@@ -6,14 +6,14 @@ use crate::base::{Addr, SECTOR_BYTES, SectorMask};
 
 /// An access to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gpu::sm) struct Access {
+pub(super) struct Access {
     /// The sector's address, or the segment's where several sectors are meant.
-    pub(in crate::gpu::sm) addr: Addr,
+    pub(super) addr: Addr,
     /// Bytes of the sector, when it is one; all ones otherwise.
-    pub(in crate::gpu::sm) bytes: u32,
-    pub(in crate::gpu::sm) sectors: SectorMask,
+    pub(super) bytes: u32,
+    pub(super) sectors: SectorMask,
     /// Lanes that take part.
-    pub(in crate::gpu::sm) lanes: u8,
+    pub(super) lanes: u8,
 }
 
 /// Coalesces `base + i * stride` for `lanes` lanes if they are contiguous; returns whether they are.

@@ -11,7 +11,7 @@
 use crate::base::{Addr, Cycle, LINE_BYTES, SECTORS_PER_LINE, SectorMask};
 use crate::mem::cache::FailReason;
 
-use super::warps::bits;
+use super::super::core::bits;
 
 /// What a refused access waits for. Whatever that is, a change of the tags of its own sectors may make it a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl BankHeads {
 
     /// Failed retries in a cycle, including those with a look-up.
     #[inline]
-    pub(super) fn in_vain(&self) -> u64 {
+    pub(super) fn failed_retries(&self) -> u64 {
         self.count
     }
 
@@ -265,7 +265,7 @@ mod tests {
         heads.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
         heads.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
         heads.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.in_vain()), (0, 5));
+        assert_eq!((heads.due(), heads.failed_retries()), (0, 5));
         heads
     }
 
@@ -314,10 +314,10 @@ mod tests {
         heads.answered(true);
         assert_eq!(heads.due(), 0b11110);
         heads.take(2, 1, false);
-        assert_eq!((heads.due(), heads.in_vain(), heads.occupied()), (0b01000, 4, 0b11011));
+        assert_eq!((heads.due(), heads.failed_retries(), heads.occupied()), (0b01000, 4, 0b11011));
         heads.answered(true);
         heads.take(3, 0, true);
-        assert_eq!((heads.due(), heads.in_vain()), (0b00010, 3));
+        assert_eq!((heads.due(), heads.failed_retries()), (0b00010, 3));
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         heads.take(0, 9, true);
         heads.take(4, 0, false);
         heads.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.in_vain()), (0, 3));
+        assert_eq!((heads.due(), heads.failed_retries()), (0, 3));
     }
 
     #[test]
@@ -346,13 +346,13 @@ mod tests {
         heads.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
         heads.tags_changed(Addr(0x780), SectorMask(1));
         heads.sent(1);
-        assert_eq!((heads.due(), heads.in_vain()), (0b01001, 5));
+        assert_eq!((heads.due(), heads.failed_retries()), (0b01001, 5));
     }
 
     #[test]
     fn all_may_be_admitted_at_once() {
         let mut heads = heads();
         heads.admit_all();
-        assert_eq!((heads.due(), heads.in_vain()), (0b11111, 5));
+        assert_eq!((heads.due(), heads.failed_retries()), (0b11111, 5));
     }
 }

@@ -9,7 +9,7 @@
 //! In: masks of the warps' conditions. Out: the mask of the ready queues. Invariant: [`TwoLevel::update`] reaches in one call
 //! the state in which [`TwoLevel::is_settled`], so that cycles in which no condition changes may be skipped.
 
-use super::super::warps::{MAX_WARPS, bits};
+use super::super::super::core::{MAX_WARPS, bits};
 
 /// How the active queue is sorted when warps join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,191 @@
+//! The resident CTAs of an SM: their resources, code, address windows and barrier groups.
+
+use std::sync::Arc;
+
+use crate::base::KernelIndex;
+use crate::config::machine::Sm as Spec;
+use crate::frontend::StaticInst;
+use crate::gpu::occupancy::CtaNeeds;
+use crate::protocol::CtaLaunch;
+
+/// A resident CTA.
+#[derive(Clone, Debug)]
+pub(in crate::gpu::sm) struct Resident {
+    pub(in crate::gpu::sm) launch: CtaLaunch,
+    pub(in crate::gpu::sm) needs: CtaNeeds,
+    /// Its slots.
+    pub(in crate::gpu::sm) warps: u64,
+    /// Those not yet released.
+    pub(in crate::gpu::sm) left: u64,
+    /// Those that have not issued their last instruction: whom a barrier waits for.
+    pub(in crate::gpu::sm) running: u64,
+    /// Of all its warps.
+    pub(in crate::gpu::sm) instructions: u64,
+    pub(in crate::gpu::sm) windows: Windows,
+}
+
+/// Where the kernel's generic addresses go, and how its local memory is laid out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::gpu::sm) struct Windows {
+    pub(in crate::gpu::sm) shared_base: u64,
+    pub(in crate::gpu::sm) local_base: u64,
+    /// Threads of a CTA, padded to whole warps.
+    pub(in crate::gpu::sm) threads: u64,
+    /// CTAs of the kernel that fit an SM.
+    pub(in crate::gpu::sm) ctas_per_sm: u64,
+}
+
+/// The resident CTAs of an SM.
+#[derive(Debug)]
+pub(in crate::gpu::sm) struct Ctas {
+    slots: Box<[Option<Resident>]>,
+    /// Code and kernel by slot, apart from the rest because every issue reads them.
+    code: Box<[Arc<[StaticInst]>]>,
+    kernel: Box<[KernelIndex]>,
+    used: CtaNeeds,
+    resident: u32,
+    /// The first bound CTA was found not to fit, and nothing was freed since.
+    pub(in crate::gpu::sm) blocked: bool,
+    /// The last resident CTA ended since the SM last looked.
+    emptied: bool,
+}
+
+impl Ctas {
+    pub(in crate::gpu::sm) fn new(slots: u32) -> Self {
+        Self {
+            slots: vec![None; slots as usize].into(),
+            code: vec![Arc::from([]); slots as usize].into(),
+            kernel: vec![KernelIndex(0); slots as usize].into(),
+            used: CtaNeeds::default(),
+            resident: 0,
+            blocked: false,
+            emptied: false,
+        }
+    }
+
+    /// Resident CTAs.
+    #[inline]
+    pub(in crate::gpu::sm) fn resident(&self) -> u32 {
+        self.resident
+    }
+
+    /// Whether the last resident CTA ended since this was last asked.
+    #[inline]
+    pub(in crate::gpu::sm) fn take_emptied(&mut self) -> bool {
+        std::mem::take(&mut self.emptied)
+    }
+
+    /// The code of the CTA in a slot.
+    #[inline]
+    pub(in crate::gpu::sm) fn code(&self, slot: u8) -> &[StaticInst] {
+        &self.code[usize::from(slot)]
+    }
+
+    /// The kernel of the CTA in a slot.
+    #[inline]
+    pub(in crate::gpu::sm) fn kernel(&self, slot: u8) -> KernelIndex {
+        self.kernel[usize::from(slot)]
+    }
+
+    /// The address windows of the CTA in a slot.
+    #[inline]
+    pub(in crate::gpu::sm) fn windows(&self, slot: u8) -> &Windows {
+        &self.get(slot).windows
+    }
+
+    /// All warps of the CTA in a slot, and those of them that its barrier waits for.
+    pub(in crate::gpu::sm) fn warps_at_barrier(&self, slot: u8) -> (u64, u64) {
+        let cta = self.get(slot);
+        (cta.warps, cta.running)
+    }
+
+    /// A warp issued its last instruction; returns what [`Ctas::warps_at_barrier`] does.
+    pub(in crate::gpu::sm) fn finish_warp(&mut self, slot: u8, warp: usize) -> (u64, u64) {
+        let cta = self.get_mut(slot);
+        cta.running &= !(1 << warp);
+        (cta.warps, cta.running)
+    }
+
+    /// The fetch stage took a warp out of its slot; returns its CTA if that was the last one.
+    pub(in crate::gpu::sm) fn release_warp(&mut self, slot: u8, warp: usize) -> Option<Ended> {
+        let cta = self.get_mut(slot);
+        cta.left &= !(1 << warp);
+        if cta.left == 0 { self.end(slot) } else { None }
+    }
+
+    /// A free CTA slot and the first of a free run of warp slots, if everything that a CTA needs is free.
+    pub(in crate::gpu::sm) fn place(&self, spec: &Spec, needs: &CtaNeeds) -> Option<(usize, usize)> {
+        let used = &self.used;
+        let fits = used.threads + needs.threads <= spec.max_threads
+            && used.warps + needs.warps <= spec.warps
+            && used.shared_bytes + needs.shared_bytes <= spec.shared_bytes
+            && used.registers + needs.registers <= spec.registers;
+        if !fits {
+            return None;
+        }
+        let slot = self.slots.iter().position(Option::is_none)?;
+        let taken = self.slots.iter().flatten().fold(0, |mask, cta| mask | cta.warps);
+        let count = needs.warps.max(1) as usize;
+        let run = u64::MAX >> (64 - count);
+        let first = (0..=(spec.warps as usize).saturating_sub(count)).step_by(count).find(|first| taken >> first & run == 0)?;
+        Some((slot, first))
+    }
+
+    pub(in crate::gpu::sm) fn start(&mut self, slot: usize, code: &Arc<[StaticInst]>, cta: Resident) {
+        let (used, needs) = (&mut self.used, &cta.needs);
+        used.threads += needs.threads;
+        used.warps += needs.warps;
+        used.shared_bytes += needs.shared_bytes;
+        used.registers += needs.registers;
+        self.resident += 1;
+        self.code[slot] = Arc::clone(code);
+        self.kernel[slot] = cta.launch.kernel;
+        self.slots[slot] = Some(cta);
+    }
+
+    pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
+        let Resident { launch, needs, instructions, .. } = self.slots[usize::from(slot)].take()?;
+        let used = &mut self.used;
+        used.threads -= needs.threads;
+        used.warps -= needs.warps;
+        used.shared_bytes -= needs.shared_bytes;
+        used.registers -= needs.registers;
+        self.resident -= 1;
+        self.blocked = false;
+        self.emptied |= self.resident == 0;
+        Some(Ended { launch, instructions })
+    }
+
+    #[inline]
+    fn get(&self, slot: u8) -> &Resident {
+        match &self.slots[usize::from(slot)] {
+            Some(cta) => cta,
+            None => panic!("CTA slot {slot} is empty"),
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, slot: u8) -> &mut Resident {
+        match &mut self.slots[usize::from(slot)] {
+            Some(cta) => cta,
+            None => panic!("CTA slot {slot} is empty"),
+        }
+    }
+
+    /// The resident CTAs, for reports of a standstill.
+    pub(in crate::gpu::sm) fn describe(&self, lines: &mut Vec<String>) {
+        for cta in self.slots.iter().flatten() {
+            let CtaLaunch { kernel, cta: index } = cta.launch;
+            let (left, running) = (cta.left.count_ones(), cta.running.count_ones());
+            lines.push(format!("{kernel}, {index}: {left} warps left, {running} of them with instructions"));
+        }
+    }
+}
+
+/// A CTA that ended.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu::sm) struct Ended {
+    pub(in crate::gpu::sm) launch: CtaLaunch,
+    /// Of all its warps.
+    pub(in crate::gpu::sm) instructions: u64,
+}

@@ -1,0 +1,141 @@
+//! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
+
+use crate::base::KernelIndex;
+use crate::frontend::KernelInfo;
+use crate::gpu::occupancy::resident_ctas;
+use crate::mem::cache::{Answer, DownKind, Outcome, Status};
+use crate::protocol::{MemOp, Outbox};
+
+use super::super::ccws::LineAccess;
+use super::super::core::Core;
+use super::super::l1::{L1, Served};
+use super::super::net::Reply;
+use super::super::observers::Observers;
+use super::{Lsu, token};
+
+impl Lsu {
+    /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
+    #[inline]
+    pub(super) fn l1_cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        let Some(l1) = &mut self.l1 else { return };
+        if l1.queued() > 0 {
+            if self.net.can_send() {
+                self.send_down(core, observers, out);
+            } else {
+                core.counters.sm.network_full_cycles += 1;
+            }
+        }
+        self.look_up(core, observers);
+    }
+
+    /// Sends the oldest request of the L1; there is one, and a credit.
+    #[inline]
+    fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+        let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
+        let (op, name) = match down.kind {
+            DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
+            DownKind::Write => (MemOp::Write, down.token),
+            DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
+        };
+        if down.kind == DownKind::Fetch && observers.watch_lines() {
+            observers.line_requested(down.entry, self.warp_of(down.token));
+        }
+        let kernel = self.kernel_of(down.token, core);
+        self.send(down.addr, down.sectors, down.bytes, op, name, kernel, core, out);
+    }
+
+    /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
+    #[inline]
+    fn look_up(&mut self, core: &mut Core, observers: &mut Observers) {
+        let (mut ahead, watched) = (u64::MAX, observers.watch_lines());
+        let Some(l1) = &mut self.l1 else { return };
+        l1.move_up_to(core.now);
+        while let Some(l1) = &mut self.l1
+            && let Some(served) = l1.serve(&mut ahead, watched, core.now)
+        {
+            self.take_served(&served, core, observers);
+        }
+        if let Some(l1) = &self.l1 {
+            core.counters.sm.l1_retries += l1.retries();
+        }
+    }
+
+    /// Counts an access that the L1 took, and answers what it answers at once.
+    #[inline]
+    fn take_served(&mut self, served: &Served, core: &mut Core, observers: &mut Observers) {
+        let Served { addr, name, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
+        if let (Some(before), Some(l1)) = (before, &self.l1) {
+            observers.line_accessed(l1, &LineAccess { before, addr, warp: self.warp_of(name), write, status }, core);
+        }
+        let counters = &mut core.counters.kernels[kernel.index()];
+        match (write, status) {
+            (false, Status::Hit) => counters.l1_read_hits += 1,
+            (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
+            (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
+            (false, _) => counters.l1_read_misses += 1,
+            (true, Status::Hit) => counters.l1_write_hits += 1,
+            (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
+            (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
+            (true, _) => counters.l1_write_misses += 1,
+        }
+        if answer == Answer::Now {
+            if write {
+                core.stores_done(usize::from(name as u8), sectors.count());
+            } else {
+                self.answer_load(name as u16, 1, core);
+            }
+        }
+    }
+
+    /// The warp that a load or store belongs to.
+    fn warp_of(&self, name: u32) -> u8 {
+        if name & token::KIND == token::STORE { name as u8 } else { self.loads.get(name as u16).warp }
+    }
+
+    /// The kernel that a load or store belongs to.
+    fn kernel_of(&self, name: u32, core: &Core) -> KernelIndex {
+        if name & token::KIND == token::STORE { core.kernel_of(usize::from(name as u8)) } else { self.loads.get(name as u16).kernel }
+    }
+
+    /// The L1 takes a reply; `false` when its fill port is busy.
+    #[inline]
+    pub(super) fn fill_l1(&mut self, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
+        let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
+        let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
+        let filled = l1.fill(reply, core.now);
+        if let (Some(before), true) = (before, filled) {
+            observers.line_filled(l1, before, reply.addr, reply.token as u16);
+        }
+        filled
+    }
+
+    /// Empties the L1.
+    pub(in crate::gpu::sm) fn invalidate_l1(&mut self, core: &mut Core, observers: &mut Observers) {
+        observers.lines_invalidated();
+        self.wake(core.now.after(1), core);
+        if let Some(l1) = &mut self.l1 {
+            l1.invalidate();
+            core.counters.sm.l1_flushes += 1;
+        }
+    }
+
+    /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
+    ///
+    /// Shared memory gets the smallest of the sizes to choose from that holds as many CTAs as fit; the L1 gets the rest.
+    pub(in crate::gpu::sm) fn enter_kernel(&mut self, info: &KernelInfo, core: &mut Core, observers: &mut Observers) {
+        self.wake(core.now.after(1), core);
+        if let (Some(unified), Some(cache), Some(l1)) = (&core.spec.l1.unified, &core.spec.l1.cache, &mut self.l1) {
+            let needed = info.shared_bytes * resident_ctas(&core.spec, info).unwrap_or(1);
+            let shared = unified.shared_options.iter().copied().find(|option| *option >= needed).unwrap_or(unified.total_bytes / 2);
+            if l1.divide(cache, unified.total_bytes, shared) {
+                observers.lines_invalidated();
+            }
+        }
+        if core.spec.l1.flush_at_kernel {
+            self.invalidate_l1(core, observers);
+            if let Some(texture) = &mut self.texture {
+                texture.invalidate();
+            }
+        }
+    }
+}

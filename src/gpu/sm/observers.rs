@@ -1,0 +1,133 @@
+//! What watches the signals of the stages without being a stage: the phases of instructions, and CCWS.
+//!
+//! In: warps that start, issue, have a new front instruction and end; accesses, fetches and fills of the L1. Out: the warps that may
+//! not load (CCWS), the distances to the ends of phases (phase-aware warp orders). A machine without them pays a test for each signal.
+
+use crate::base::{Addr, Cycle};
+use crate::config::machine::Machine;
+use crate::mem::cache::Probe;
+
+use super::ccws::{Ccws, LineAccess};
+use super::core::Core;
+use super::l1::L1;
+use super::phases::PhaseView;
+
+/// The observers of an SM.
+#[derive(Debug)]
+pub(super) struct Observers {
+    pub(super) phases: Option<Box<PhaseView>>,
+    pub(super) ccws: Option<Box<Ccws>>,
+}
+
+impl Observers {
+    pub(super) fn new(machine: &Machine) -> Self {
+        Self { phases: None, ccws: machine.gpu.sm.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))) }
+    }
+
+    /// Whether somebody wants to know what the L1's tags knew before an access.
+    #[inline]
+    pub(super) fn watch_lines(&self) -> bool {
+        self.ccws.is_some()
+    }
+
+    /// The first cycle in which an observer changes what warps may do.
+    #[inline]
+    pub(super) fn next_event(&self, now: Cycle) -> Cycle {
+        self.ccws.as_ref().map_or(Cycle::NEVER, |ccws| ccws.refresh_at().max(now))
+    }
+
+    /// A warp took its slot.
+    #[inline]
+    pub(super) fn warp_started(&mut self, warp: usize, now: Cycle) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.start(warp, now);
+        }
+    }
+
+    /// A warp issued its front instruction.
+    #[inline]
+    pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.issued(warp, now);
+        }
+    }
+
+    /// A warp has a new front instruction.
+    #[inline]
+    pub(super) fn front_changed(&mut self, core: &mut Core, warp: usize) {
+        if let Some(phases) = &mut self.phases {
+            phases.look(warp, core.kernel_of(warp), core.warps.front(warp).index);
+        }
+        if let Some(ccws) = &mut self.ccws {
+            let inst = core.code_of(warp)[core.warps.front(warp).index as usize];
+            ccws.front_changed(warp, &inst, core.now);
+            ccws.allow(&mut core.warps);
+        }
+    }
+
+    /// A warp issued its last instruction.
+    #[inline]
+    pub(super) fn warp_finished(&mut self, now: Cycle) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.finish(now);
+        }
+    }
+
+    /// A warp left its slot.
+    #[inline]
+    pub(super) fn warp_ended(&mut self, warp: usize) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.end(warp);
+        }
+    }
+
+    /// Which of the warps that may issue as far as others have a say may issue.
+    #[inline]
+    pub(super) fn admit(&mut self, admitted: u64) -> u64 {
+        self.ccws.as_mut().map_or(admitted, |ccws| ccws.admit(admitted))
+    }
+
+    /// The issue stage begins: warps that may load or not from this cycle on.
+    #[inline]
+    pub(super) fn refresh(&mut self, core: &mut Core) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.refresh(&mut core.warps, core.now);
+        }
+    }
+
+    /// The L1 took an access.
+    pub(super) fn line_accessed(&mut self, l1: &L1, access: &LineAccess, core: &Core) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.access(l1, access, &core.warps, core.now);
+        }
+    }
+
+    /// The L1 sent fetch number `entry` on behalf of a warp.
+    #[inline]
+    pub(super) fn line_requested(&mut self, entry: u16, warp: u8) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.fetch(entry, warp);
+        }
+    }
+
+    /// The L1 took the data of fetch number `entry`, before which its tags knew `before` of `addr`.
+    pub(super) fn line_filled(&mut self, l1: &L1, before: Probe, addr: Addr, entry: u16) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.fill(l1, before, addr, entry);
+        }
+    }
+
+    /// The L1 was emptied.
+    pub(super) fn lines_invalidated(&mut self) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.invalidate();
+        }
+    }
+
+    /// Counts the cycles before `until` that are not counted yet.
+    pub(super) fn count(&mut self, until: Cycle) {
+        if let Some(ccws) = &mut self.ccws {
+            ccws.count(until);
+        }
+    }
+}

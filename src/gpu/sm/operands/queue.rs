@@ -1,0 +1,54 @@
+//! The registers between issue and the operand collectors.
+
+use super::super::kinds::{KINDS, MAX_PLACES, UnitKind};
+
+/// In which order an input port of the collectors looks at the kinds.
+const PORT_ORDER: [UnitKind; KINDS] = [
+    UnitKind::Sp,
+    UnitKind::Sfu,
+    UnitKind::Mem,
+    UnitKind::Dp,
+    UnitKind::Int,
+    UnitKind::Branch,
+    UnitKind::Texture,
+    UnitKind::Tensor,
+    UnitKind::Uniform,
+];
+
+/// The place of each kind in [`PORT_ORDER`].
+pub(super) const RANK: [u8; KINDS] = {
+    let mut rank = [0; KINDS];
+    let mut i = 0;
+    while i < KINDS {
+        rank[PORT_ORDER[i] as usize] = i as u8;
+        i += 1;
+    }
+    rank
+};
+
+/// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IssueQueue {
+    slots: [(u8, u8); MAX_PLACES],
+    head: u8,
+    pub(super) len: u8,
+}
+
+impl IssueQueue {
+    #[inline]
+    pub(super) fn push(&mut self, slot: u8, group: u8) {
+        self.slots[usize::from(self.head + self.len) % MAX_PLACES] = (slot, group);
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(super) fn front(&self) -> (u8, u8) {
+        self.slots[usize::from(self.head) % MAX_PLACES]
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        self.head = (self.head + 1) % MAX_PLACES as u8;
+        self.len -= 1;
+    }
+}

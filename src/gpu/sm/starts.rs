@@ -1,0 +1,153 @@
+//! The stage that starts CTAs.
+//!
+//! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
+//! free, one per cycle and in the order of binding. Its warps occupy consecutive slots from a multiple of their number.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::base::{Cycle, KernelIndex, LinkId};
+use crate::frontend::{CtaProgram, Workload};
+use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
+use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload};
+
+use super::core::{Core, Ctas, Resident, Windows};
+use super::observers::Observers;
+
+/// A CTA that waits for its resources.
+#[derive(Clone, Debug)]
+struct Bound {
+    at: Cycle,
+    launch: CtaLaunch,
+    program: Arc<CtaProgram>,
+}
+
+/// The stage that starts CTAs: those bound to the SM, in the order of binding.
+#[derive(Debug)]
+pub(super) struct CtaStage {
+    bound: VecDeque<Bound>,
+    /// CTAs that may be resident at once, by decision of a controller.
+    limit: u32,
+    /// Warps started so far: the age of the next.
+    launched: u32,
+    last_kernel: Option<KernelIndex>,
+    /// No CTA starts: the SM is paused.
+    held: bool,
+    /// No CTA starts before this cycle: the SM is waking.
+    earliest: Cycle,
+}
+
+impl CtaStage {
+    pub(super) fn new() -> Self {
+        Self { bound: VecDeque::new(), limit: u32::MAX, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
+    }
+
+    /// Binds a CTA from cycle `at` on.
+    pub(super) fn bind(&mut self, at: Cycle, launch: CtaLaunch, program: Arc<CtaProgram>) {
+        self.bound.push_back(Bound { at, launch, program });
+    }
+
+    /// So many CTAs may be resident at once; at least one.
+    pub(super) fn set_limit(&mut self, limit: u32, ctas: &mut Ctas) {
+        self.limit = limit.max(1);
+        ctas.blocked = false;
+    }
+
+    /// Whether no CTA is bound.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bound.is_empty()
+    }
+
+    /// Whether no CTA starts for the time being.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// No CTA starts before `cycle`.
+    pub(super) fn not_before(&mut self, cycle: Cycle) {
+        self.earliest = cycle;
+    }
+
+    /// The first cycle at or after `now` at whose end a CTA may start.
+    #[inline]
+    pub(super) fn next_event(&self, now: Cycle, ctas: &Ctas) -> Cycle {
+        match self.bound.front() {
+            Some(bound) if !ctas.blocked && !self.held => bound.at.max(self.earliest).max(now),
+            _ => Cycle::NEVER,
+        }
+    }
+
+    /// Starts the next bound CTA, if there is one and it fits; returns its kernel.
+    pub(super) fn tick(
+        &mut self,
+        core: &mut Core,
+        observers: &mut Observers,
+        workload: &Workload,
+        to_grid: LinkId,
+        out: &mut Outbox,
+    ) -> Option<Started> {
+        if self.next_event(core.now, &core.ctas) != core.now {
+            return None;
+        }
+        let kernel = self.bound.front()?.launch.kernel;
+        let info = &workload.kernel(kernel).info;
+        let needs = CtaNeeds::of(&core.spec, info);
+        let place = if core.ctas.resident() < self.limit { core.ctas.place(&core.spec, &needs) } else { None };
+        let Some((slot, first_warp)) = place else {
+            core.ctas.blocked = true;
+            return None;
+        };
+        let windows = Windows {
+            shared_base: info.shared_base.0,
+            local_base: info.local_base.0,
+            threads: u64::from(needs.threads),
+            ctas_per_sm: u64::from(resident_ctas(&core.spec, info).unwrap_or(1)),
+        };
+        let Bound { launch, program, .. } = self.bound.pop_front()?;
+        let alone = core.ctas.resident() == 0;
+        if alone {
+            core.resume_active();
+        }
+        let is_new = alone && self.last_kernel != Some(kernel);
+        self.last_kernel = Some(kernel);
+        core.count_residency(core.now.after(1));
+        let mask = (u64::MAX >> (64 - needs.warps)) << first_warp;
+        let (mut running, mut instructions) = (0, 0);
+        for (i, stream) in program.warps.iter().enumerate() {
+            let warp = first_warp + i;
+            core.warps.start(warp, slot, self.launched, core.now, stream.clone());
+            observers.warp_started(warp, core.now);
+            self.launched += 1;
+            running |= u64::from(!stream.is_empty()) << warp;
+            instructions += u64::from(stream.len());
+        }
+        debug_assert!(program.warps.len() <= needs.warps as usize, "{}: more streams than warps in {}", core.id, launch.cta);
+        let left = core.warps.live & mask;
+        core.ctas.start(slot, &program.code, Resident { launch, needs, warps: mask, left, running, instructions, windows });
+        core.counters.sm.ctas_started += 1;
+        out.send(to_grid, core.now, Payload::CtaStarted(CtaNotice { kernel, cta: launch.cta, sm: core.id }));
+        if left == 0 {
+            // A CTA without a single warp in the trace has nothing to release.
+            if let Some(ended) = core.ctas.end(slot as u8) {
+                core.cta_ended(ended, to_grid, out);
+            }
+        }
+        Some(Started { kernel, is_new })
+    }
+
+    /// The bound CTAs, for reports of a standstill.
+    pub(super) fn describe(&self, lines: &mut Vec<String>) {
+        if let Some(bound) = self.bound.front() {
+            let CtaLaunch { kernel, cta } = bound.launch;
+            lines.push(format!("{} bound CTAs wait, the first ({kernel}, {cta}) since {}", self.bound.len(), bound.at));
+        }
+    }
+}
+
+/// A CTA started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Started {
+    pub(super) kernel: KernelIndex,
+    /// The SM was empty, and its last CTA belonged to another kernel.
+    pub(super) is_new: bool,
+}

@@ -1,0 +1,24 @@
+//! Fewest first: the warp slot that this scheduler has issued from least often, of equals the oldest warp.
+
+use super::super::super::core::{MAX_WARPS, bits};
+use super::{Order, View};
+
+/// Issues from each slot.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu::sm) struct Fewest([u32; MAX_WARPS]);
+
+impl Default for Fewest {
+    fn default() -> Self {
+        Self([0; MAX_WARPS])
+    }
+}
+
+impl Order for Fewest {
+    #[inline]
+    fn pick(&mut self, ready: u64, view: &View<'_>) -> usize {
+        let fewest = bits(ready).min_by_key(|&warp| (self.0[warp], view.age[warp]));
+        let Some(warp) = fewest else { unreachable!("no warp is ready") };
+        self.0[warp] += 1;
+        warp
+    }
+}
