@@ -6,6 +6,8 @@
 
 #[path = "fuzz/mutate.rs"]
 mod mutate;
+#[path = "fuzz/programs.rs"]
+mod programs;
 #[path = "fuzz/targets.rs"]
 mod targets;
 

@@ -77,7 +77,8 @@ fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<
 pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
     let program = load(&args.program, args.arch, &args.set)?;
     let started = Instant::now();
-    let done = program.execute(!args.fast).map_err(|error| Failure::new(Exit::Workload, error))?;
+    let done = if args.check { program.check(!args.fast) } else { program.execute(!args.fast) };
+    let done = done.map_err(|error| Failure::new(Exit::Workload, error))?;
     let seconds = started.elapsed().as_secs_f64();
     for (warning, times) in &done.warnings {
         output::warn(&format!("warning: {} ({} times)", printable(warning), count(*times)));

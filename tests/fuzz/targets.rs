@@ -11,6 +11,8 @@ use warpshard::frontend::sass::{self, TraceOptions, to_native};
 use warpshard::frontend::{Workload, model};
 use warpshard::policy::registry::{self, POLICIES};
 
+use super::programs;
+
 /// A parser under test.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
@@ -36,6 +38,8 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "mix", share: 10, words: &["@H1", "mcf", "applications"], seeds: mixes, run: mix },
     Target { name: "run", share: 6, words: &["machine", "trace", "kernels", "epoch"], seeds: || toml("runs"), run: run_file },
     Target { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || toml("energy"), run: energy },
+    Target { name: "listing", share: 20, words: programs::INSTRUCTIONS, seeds: programs::listings, run: programs::listing },
+    Target { name: "launch", share: 20, words: FORMULAS, seeds: programs::launches, run: programs::launch },
     Target { name: "import", share: 10, words: OPTIONS, seeds: imports, run: import_text },
 ];
 

@@ -53,6 +53,9 @@ pub struct ExecArgs {
     /// Leave out sectors and bank conflicts, whose counting takes time.
     #[arg(long)]
     pub fast: bool,
+    /// Look for races of warps on shared memory, and for reads of shared and local memory that nothing has written.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Options of `record`.

@@ -9,6 +9,8 @@ use super::operand::{self, Kind, Operand, PT};
 
 /// Longest listing that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 28;
+/// Most bytes of all variables in device memory.
+const MOST_GLOBAL: usize = 1 << 28;
 /// Largest constant bank, in bytes.
 const MOST_CONSTANT: usize = 1 << 16;
 
@@ -103,7 +105,11 @@ impl Module {
                     module.arch = arch.ok_or_else(|| bad("arch sm_70"))?;
                 }
                 ("source" | "compiler" | "disassembler" | "options" | "symbol", None) => {}
-                ("global", None) => module.globals.push(global(&rest).ok_or_else(|| bad("global NAME BYTES zero|HEX"))?),
+                ("global", None) => {
+                    let taken: usize = module.globals.iter().map(|global| global.bytes.len()).sum();
+                    let expected = "global NAME BYTES zero|HEX, at most 256 MiB of all variables together";
+                    module.globals.push(global(&rest, MOST_GLOBAL - taken).ok_or_else(|| bad(expected))?);
+                }
                 ("address", None) => module.addresses.push(address(&rest).ok_or_else(|| bad("address BANK OFFSET NAME"))?),
                 ("constant", None) => module.constants.push(bank(&rest).ok_or_else(|| bad("constant BANK HEX"))?),
                 ("kernel", _) => {
@@ -172,9 +178,9 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-fn global(rest: &[&str]) -> Option<Global> {
+fn global(rest: &[&str], most: usize) -> Option<Global> {
     let [name, size, contents] = rest else { return None };
-    let size = number(size).filter(|&size| size <= 1 << 32)?;
+    let size = number(size).filter(|&size| size <= most)?;
     let bytes = if *contents == "zero" { vec![0; size] } else { hex(contents).filter(|bytes| bytes.len() == size)? };
     Some(Global { name: (*name).to_owned(), bytes })
 }

@@ -130,12 +130,17 @@ impl Memory {
             self.last = index;
             return Ok((index, (address - self.allocations[index].start) as usize));
         }
+        Err(self.near(address))
+    }
+
+    /// The closest allocation to an address.
+    pub(super) fn near(&self, address: u64) -> Fault {
         let distance = |allocation: &Allocation| {
             if address < allocation.start { allocation.start - address } else { address - allocation.end().min(address) }
         };
         let near = self.allocations.iter().min_by_key(|allocation| distance(allocation));
         let near = near.map(|near| (near.name.clone(), address.wrapping_sub(near.start) as i64, near.bytes.len()));
-        Err(Fault { address, near })
+        Fault { address, near }
     }
 
     /// Reads a number of 1 to 8 bytes.

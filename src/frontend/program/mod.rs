@@ -94,7 +94,16 @@ impl Program {
     /// # Errors
     /// What stops the program: an access outside of its buffers, an endless loop, a barrier that not all threads reach.
     pub fn execute(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
-        summary::execute(self, measure)
+        summary::execute(self, measure, false)
+    }
+
+    /// The same, and each access of shared and local memory is checked: races of warps are errors, reads of what nobody wrote are warnings.
+    ///
+    /// # Errors
+    /// Those of [`Program::execute`], and two warps of a CTA that access the same byte of shared memory without a barrier between, one of them
+    /// to write it.
+    pub fn check(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
+        summary::execute(self, measure, true)
     }
 
     /// The program as what a run executes.

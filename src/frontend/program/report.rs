@@ -31,9 +31,21 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
             .expected(format!("an address that is a multiple of {bytes}")),
         Trouble::Constant { bank, offset } => error(format!("a read of constant bank {bank} at byte {offset}, beyond its end")),
         Trouble::RanOff => error("a jump to a place without an instruction".into()),
-        Trouble::Endless(limit) => error(format!("a warp has executed {limit} instructions and has not ended")).help(
-            "it may wait for another CTA, which only begins when this one has ended; if it is just long, raise `limit` in the launch file",
-        ),
+        Trouble::Race { byte, warp: other, place: at } => {
+            let what = format!("two warps race for byte {byte} of shared memory: no barrier orders this access and that of warp {other}");
+            let (line, mnemonic) = kernel.lines.get(at).cloned().unwrap_or_default();
+            let other = format!("`{mnemonic}` at pc {:#06x}, line {line}, by warp {other}", 16 * at);
+            error(what).expected(format!("a barrier between this access and {other}")).help("add __syncthreads() between the two accesses")
+        }
+        Trouble::Endless(limit, waits) => {
+            let last = waits.map_or_else(String::new, |(at, fault)| {
+                let near = fault.near.map_or_else(String::new, |(name, offset, _)| format!(", byte {offset} of `{name}`"));
+                format!("; its last load was at pc {:#06x} from address {:#x}{near}", 16 * at, fault.address)
+            });
+            error(format!("a warp has executed {limit} instructions and has not ended{last}")).help(
+                "it may wait for another CTA, which only begins when this one has ended; if it is just long, raise `limit` in the launch file",
+            )
+        }
         Trouble::Trap => error("the program has trapped".into()).help("an assertion or __trap() in the source was reached"),
         Trouble::Absent => error("a call of a function that is not part of the listing".into())
             .help("printf, a failed assertion, or a function pointer: write the source so that it is not reached"),

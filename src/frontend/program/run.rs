@@ -27,6 +27,8 @@ pub(super) struct Runner {
     cta: u32,
     pub(super) tallies: Vec<Tally>,
     measure: bool,
+    /// Reads of shared (or else local) memory before anything was written, by launch and first place.
+    unwritten: BTreeMap<(usize, bool, usize), u64>,
 }
 
 impl Runner {
@@ -34,7 +36,37 @@ impl Runner {
     pub(super) fn new(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
         let tallies = vec![Tally::default(); program.launches.len()];
         let memory = program.memory()?;
-        Ok(Self { program: Arc::clone(program), memory, executor: Executor::default(), launch: 0, cta: 0, tallies, measure })
+        Ok(Self {
+            program: Arc::clone(program),
+            memory,
+            executor: Executor::default(),
+            launch: 0,
+            cta: 0,
+            tallies,
+            measure,
+            unwritten: BTreeMap::new(),
+        })
+    }
+
+    /// Asks for checks of shared and local memory.
+    pub(super) fn check(&mut self) {
+        self.executor.shadow = Some(Box::default());
+    }
+
+    /// The reads of shared and local memory before anything was written there, each with how often it occurred.
+    pub(super) fn unwritten(&self) -> Vec<(String, u64)> {
+        let one = |((kernel, shared, place), count): (&(usize, bool, usize), &u64)| {
+            let memory = if *shared { "shared" } else { "local" };
+            let kernel = &self.program.launches[*kernel].kernel;
+            let line = kernel.lines.get(*place).map_or(0, |line| line.0);
+            let what = format!(
+                "{memory} memory is read where nothing was written, at pc {:#06x} of kernel {}, line {line}",
+                16 * place,
+                kernel.name
+            );
+            (what, *count)
+        };
+        self.unwritten.iter().map(one).collect()
     }
 
     /// Executes the next CTA; `None` when all launches are done.
@@ -45,6 +77,13 @@ impl Runner {
         let measured = (&mut self.tallies[number], self.measure);
         let streams =
             self.executor.cta(kernel, &mut self.memory, cta, record, measured).map_err(|trouble| describe(kernel, cta, trouble))?;
+        if let Some(shadow) = &mut self.executor.shadow {
+            for (shared, (count, place)) in [true, false].into_iter().zip(std::mem::take(&mut shadow.unwritten)) {
+                if count > 0 {
+                    *self.unwritten.entry((number, shared, place)).or_default() += count;
+                }
+            }
+        }
         self.cta += 1;
         if u64::from(self.cta) == kernel.grid.count() {
             (self.launch, self.cta) = (self.launch + 1, 0);

@@ -66,8 +66,11 @@ impl Execution {
 }
 
 /// Executes a program to its end.
-pub(super) fn execute(program: &Arc<Program>, measure: bool) -> Result<Execution, ProgramError> {
+pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Result<Execution, ProgramError> {
     let mut runner = Runner::new(program, measure)?;
+    if check {
+        runner.check();
+    }
     while runner.next(false)?.is_some() {}
     let mut order: Vec<&str> = Vec::new();
     let mut groups: BTreeMap<&str, (Tally, u64, usize)> = BTreeMap::new();
@@ -94,7 +97,9 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool) -> Result<Execution
     });
     let unwritten = runner.memory.allocations().iter().zip(&runner.memory.unwritten).filter(|(_, count)| **count > 0);
     let warnings = unwritten.map(|(allocation, count)| (format!("`{}` is read where nothing was written", allocation.name), *count));
-    Ok(Execution { kernels, outputs: outputs.collect(), warnings: warnings.collect() })
+    let mut warnings: Vec<(String, u64)> = warnings.collect();
+    warnings.extend(runner.unwritten());
+    Ok(Execution { kernels, outputs: outputs.collect(), warnings })
 }
 
 fn summary(program: &Program, name: &str, (tally, launches, first): &(Tally, u64, usize)) -> KernelSummary {

@@ -234,6 +234,77 @@ fn guards_name_what_went_wrong_and_where() {
 }
 
 #[test]
+fn races_on_shared_memory_are_found_and_barriers_order_accesses() {
+    // Each thread writes its word and reads that of the thread 32 further on, so that the two warps meet.
+    let own = ["S2R R0, SR_TID.X", "IMAD.SHL.U32 R2, R0, 0x4, RZ", "LOP3.LUT R3, R2, 0x80, RZ, 0x3c, !PT", "STS [R2], R0"];
+    let check = |middle: &[&str], last: &str| {
+        let code: Vec<&str> = own.iter().chain(middle).copied().chain([last, "EXIT"]).collect();
+        program_of(&code, "").unwrap().check(true).map(|done| done.warnings).map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&["BAR.SYNC 0x0"], "LDS R4, [R3]"), Ok(Vec::new()));
+    let error = check(&[], "LDS R4, [R3]").unwrap_err();
+    for word in ["two warps race", "byte 128 ", "`STS` at pc 0x0030", "`LDS` at pc 0x0040", "by warp 0", "warp 1"] {
+        assert!(error.contains(word), "`{word}` is missing in\n{error}");
+    }
+    // A write after a read of another warp races, too; atomics only with what is none.
+    assert!(check(&["BAR.SYNC 0x0", "LDS R4, [R3]"], "STS [R3], R0").unwrap_err().contains("race"));
+    assert!(check(&["BAR.SYNC 0x0", "LDS R4, [R3]", "BAR.SYNC 0x0"], "STS [R3], R0").is_ok());
+    assert_eq!(check(&["BAR.SYNC 0x0"], "ATOMS.ADD RZ, [RZ], R0"), Ok(Vec::new()));
+    assert!(check(&[], "ATOMS.ADD RZ, [RZ], R0").unwrap_err().contains("race"));
+    // Without a check it is no error.
+    assert!(program_of(&["S2R R0, SR_TID.X", "STS [RZ], R0", "EXIT"], "").unwrap().execute(false).is_ok());
+}
+
+#[test]
+fn warps_that_arrive_without_waiting_are_ordered_before_those_that_wait() {
+    // Warp 0 writes and arrives; warp 1 waits and reads.
+    let code = |order: [&'static str; 2]| {
+        let head = ["S2R R0, SR_TID.X", "ISETP.GE.AND P0, PT, R0, 0x20, PT", "LOP3.LUT R2, R0, 0x1f, RZ, 0xc0, !PT"];
+        let rest = ["IMAD.SHL.U32 R2, R2, 0x4, RZ", order[0], order[1], "@P0 BAR.SYNC 0x1, 0x40", "@P0 LDS R4, [R2]", "EXIT"];
+        let code: Vec<&str> = head.into_iter().chain(rest).collect();
+        program_of(&code, "").unwrap().check(false).map(|done| done.warnings).map_err(|error| error.to_string())
+    };
+    let (store, arrive) = ("@!P0 STS [R2], R0", "@!P0 BAR.ARV 0x1, 0x40");
+    assert_eq!(code([store, arrive]), Ok(Vec::new()));
+    assert!(code([arrive, store]).unwrap_err().contains("race"));
+}
+
+#[test]
+fn checked_programs_report_reads_of_their_own_memory_that_nobody_wrote() {
+    let warnings = |code: &[&str]| program_of(code, "").unwrap().check(false).unwrap().warnings;
+    let found = warnings(&["LDS R4, [0x10]", "LDS R5, [0x20]", "EXIT"]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].0.contains("shared memory is read where nothing was written, at pc 0x0000 of kernel test"), "{found:?}");
+    // Two warps of 32 lanes read two words each.
+    assert_eq!(found[0].1, 128);
+    let found = warnings(&["MOV R1, 0x8", "STL [R1], R4", "LDL R5, [R1]", "LDL R5, [R1+0x4]", "EXIT"]);
+    assert!(found.len() == 1 && found[0].0.contains("local memory") && found[0].0.contains("pc 0x0030") && found[0].1 == 64, "{found:?}");
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let done = Program::load(&path, None, &[]).unwrap().check(true).unwrap_or_else(|error| panic!("{error}"));
+            assert!(done.is_as_expected() && done.warnings.is_empty(), "{}: {:?}", path.display(), done.warnings);
+        }
+    }
+}
+
+#[test]
+fn a_cta_that_waits_for_another_one_is_found_with_what_it_waits_for() {
+    // CTA 0 loads a word until it is not zero.
+    let error = error_of(&[
+        "MOV R2, c[0x0][0x160]",
+        "MOV R3, c[0x0][0x164]",
+        "LDG.E.SYS R4, [R2+0x8]",
+        "ISETP.EQ.AND P0, PT, R4, RZ, PT",
+        "@P0 BRA ->0x20",
+        "EXIT",
+    ]);
+    for word in ["has not ended", "last load was at pc 0x0020", "byte 8 of `data`", "wait for another CTA"] {
+        assert!(error.contains(word), "`{word}` is missing in\n{error}");
+    }
+}
+
+#[test]
 fn reading_what_nobody_wrote_is_a_warning() {
     let program = load("bfs", 70, &[]);
     assert!(program.execute(false).unwrap().warnings.is_empty());

@@ -2,10 +2,11 @@
 
 use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
 use super::super::memory::Memory;
-use super::copies::Copies;
+use super::copies::{Copies, Copy};
 use super::cta::{LOCAL_WINDOW, SHARED_WINDOW, Trouble, WINDOW_BYTES};
 use super::half;
 use super::lanes::{Lanes, Row};
+use super::shadow::{Access, Shadow};
 
 /// The memories that a CTA's threads see.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Memories<'a> {
     /// Local bytes of a thread.
     pub(super) local_bytes: usize,
     pub(super) copies: Copies,
+    /// Where accesses are checked.
+    pub(super) shadow: Option<Box<Shadow>>,
 }
 
 /// The addresses of an instruction in all lanes.
@@ -71,7 +74,7 @@ fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
         most = most.max(distance);
         bits |= distance;
     }
-    if far != 0 || least < -(1 << 30) || most > 1 << 30 {
+    if far != 0 || least < -(1 << 29) || most > 1 << 29 {
         return None;
     }
     let mut offsets = [0; 32];
@@ -85,7 +88,7 @@ fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
 impl Memories<'_> {
     /// Where an access of `bytes` bytes goes: the space, and the address within it.
     #[inline]
-    fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
+    pub(super) fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
         match space {
             Space::Generic if address.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => (Space::Shared, address - SHARED_WINDOW),
             Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => (Space::Local, address - LOCAL_WINDOW),
@@ -247,7 +250,7 @@ pub(super) fn execute_at_once(
     true
 }
 
-/// Executes a load, store or atomic in the lanes of `mask`, whose first is thread `thread` of the CTA.
+/// Executes a load, store or atomic in the lanes of `mask`, whose first is thread `thread` of the CTA; `place` is that of the instruction.
 pub(super) fn execute(
     inst: &Inst,
     lanes: &mut Lanes,
@@ -255,7 +258,7 @@ pub(super) fn execute(
     mask: u32,
     places: &[u64; 32],
     memories: &mut Memories<'_>,
-    thread: usize,
+    (thread, place): (usize, usize),
 ) -> Result<(), LaneTrouble> {
     let active = || (0..32).filter(|lane| mask >> lane & 1 != 0);
     match inst.op {
@@ -298,7 +301,7 @@ pub(super) fn execute(
             }
         }
         Op::Atomic { space, op, kind, returns } => {
-            let wide = matches!(kind, AtomicType::U64 | AtomicType::S64 | AtomicType::F64);
+            let wide = kind.is_wide();
             let bytes = if wide { 8 } else { 4 };
             // Lanes take effect in ascending order.
             for lane in active() {
@@ -336,8 +339,8 @@ pub(super) fn execute(
                         return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 16 }));
                     }
                     for (word, value) in words.iter_mut().enumerate() {
-                        let place = places[lane] + 4 * word as u64;
-                        *value = memories.read(Space::Shared, place, 4, thread + lane).map_err(|trouble| (lane, trouble))? as u32;
+                        let address = places[lane] + 4 * word as u64;
+                        *value = memories.read(Space::Shared, address, 4, thread + lane).map_err(|trouble| (lane, trouble))? as u32;
                     }
                 }
                 let element = |row: usize, column: usize| rows[row][column / 2] >> (16 * (column % 2)) & 0xffff;
@@ -357,6 +360,10 @@ pub(super) fn execute(
                 let to = u64::from(lanes.row(pool, inst.src[0].row)[lane].wrapping_add(base));
                 let mut data = [0; 16];
                 memories.own(Space::Shared, to, size, thread + lane).map_err(at)?;
+                if let Some(shadow) = &mut memories.shadow {
+                    let access = Access { inst, warp: thread / 32, place, mask, addresses: places };
+                    shadow.note_copy(access, to as usize, size).map_err(at)?;
+                }
                 for address in [to, places[lane]] {
                     if !address.is_multiple_of(u64::from(bytes)) {
                         return Err((lane, Trouble::Misaligned { address, bytes: size }));
@@ -368,7 +375,8 @@ pub(super) fn execute(
                         part.copy_from_slice(&(value as u32).to_le_bytes());
                     }
                 }
-                memories.copies.begin(thread, to as usize, data, size);
+                let copy = Copy { warp: thread, group: 0, to: to as usize, bytes: data, size };
+                memories.copies.begin(copy, &mut memories.shared);
             }
         }
         Op::GroupCopies if mask != 0 => memories.copies.close(thread),

@@ -1,6 +1,7 @@
 //! Branches, calls, convergence and barriers.
 
 use super::super::isa::{Barrier, Inst, Op};
+use super::access::Memories;
 use super::cta::{BarrierState, Context, Flow, Trouble};
 use super::lanes::Row;
 use super::warp::{Path, Wait, Warp};
@@ -187,7 +188,7 @@ fn arrive(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], co
 }
 
 /// Lets threads go on whose barrier is complete; whether any did.
-pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>) -> bool {
+pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>, memories: &mut Memories<'_>) -> bool {
     let mut any = false;
     for number in 0..16_u8 {
         let wait = Wait::Barrier(number);
@@ -219,6 +220,10 @@ pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>) ->
             _ => 0,
         };
         let reduces = matches!(state.kind, Some(Barrier::Count | Barrier::And | Barrier::Or));
+        if let Some(shadow) = &mut memories.shadow {
+            let released: Vec<usize> = (0..warps.len()).filter(|&number| waiting(&warps[number]) != 0).collect();
+            shadow.release(usize::from(number), released.iter().copied());
+        }
         for warp in warps.iter_mut().filter(|warp| waiting(warp) != 0) {
             warp.resume(wait);
             if reduces {

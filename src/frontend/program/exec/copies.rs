@@ -3,17 +3,28 @@
 //! What is copied is read when the copy begins, and appears in shared memory when the warp waits for the copy's group (DEPBAR): a program
 //! that does not wait sees what was there before.
 
+/// Most copies of lanes that are under way; beyond them the oldest are complete.
+const MOST: usize = 1 << 16;
+
 /// A copy of one lane that is not complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
     /// The first thread of its warp.
     pub(super) warp: usize,
     /// Its group, by number in the warp.
-    group: u32,
+    pub(super) group: u32,
     /// Where it goes in shared memory.
     pub(super) to: usize,
     pub(super) bytes: [u8; 16],
     pub(super) size: usize,
+}
+
+impl Copy {
+    fn complete(&self, shared: &mut [u8]) {
+        if let Some(place) = shared.get_mut(self.to..self.to + self.size) {
+            place.copy_from_slice(&self.bytes[..self.size]);
+        }
+    }
 }
 
 /// The copies of a CTA.
@@ -39,10 +50,13 @@ impl Copies {
         &mut self.groups[number]
     }
 
-    /// Begins a copy.
-    pub(super) fn begin(&mut self, warp: usize, to: usize, bytes: [u8; 16], size: usize) {
-        let group = *self.group(warp);
-        self.pending.push(Copy { warp, group, to, bytes, size });
+    /// Begins a copy in the open group of its warp.
+    pub(super) fn begin(&mut self, copy: Copy, shared: &mut [u8]) {
+        let group = *self.group(copy.warp);
+        if self.pending.len() == MOST {
+            self.pending.drain(..MOST / 2).for_each(|copy| copy.complete(shared));
+        }
+        self.pending.push(Copy { group, ..copy });
     }
 
     /// Closes the group of a warp and opens the next one.
@@ -55,8 +69,8 @@ impl Copies {
         let open = *self.group(warp);
         self.pending.retain(|copy| {
             let done = copy.warp == warp && copy.group < open.saturating_sub(left);
-            if done && let Some(place) = shared.get_mut(copy.to..copy.to + copy.size) {
-                place.copy_from_slice(&copy.bytes[..copy.size]);
+            if done {
+                copy.complete(shared);
             }
             !done
         });

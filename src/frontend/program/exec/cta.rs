@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use crate::base::{LaneMask, Task, wide};
 use crate::frontend::{Dim3, MemInst, WarpStream};
 
-use super::super::isa::{Banks, Decoded, Group, Inst, Op, Space, Special};
+use super::super::isa::{Banks, Barrier, Decoded, Group, Inst, Op, Space, Special};
 use super::super::memory::{Fault, Memory};
 use super::access::{self, Memories};
 use super::copies::Copies;
 use super::lanes::Row;
+use super::shadow::{Access, Shadow};
 use super::tally::{Count, Tally, passes, sectors};
 use super::warp::{Wait, Warp};
 use super::{control, convert, cross, float, integer, tensor};
@@ -69,8 +70,15 @@ pub(in super::super) enum Trouble {
     },
     /// A jump to a place without an instruction.
     RanOff,
-    Endless(u64),
+    /// After so many instructions; the place of the last load or atomic, and what is closest to its address.
+    Endless(u64, Option<(usize, Fault)>),
     Trap,
+    /// Another warp accessed the byte of shared memory, at that place, and no barrier lies between.
+    Race {
+        byte: usize,
+        warp: usize,
+        place: usize,
+    },
     /// A call of a function that the listing lacks.
     Absent,
     /// Threads wait for what never comes: for each path its warp, place, lanes and what it waits for.
@@ -101,6 +109,8 @@ pub(in super::super) struct Executor {
     shared: Vec<u8>,
     local: Vec<u8>,
     copies: Copies,
+    /// Where accesses to shared and local memory are checked.
+    pub(in super::super) shadow: Option<Box<Shadow>>,
 }
 
 /// What is common to the steps of a CTA.
@@ -153,8 +163,12 @@ impl Executor {
             local: std::mem::take(&mut self.local),
             local_bytes: kernel.local_bytes,
             copies: std::mem::take(&mut self.copies),
+            shadow: self.shadow.take(),
         };
         memories.copies.clear();
+        if let Some(shadow) = &mut memories.shadow {
+            shadow.begin(count, memories.shared.len(), memories.local.len());
+        }
         let (x, y) = (kernel.grid.x.max(1), kernel.grid.y.max(1));
         let (tally, measure) = measured;
         tally.0.resize(kernel.decoded.code.len(), Count::default());
@@ -162,6 +176,7 @@ impl Executor {
         let mut context = Context { kernel, cta, barriers: Default::default(), record, measure, tally };
         let done = run(&mut self.warps[..count], &mut memories, &mut context);
         (self.shared, self.local, self.copies) = (memories.shared, memories.local, memories.copies);
+        self.shadow = memories.shadow;
         done?;
         Ok(self.warps[..count].iter_mut().map(|warp| std::mem::take(&mut warp.stream).finish()).collect())
     }
@@ -184,10 +199,18 @@ fn run(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_
         if warps.iter().all(|warp| warp.paths.is_empty()) {
             return Ok(());
         }
-        if !control::release_barriers(warps, context) && !advanced {
+        if !control::release_barriers(warps, context, memories) && !advanced {
             return Err(stuck(warps));
         }
     }
+}
+
+/// What a warp that does not end does: the access of device memory in which it may wait.
+#[cold]
+fn endless(warp: &Warp, kernel: &Kernel, memories: &Memories<'_>) -> Trouble {
+    let (place, address) = warp.last_access;
+    let loads = kernel.decoded.code.get(place).is_some_and(|inst| matches!(inst.op, Op::Load { .. } | Op::Atomic { .. }));
+    Trouble::Endless(kernel.limit, (loads && address != 0).then(|| (place, memories.global.near(address))))
 }
 
 fn stuck(warps: &[Warp]) -> Located {
@@ -236,7 +259,7 @@ impl Task for Turn<'_, '_, '_> {
             let mask = warp.lanes.guarded(inst, active);
             warp.executed += 1;
             if warp.executed > kernel.limit {
-                return Err((number, place, lane, Trouble::Endless(kernel.limit)));
+                return Err((number, place, lane, endless(warp, kernel, memories)));
             }
             let count = &mut context.tally.0[place];
             count.warps += 1;
@@ -253,8 +276,15 @@ impl Task for Turn<'_, '_, '_> {
                     if context.record || context.measure {
                         note_access(warp, place, mask, &places, context);
                     }
+                    warp.last_access = (place, places[mask.trailing_zeros() as usize & 31]);
+                    if let Some(mut shadow) = memories.shadow.take() {
+                        let access = Access { inst, warp: number, place, mask, addresses: &places };
+                        let noted = shadow.note(access, memories);
+                        memories.shadow = Some(shadow);
+                        noted.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                    }
                     if !access::execute_at_once(inst, &mut warp.lanes, pool, mask, &places, memories) {
-                        access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, 32 * number)
+                        access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, (32 * number, place))
                             .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
                     }
                 }
@@ -271,7 +301,9 @@ impl Task for Turn<'_, '_, '_> {
                 }
                 _ => {
                     warp.paths[path].place = place;
-                    match other(inst, warp, number, path, mask, pool, context).map_err(|trouble| (number, place, lane, trouble))? {
+                    match other(inst, warp, number, path, mask, pool, (context, memories))
+                        .map_err(|trouble| (number, place, lane, trouble))?
+                    {
                         Flow::Next(next) => place = next,
                         Flow::Changed => return Ok(()),
                     }
@@ -297,7 +329,7 @@ fn other(
     path: usize,
     mask: u32,
     pool: &[Row],
-    context: &mut Context<'_>,
+    (context, memories): (&mut Context<'_>, &mut Memories<'_>),
 ) -> Result<Flow, Trouble> {
     let next = warp.paths[path].place + 1;
     let lanes = &mut warp.lanes;
@@ -333,6 +365,13 @@ fn other(
                     warp.lanes.put(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
                 }
             }
+        }
+        Op::Barrier(Barrier::Arrive) if mask != 0 => {
+            let barrier = warp.lanes.row(pool, inst.src[0].row)[mask.trailing_zeros() as usize] & 15;
+            if let Some(shadow) = &mut memories.shadow {
+                shadow.arrive(barrier as usize, number);
+            }
+            return control::execute(inst, warp, path, mask, pool, context);
         }
         _ => return control::execute(inst, warp, path, mask, pool, context),
     }

@@ -68,7 +68,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) => directed(inst, lanes, pool, mask, mode),
+        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) | Op::FMulScaled(mode, _) => directed(inst, lanes, pool, mask, mode),
         Op::FMinMax { flush, number } => {
             let low = lanes.predicate(inst.conditions[0]);
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
@@ -234,11 +234,12 @@ fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float
         let exact = match inst.op {
             Op::FAdd(_) => half::add_odd(a, b),
             Op::FMul(_) => a * b,
+            Op::FMulScaled(_, exponent) => a * b * half::power(i32::from(exponent)),
             _ => half::add_odd(a * b, c),
         };
         let mut value = half::single(exact, mode.round);
         // A sum of nothing has the sign that the direction of rounding gives it.
-        if value == 0.0 && exact == 0.0 && mode.round == Round::Down && !matches!(inst.op, Op::FMul(_)) {
+        if value == 0.0 && exact == 0.0 && mode.round == Round::Down && !matches!(inst.op, Op::FMul(_) | Op::FMulScaled(..)) {
             let parts = if matches!(inst.op, Op::FAdd(_)) { (a, b) } else { (a * b, c) };
             if parts.0 == -parts.1 && (parts.0 != 0.0 || parts.0.is_sign_negative() != parts.1.is_sign_negative()) {
                 value = -0.0;

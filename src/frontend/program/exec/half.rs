@@ -20,7 +20,7 @@ pub(super) fn to_f64(bits: u16) -> f64 {
 
 /// A power of two in the range of normal numbers.
 #[inline(always)]
-fn power(exponent: i32) -> f64 {
+pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 

@@ -13,6 +13,7 @@ mod float;
 mod half;
 mod integer;
 mod lanes;
+mod shadow;
 mod tally;
 mod tensor;
 #[cfg(test)]
@@ -22,4 +23,5 @@ mod tests_of_parts;
 mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
+pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};

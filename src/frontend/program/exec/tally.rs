@@ -59,7 +59,7 @@ pub(super) fn passes(addresses: &[u64], bytes: u64) -> u64 {
 }
 
 fn passes_of_group(addresses: &[u64], bytes: u64) -> u64 {
-    let words = || addresses.iter().flat_map(|&at| at / 4..=(at + bytes - 1) / 4);
+    let words = || addresses.iter().flat_map(|&at| at / 4..=at.saturating_add(bytes - 1) / 4);
     let (mut owner, mut taken) = ([0; 32], 0_u32);
     let fits = |word: u64| {
         let bank = (word % 32) as usize;

@@ -186,6 +186,17 @@ fn integers_in_parts_of_words() {
 }
 
 #[test]
+fn scaled_products_are_rounded_once() {
+    let f = |bits: u32| f64::from(f32::from_bits(bits));
+    for (name, scale) in [("D2", 0.5), ("D8", 0.125), ("M2", 2.0), ("M4", 4.0)] {
+        check(&[&format!("FMUL.{name} R10, R4, R5")], &FLOATS, |a, b, _| {
+            let product = (f(a) * f(b) * scale) as f32;
+            if product.is_nan() { 0x7fff_ffff } else { product.to_bits() }
+        });
+    }
+}
+
+#[test]
 fn minima_of_doubles_prefer_numbers() {
     let values = [0.0, -0.0, 1.5, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324].map(f64::to_bits);
     let inputs: Vec<[u64; 3]> = values.iter().flat_map(|&a| values.map(|b| [a, b, 0])).collect();

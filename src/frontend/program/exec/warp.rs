@@ -47,12 +47,14 @@ pub(super) struct Warp {
     pub(super) stream: StreamBuilder,
     /// What the last barrier with a reduction found.
     pub(super) barrier_result: u32,
+    /// The place of the last access to memory, and its first address.
+    pub(super) last_access: (usize, u64),
 }
 
 impl Warp {
     pub(super) fn new(rows: Rows) -> Self {
         let (paths, stream) = Default::default();
-        Self { lanes: Lanes::new(rows), paths, sync: [0; 16], live: 0, executed: 0, stream, barrier_result: 0 }
+        Self { lanes: Lanes::new(rows), paths, sync: [0; 16], live: 0, executed: 0, stream, barrier_result: 0, last_access: (0, 0) }
     }
 
     /// Prepares the warp for a CTA in which `mask` are its lanes.
@@ -67,6 +69,7 @@ impl Warp {
         self.executed = 0;
         self.stream = StreamBuilder::default();
         self.barrier_result = 0;
+        self.last_access = (0, 0);
     }
 
     /// The path that goes on next.

@@ -11,6 +11,13 @@ use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, So
 use super::op::{Op, Special};
 use super::table::{Parts, lookup};
 
+/// Most instructions of a kernel, which streams number in 24 bits.
+const MOST_CODE: usize = 1 << 23;
+/// Most rows of constants.
+const MOST_CONSTANTS: usize = 0x7f00;
+/// Registers of the widest source.
+const WIDEST_READ: usize = 16;
+
 /// The constant banks of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Banks(pub(in super::super) Vec<Vec<u8>>);
@@ -43,6 +50,11 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) 
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
     let mut binder = Binder { rows, banks, pool: Vec::new(), places: FxHashMap::default() };
+    if kernel.code.len() > MOST_CODE {
+        return Err(ProgramError::new(file, 0, format!("kernel {} is too long", kernel.name))
+            .found(format!("{} instructions", kernel.code.len()))
+            .expected(format!("at most {MOST_CODE}")));
+    }
     let mut code = Vec::with_capacity(kernel.code.len());
     let mut destinations = Vec::with_capacity(kernel.code.len());
     for text in &kernel.code {
@@ -53,6 +65,8 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) 
         code.push(inst);
         destinations.push(destination);
     }
+    // Whatever reads beyond the last constant reads zeros.
+    binder.pool.extend([[0; 32]; WIDEST_READ]);
     Ok(Decoded { code, pool: binder.pool, rows, destinations })
 }
 
@@ -74,6 +88,7 @@ enum Trouble {
     Modifier(String),
     Operands(&'static str),
     Constant,
+    Constants,
 }
 
 impl Trouble {
@@ -82,6 +97,7 @@ impl Trouble {
             Self::Opcode => "the opcode is not implemented".into(),
             Self::Modifier(part) => format!("the modifier `.{part}` of the opcode is not implemented"),
             Self::Operands(shape) => format!("the operands do not have the form of the opcode, `{shape}`"),
+            Self::Constants => "the kernel has too many constants".into(),
             Self::Constant => "a constant lies beyond the end of its bank".into(),
         }
     }
@@ -91,6 +107,7 @@ impl Trouble {
             Self::Opcode | Self::Modifier(_) => {
                 "docs/programs.md lists what is implemented; write the source so that it is not needed, or record a trace on a GPU"
             }
+            Self::Constants => "split the kernel in two",
             Self::Operands(_) | Self::Constant => "the listing is damaged or of an architecture that writes it otherwise: compile it again",
         }
     }
@@ -252,13 +269,13 @@ impl Binder<'_> {
             Kind::Constant { bank, register: None, uniform: None, offset } => {
                 let low = self.banks.read(bank, offset, 4).ok_or(Trouble::Constant)?;
                 let high = self.banks.read(bank, offset + 4, 4).unwrap_or(0);
-                self.constant(low | high << 32)
+                self.constant(low | high << 32)?
             }
             Kind::Float | Kind::Integer(_) if floats => {
                 source.half = if operand.half == Half::Both { Half::Both } else { operand.half };
-                self.constant(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) })
+                self.constant(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) })?
             }
-            Kind::Integer(value) => self.constant(value as u64),
+            Kind::Integer(value) => self.constant(value as u64)?,
             Kind::AllPredicates => self.rows.zero(),
             _ => return Err(Trouble::Operands("S")),
         };
@@ -266,14 +283,17 @@ impl Binder<'_> {
     }
 
     /// The row of a constant of 64 bits; the row after it holds its high word.
-    fn constant(&mut self, value: u64) -> u16 {
+    fn constant(&mut self, value: u64) -> Result<u16, Trouble> {
         if let Some(&row) = self.places.get(&value) {
-            return row;
+            return Ok(row);
+        }
+        if self.pool.len() >= MOST_CONSTANTS {
+            return Err(Trouble::Constants);
         }
         let row = POOL + self.pool.len() as u16;
         self.pool.extend([[value as u32; 32], [(value >> 32) as u32; 32]]);
         self.places.insert(value, row);
-        row
+        Ok(row)
     }
 
     /// An address; `extended` says that a register without a mark is a pair, as those of Volta are.

@@ -157,6 +157,13 @@ pub(in super::super) enum AtomicType {
     F16x2,
 }
 
+impl AtomicType {
+    /// Whether it has 64 bits.
+    pub(in super::super) fn is_wide(self) -> bool {
+        matches!(self, Self::U64 | Self::S64 | Self::F64)
+    }
+}
+
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Space {
@@ -309,6 +316,8 @@ pub(in super::super) enum Op {
     // Single precision.
     FAdd(Float),
     FMul(Float),
+    /// A product times a power of two.
+    FMulScaled(Float, i8),
     FFma(Float),
     /// `number`: a number is preferred to what is none.
     FMinMax {
@@ -521,6 +530,7 @@ impl Op {
             | Self::RegisterToPredicates => Group::Integer,
             Self::FAdd(_)
             | Self::FMul(_)
+            | Self::FMulScaled(..)
             | Self::FFma(_)
             | Self::FMinMax { .. }
             | Self::CompareFloat { .. }
@@ -559,6 +569,7 @@ impl Op {
             self,
             Self::FAdd(_)
                 | Self::FMul(_)
+                | Self::FMulScaled(..)
                 | Self::FFma(_)
                 | Self::FMinMax { .. }
                 | Self::CompareFloat { .. }

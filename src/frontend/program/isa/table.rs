@@ -259,7 +259,12 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "P2R" => row(&[], Op::PredicatesToRegister, "D*SS"),
         "R2P" => row(&[], Op::RegisterToPredicates, "*SS"),
         "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
-        "FMUL" => row(&[ROUND, &["FTZ", "SAT"]], Op::FMul(parts.float()), "DSS"),
+        "FMUL" => {
+            const SCALES: &[&str] = &["D2", "D4", "D8", "M2", "M4", "M8"];
+            let exponent = [-1, -2, -3, 1, 2, 3].into_iter().zip(SCALES).find(|(_, name)| parts.has(name)).map(|(exponent, _)| exponent);
+            let op = exponent.map_or(Op::FMul(parts.float()), |exponent| Op::FMulScaled(parts.float(), exponent));
+            row(&[ROUND, &["FTZ", "SAT"], SCALES], op, "DSS")
+        }
         "FFMA" => row(&[ROUND, &["FTZ", "SAT"]], Op::FFma(parts.float()), "DSSS"),
         "FMNMX" => row(&[&["FTZ", "NAN"]], Op::FMinMax { flush: parts.has("FTZ"), number: !parts.has("NAN") }, "DSSQ"),
         "FSETP" => {

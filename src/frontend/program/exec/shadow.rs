@@ -1,0 +1,175 @@
+//! What a check of a CTA's own memories remembers: who accessed each byte of shared memory and when, and which bytes were written.
+//!
+//! Two warps race when both access a byte of shared memory, one of them writes it, not both accesses are atomic, and no barrier of the
+//! CTA orders them. Time is a clock per warp; a barrier that releases warps gives each of them the clocks of all that arrived (Flanagan and
+//! Freund, "FastTrack", PLDI 2009). Order that comes of atomics and fences is not seen. A copy from device memory counts as a write of its
+//! warp when it begins.
+
+use super::super::isa::{Inst, Op, Space};
+use super::access::Memories;
+use super::cta::Trouble;
+
+/// Most warps of a CTA.
+const WARPS: usize = 32;
+
+/// The last write of a byte.
+#[derive(Clone, Copy, Debug, Default)]
+struct Write {
+    /// The clock of its warp; 0 when nothing was written.
+    clock: u32,
+    place: u32,
+    warp: u8,
+    atomic: bool,
+}
+
+/// The last read of a byte by a warp.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    clock: u32,
+    place: u32,
+}
+
+/// What is known of a CTA's accesses.
+#[derive(Debug, Default)]
+pub(in super::super) struct Shadow {
+    warps: usize,
+    /// What each warp knows of the clocks of all.
+    clocks: Vec<[u32; WARPS]>,
+    /// What warps knew that arrived at a barrier without waiting, by barrier.
+    arrived: Vec<[u32; WARPS]>,
+    writes: Vec<Write>,
+    /// For each byte a read of each warp.
+    reads: Vec<Read>,
+    /// For each byte of the local memory of all threads whether it was written.
+    local: Vec<bool>,
+    /// Reads of shared and of local memory before anything was written, and the first one's place.
+    pub(in super::super) unwritten: [(u64, usize); 2],
+}
+
+/// An access of a warp.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub(super) inst: &'a Inst,
+    pub(super) warp: usize,
+    pub(super) place: usize,
+    pub(super) mask: u32,
+    pub(super) addresses: &'a [u64; 32],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Atomic,
+}
+
+impl Shadow {
+    /// Forgets everything, for a CTA of `warps` warps.
+    pub(super) fn begin(&mut self, warps: usize, shared: usize, local: usize) {
+        self.warps = warps;
+        self.clocks = (0..warps).map(|warp| std::array::from_fn(|other| u32::from(other == warp))).collect();
+        self.arrived = vec![[0; WARPS]; 16];
+        self.writes.clear();
+        self.writes.resize(shared, Write::default());
+        self.reads.clear();
+        self.reads.resize(shared * warps, Read::default());
+        self.local.clear();
+        self.local.resize(local, false);
+    }
+
+    /// A warp arrives at a barrier and goes on.
+    pub(super) fn arrive(&mut self, barrier: usize, warp: usize) {
+        join(&mut self.arrived[barrier], &self.clocks[warp]);
+        self.clocks[warp][warp] += 1;
+    }
+
+    /// A barrier lets warps go on.
+    pub(super) fn release(&mut self, barrier: usize, warps: impl Iterator<Item = usize> + Clone) {
+        let mut all = std::mem::take(&mut self.arrived[barrier]);
+        warps.clone().for_each(|warp| join(&mut all, &self.clocks[warp]));
+        for warp in warps {
+            self.clocks[warp] = all;
+            self.clocks[warp][warp] += 1;
+        }
+    }
+
+    /// Notes an access; `Err` names the lane and the access of another warp with which it races.
+    pub(super) fn note(&mut self, access: Access<'_>, memories: &Memories<'_>) -> Result<(), (usize, Trouble)> {
+        let inst = access.inst;
+        let (space, bytes, kind) = match inst.op {
+            Op::Load { space, number: super::super::isa::Number::Integer(bytes, _), words } => {
+                (space, usize::from(bytes * words), Kind::Read)
+            }
+            Op::Store { space, bytes } => (space, usize::from(bytes), Kind::Write),
+            Op::Atomic { space, kind, .. } => (space, if kind.is_wide() { 8 } else { 4 }, Kind::Atomic),
+            Op::LoadMatrix { .. } => (Space::Shared, 16, Kind::Read),
+            _ => return Ok(()),
+        };
+        let lanes = if let Op::LoadMatrix { count, .. } = inst.op { 8 * usize::from(count) } else { 32 };
+        for lane in (0..lanes).filter(|lane| access.mask >> lane & 1 != 0) {
+            let (space, at) = memories.resolve(space, access.addresses[lane]);
+            let Ok(at) = usize::try_from(at) else { continue };
+            match space {
+                Space::Shared => self.shared(access, at, bytes, kind).map_err(|trouble| (lane, trouble))?,
+                Space::Local => self.local(access, (32 * access.warp + lane) * memories.local_bytes + at, bytes, kind),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes an access of shared memory; what lies beyond its end is reported by the access itself.
+    pub(super) fn note_copy(&mut self, access: Access<'_>, at: usize, bytes: usize) -> Result<(), Trouble> {
+        self.shared(access, at, bytes, Kind::Write)
+    }
+
+    fn shared(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) -> Result<(), Trouble> {
+        let (warp, place) = (access.warp, access.place as u32);
+        let mut unwritten = false;
+        for byte in at..at.saturating_add(bytes).min(self.writes.len()) {
+            let known = &self.clocks[warp];
+            let write = &mut self.writes[byte];
+            let race = |other: usize, place: u32| Err(Trouble::Race { byte, warp: other, place: place as usize });
+            let both_atomic = kind == Kind::Atomic && write.atomic;
+            if write.clock > known[usize::from(write.warp)] && !both_atomic {
+                return race(usize::from(write.warp), write.place);
+            }
+            unwritten |= kind != Kind::Write && write.clock == 0;
+            let reads = &mut self.reads[byte * self.warps..(byte + 1) * self.warps];
+            if kind == Kind::Read {
+                reads[warp] = Read { clock: known[warp], place };
+                continue;
+            }
+            if let Some(other) = (0..reads.len()).find(|&other| other != warp && reads[other].clock > known[other]) {
+                return race(other, reads[other].place);
+            }
+            *write = Write { clock: known[warp], place, warp: warp as u8, atomic: kind == Kind::Atomic };
+        }
+        self.count(0, unwritten, access.place);
+        Ok(())
+    }
+
+    fn local(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) {
+        let end = at.saturating_add(bytes).min(self.local.len());
+        let Some(written) = self.local.get_mut(at..end) else { return };
+        let unwritten = kind == Kind::Read && written.contains(&false);
+        if kind != Kind::Read {
+            written.fill(true);
+        }
+        self.count(1, unwritten, access.place);
+    }
+
+    fn count(&mut self, memory: usize, unwritten: bool, place: usize) {
+        let (count, first) = &mut self.unwritten[memory];
+        if unwritten {
+            if *count == 0 {
+                *first = place;
+            }
+            *count += 1;
+        }
+    }
+}
+
+fn join(mine: &mut [u32; WARPS], theirs: &[u32; WARPS]) {
+    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+}

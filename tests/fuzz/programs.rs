@@ -1,0 +1,94 @@
+//! Listings of programs and launch files as targets.
+
+use std::path::Path;
+
+use warpshard::base::CtaIndex;
+use warpshard::frontend::program::Program;
+
+/// Pieces of instructions.
+pub(crate) const INSTRUCTIONS: &[&str] = &[
+    "LDG.E.128.SYS R4, [R2+0x10]",
+    "STS [R3], R255",
+    "HMMA.16816.F32 R8, R12, R16, c[0x0][0x160]",
+    "LDGSTS.E.128 [R3], [R2.64], P0",
+    "LDSM.16.MT88.4 R8, [R2]",
+    "BAR.SYNC 0x1, 0x20",
+    "BSYNC B3",
+    "WARPSYNC R4",
+    "BRX R4 -0x10",
+    "UR62",
+    "R254",
+    "RZ",
+    "-0x80000000",
+    "0xffffffffffffffff",
+    "desc[UR4][R2.64]",
+    "SR_TID.X",
+    "->0x10",
+    "@!P3",
+];
+
+/// The files of `programs` that end so.
+fn program_files(end: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(end)).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+pub(crate) fn listings() -> Vec<Vec<u8>> {
+    let tensor = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs/tensor.sm_80.sass")).unwrap();
+    program_files(".sass").into_iter().map(String::into_bytes).chain([tensor]).collect()
+}
+
+/// Executes the first kernel of a listing with a small buffer for every pointer.
+pub(crate) fn listing(folder: &Path, input: &[u8]) {
+    let text = String::from_utf8_lossy(input).into_owned();
+    let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().to_owned();
+    let arguments: Vec<&str> =
+        line("parameters ").split(' ').skip(2).map(|pair| if pair.ends_with(":8") { "\"&b\"" } else { "3" }).collect();
+    let launch = format!(
+        "modules = {{ sm_70 = \"fuzz.sass\" }}\nlimit = 2000\n[buffers]\nb = {{ type = \"u32\", count = 4096 }}\n\
+         [[launches]]\nkernel = {:?}\ngrid = [2]\nblock = [64]\narguments = [{}]\n",
+        line("kernel "),
+        arguments.join(", ")
+    );
+    std::fs::write(folder.join("fuzz.sass"), input).unwrap();
+    let file = folder.join("listing.toml");
+    std::fs::write(&file, launch).unwrap();
+    match Program::load(&file, None, &[]).and_then(|program| program.check(true)) {
+        Ok(done) => assert!(done.kernels.len() == 1),
+        Err(error) => assert!(error.to_string().starts_with("error: ")),
+    }
+}
+
+/// The launch files with small numbers only, and with the places of their listings.
+pub(crate) fn launches() -> Vec<Vec<u8>> {
+    let listings = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").display().to_string();
+    let small = |line: &str| match line.starts_with("modules") {
+        true => line.replace("= \"", &format!("= \"{listings}/")),
+        false => regex::Regex::new("[0-9]{3,}").unwrap().replace_all(line, "64").into_owned(),
+    };
+    let one = |text: String| text.lines().filter(|line| !line.starts_with("crc32")).map(|line| small(line) + "\n").collect::<String>();
+    program_files(".toml").into_iter().map(|text| one(text).into_bytes()).collect()
+}
+
+/// Reads a launch file and executes a CTA, if what it asks for is small: large buffers are no mistake.
+pub(crate) fn launch(folder: &Path, input: &[u8]) {
+    let text = String::from_utf8_lossy(input).into_owned();
+    let large = |line: &str| !line.starts_with("modules") && regex::Regex::new("[0-9]{3,}").unwrap().is_match(line);
+    if text.lines().any(large) {
+        return;
+    }
+    let file = folder.join("launch.toml");
+    std::fs::write(&file, input).unwrap();
+    match Program::load(&file, None, &[]) {
+        Ok(program) => match program.workload() {
+            Ok(workload) => {
+                let kernel = workload.kernels.first().map(|kernel| kernel.source.cta(CtaIndex(0)));
+                assert!(kernel.is_none_or(|cta| !cta.warps.is_empty()));
+            }
+            Err(error) => assert!(error.to_string().starts_with("error: ")),
+        },
+        Err(error) => assert!(error.to_string().starts_with("error: ")),
+    }
+}
