@@ -19,7 +19,6 @@ struct Write {
     clock: u32,
     place: u32,
     warp: u8,
-    atomic: bool,
 }
 
 /// The last read of a byte by a warp.
@@ -37,7 +36,8 @@ pub(in super::super) struct Shadow {
     clocks: Vec<[u32; WARPS]>,
     /// What warps knew that arrived at a barrier without waiting, by barrier.
     arrived: Vec<[u32; WARPS]>,
-    writes: Vec<Write>,
+    /// For each byte the last plain write and the last atomic one.
+    writes: Vec<[Write; 2]>,
     /// For each byte a read of each warp.
     reads: Vec<Read>,
     /// For each byte of the local memory of all threads whether it was written.
@@ -70,7 +70,7 @@ impl Shadow {
         self.clocks = (0..warps).map(|warp| std::array::from_fn(|other| u32::from(other == warp))).collect();
         self.arrived = vec![[0; WARPS]; 16];
         self.writes.clear();
-        self.writes.resize(shared, Write::default());
+        self.writes.resize(shared, Default::default());
         self.reads.clear();
         self.reads.resize(shared * warps, Read::default());
         self.local.clear();
@@ -128,13 +128,14 @@ impl Shadow {
         let mut unwritten = false;
         for byte in at..at.saturating_add(bytes).min(self.writes.len()) {
             let known = &self.clocks[warp];
-            let write = &mut self.writes[byte];
+            let writes = &mut self.writes[byte];
             let race = |other: usize, place: u32| Err(Trouble::Race { byte, warp: other, place: place as usize });
-            let both_atomic = kind == Kind::Atomic && write.atomic;
-            if write.clock > known[usize::from(write.warp)] && !both_atomic {
+            // Atomics do not race with each other.
+            let rivals = if kind == Kind::Atomic { &writes[..1] } else { &writes[..] };
+            if let Some(write) = rivals.iter().find(|write| write.clock > known[usize::from(write.warp)]) {
                 return race(usize::from(write.warp), write.place);
             }
-            unwritten |= kind != Kind::Write && write.clock == 0;
+            unwritten |= kind != Kind::Write && writes.iter().all(|write| write.clock == 0);
             let reads = &mut self.reads[byte * self.warps..(byte + 1) * self.warps];
             if kind == Kind::Read {
                 reads[warp] = Read { clock: known[warp], place };
@@ -143,7 +144,7 @@ impl Shadow {
             if let Some(other) = (0..reads.len()).find(|&other| other != warp && reads[other].clock > known[other]) {
                 return race(other, reads[other].place);
             }
-            *write = Write { clock: known[warp], place, warp: warp as u8, atomic: kind == Kind::Atomic };
+            writes[usize::from(kind == Kind::Atomic)] = Write { clock: known[warp], place, warp: warp as u8 };
         }
         self.count(0, unwritten, access.place);
         Ok(())
