@@ -25,7 +25,8 @@ pub(super) fn execute(
         Op::Call => return Ok(branch(warp, path, mask, target)),
         Op::BranchDiverged { together } => {
             let mut buffer = [0; 32];
-            let whole = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
+            let named = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
+            let whole = if named == 0 { warp.live } else { named };
             return Ok(if (active == whole) != together || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
         }
         Op::BranchIndirect | Op::Return => {

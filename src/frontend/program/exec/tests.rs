@@ -359,6 +359,25 @@ fn lanes_exchange_and_vote() {
 }
 
 #[test]
+fn branches_ask_whether_the_warp_is_together() {
+    let inputs: Vec<[u64; 3]> = (0..32).map(|lane| [lane, 0, 0]).collect();
+    let first = |code: &[&str]| lanes(code, &inputs, false).into_iter().map(|value| value as u32).collect::<Vec<_>>();
+    assert_eq!(first(&["MOV R10, 0x1", "BRA.CONV ->0x90", "MOV R10, 0x2"]), [1; 32]);
+    assert_eq!(first(&["MOV R10, 0x1", "BRA.DIV ~URZ, ->0x90", "MOV R10, 0x2"]), [2; 32]);
+    let parted = [
+        "BSSY B0, ->0xd0",
+        "ISETP.LT.U32.AND P0, PT, R4, 0x10, PT",
+        "MOV R10, 0x1",
+        "@P0 BRA ->0xd0",
+        "BRA.CONV ->0xc0",
+        "MOV R10, 0x2",
+        "NOP",
+        "BSYNC B0",
+    ];
+    assert_eq!(first(&parted), (0..32).map(|lane| if lane < 16 { 1 } else { 2 }).collect::<Vec<_>>());
+}
+
+#[test]
 fn paths_part_and_meet_again() {
     let inputs: Vec<[u64; 3]> = (0..32).map(|lane| [lane, 0, 0]).collect();
     // Code begins at 0x60: a loop of as many turns as the lane's number, then a vote of all that came back.

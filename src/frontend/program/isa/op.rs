@@ -456,7 +456,7 @@ pub(in super::super) enum Op {
     WaitCopies,
     // Control.
     Branch,
-    /// Whether the lanes must be all that a word names to go on, or to jump.
+    /// Whether the lanes must be all that a word names, or all that have not exited, to go on, or to jump.
     BranchDiverged {
         together: bool,
     },

@@ -406,7 +406,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "QSPC" if parts.has("S") => row(&[&["E", "S"]], Op::QuerySpace(Space::Shared), "PdM"),
         "QSPC" if parts.has("L") => row(&[&["E", "L"]], Op::QuerySpace(Space::Local), "PdM"),
         "BRA" if parts.has("DIV") || parts.has("CONV") => {
-            row(&[&["DIV", "CONV"]], Op::BranchDiverged { together: parts.has("CONV") }, "SI")
+            row(&[&["DIV", "CONV"]], Op::BranchDiverged { together: parts.has("CONV") }, "sI")
         }
         "BRA" | "JMP" => row(&[&["U"]], Op::Branch, "qI"),
         "BRX" => row(&[], Op::BranchIndirect, "SI"),
