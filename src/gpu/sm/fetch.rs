@@ -49,13 +49,15 @@ impl FetchStage {
     }
 
     /// One cycle of decode and fetch.
-    #[inline]
+    // Called from one place, in every cycle.
+    #[inline(always)]
     pub(super) fn tick(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         if self.is_pending(core) | (self.missing != 0) {
             self.cycle(core, observers, out);
         }
     }
 
+    #[inline(always)]
     fn cycle(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         if self.missing != 0 {
             let (now, missing) = (core.now, &mut self.missing);

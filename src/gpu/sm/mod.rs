@@ -2,7 +2,7 @@
 //! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
 //!
 //! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the
-//! stages from the last to the first, so that an instruction passes one stage per cycle ([`Sm::cycle`]). Each stage owns its state;
+//! stages from the last to the first, so that an instruction passes one stage per cycle ([`Sm::later_stages`], [`Sm::earlier_stages`]). Each stage owns its state;
 //! the warps belong to all ([`core::Core`]) and are changed by its signals; what watches without being a stage is an observer
 //! ([`observers::Observers`]).
 //!
@@ -136,12 +136,15 @@ impl Sm {
         self
     }
 
-    /// One cycle: the stages from the last to the first.
-    fn cycle(&mut self, out: &mut Outbox) {
+    /// One cycle: the stages from the last to the first. Those up to the load/store unit are here, the others in
+    /// [`Sm::earlier_stages`].
+    #[inline]
+    fn later_stages(&mut self, out: &mut Outbox) {
         let now = self.core.now;
         self.lsu.receive(&mut self.core, out);
         // The last instruction may leave the arithmetic units now, or the first enter one.
-        self.lsu.count_loads(now, &self.completions, &mut self.core);
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(now, &mut self.core);
         if self.completions.tick(&mut self.core, &mut self.operands) {
             self.units.written_back(now);
         }
@@ -149,11 +152,11 @@ impl Sm {
         if self.lsu.due() <= now {
             self.load_store(out);
         }
-        self.earlier_stages(out);
     }
 
     /// The stages of a cycle before the units in the pipeline, of which the operand collectors are the last.
-    #[inline]
+    // Called from one place, in every cycle.
+    #[inline(always)]
     fn earlier_stages(&mut self, out: &mut Outbox) {
         self.operands.tick();
         self.lsu.offer(&self.operands, self.core.now);
@@ -193,25 +196,24 @@ impl Sm {
     }
 
     /// Simulates cycles before `until`, in which only memory has something to do: until then, or until it has set one of the
-    /// other stages going.
+    /// earlier stages going, which is returned and has to be followed by these in the same cycle.
     ///
     /// Most cycles of an SM that waits for memory are of this kind: replies move on by a queue, accesses by a stage.
-    fn run_memory(&mut self, until: Cycle, out: &mut Outbox) {
+    fn run_memory(&mut self, until: Cycle, out: &mut Outbox) -> bool {
         while self.core.now < until {
             let next = self.memory_event().min(until);
             self.core.now = next;
             if next == until {
-                return;
+                return false;
             }
             self.lsu.receive(&mut self.core, out);
             if self.lsu.due() <= next && (self.load_store(out) || self.is_woken()) {
-                self.earlier_stages(out);
-                self.core.now = next.next();
-                return;
+                return true;
             }
             self.operands.pass();
             self.core.now = next.next();
         }
+        false
     }
 
     /// Whether the load/store unit, without accepting an instruction, created work for another stage.
@@ -311,16 +313,16 @@ impl Unit for Sm {
         self.lsu.prefetch_pipes();
         let issued = self.issue.issued();
         while self.core.now < until {
-            if skip {
-                let others = self.pipeline_event().min(until);
-                if others > self.core.now {
-                    self.run_memory(others, out);
-                    continue;
-                }
-            } else {
+            if !skip {
                 self.wake();
             }
-            self.cycle(out);
+            let others = self.pipeline_event().min(until);
+            if others <= self.core.now {
+                self.later_stages(out);
+            } else if !self.run_memory(others, out) {
+                continue;
+            }
+            self.earlier_stages(out);
             self.core.now = self.core.now.next();
         }
         self.lively = self.issue.issued().wrapping_sub(issued) >= LIVELY;
@@ -367,7 +369,8 @@ impl Unit for Sm {
         core.counters.sm.cycles = core.now.0;
         core.counters.sm.active_cycles = core.active_cycle();
         self.lsu.count_blocked(at, core);
-        self.lsu.count_loads(at, &self.completions, core);
+        self.lsu.watch_arithmetic(&self.completions);
+        self.lsu.count_loads(at, core);
         self.observers.count(at);
         core.counters.sm.operand_conflicts = self.operands.conflicts;
         self.power.count(at, core);

@@ -177,14 +177,17 @@ impl Net {
         )
     }
 
-    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue, where something is
-    /// due. Returns whether the load/store unit has something new to look at, and the name of the reply that left the network.
+    /// Whether credits or replies move on in cycle `now`.
+    #[inline]
+    pub(super) fn is_due(&self, now: Cycle) -> bool {
+        self.due <= now
+    }
+
+    /// Takes the credits that came, and moves one reply into the response queue and one into the ejection queue. Returns whether the
+    /// load/store unit has something new to look at, and the name of the reply that left the network.
     // In most cycles.
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Cycle, out: &mut Outbox) -> (bool, Option<u32>) {
-        if self.due > now {
-            return (false, None);
-        }
         let credited = self.requests.next() <= now && self.take_credits(now);
         let moves = self.respond() | credited;
         let ejected = self.eject(now, out);

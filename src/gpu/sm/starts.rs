@@ -78,6 +78,7 @@ impl CtaStage {
     }
 
     /// Starts the next bound CTA, if there is one and it fits; returns its kernel.
+    #[inline]
     pub(super) fn tick(
         &mut self,
         core: &mut Core,
@@ -86,9 +87,17 @@ impl CtaStage {
         to_grid: LinkId,
         out: &mut Outbox,
     ) -> Option<Started> {
-        if self.next_event(core.now, &core.ctas) != core.now {
-            return None;
-        }
+        if self.next_event(core.now, &core.ctas) == core.now { self.start(core, observers, workload, to_grid, out) } else { None }
+    }
+
+    fn start(
+        &mut self,
+        core: &mut Core,
+        observers: &mut Observers,
+        workload: &Workload,
+        to_grid: LinkId,
+        out: &mut Outbox,
+    ) -> Option<Started> {
         let kernel = self.bound.front()?.launch.kernel;
         let info = &workload.kernel(kernel).info;
         let needs = CtaNeeds::of(&core.spec, info);

@@ -76,7 +76,8 @@ impl IssueStage {
     /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until one of its warps is touched or
     /// the register that its ready warps need takes something out. So only those schedulers are looked at, and what the
     /// others do is counted when they wake.
-    #[inline]
+    // Called from one place, in every cycle.
+    #[inline(always)]
     pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> bool {
         if std::mem::take(&mut core.warps.wait_ended) {
             self.wait_changed(core, observers);
@@ -113,6 +114,7 @@ impl IssueStage {
         }
     }
 
+    #[inline(always)]
     fn issue_awake(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
         if self.queues.is_some() {
             self.update_queues(core, observers);

@@ -48,6 +48,7 @@ impl Lsu {
             return;
         }
         let (warp, dst) = (usize::from(load.warp), load.dst);
+        self.count_loads(core.now, core);
         core.counters.sm.loads_answered += 1;
         self.loads.free.push(slot);
         if dst != NO_REGISTER {

@@ -119,12 +119,13 @@ impl Lsu {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
+            self.count_loads(core.now, core);
             entry.work = Work::Load(self.loads.add(load));
         }
     }
 
     /// A load of a texture makes an access to each line that it touches.
-    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &Core) {
+    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
         let warp = usize::from(issued.warp);
         let Some(texture) = &mut self.texture else { return };
         texture.counters.texture_instructions += 1;
@@ -136,6 +137,7 @@ impl Lsu {
         }
         let pending = self.accesses.len() as u16;
         let kernel = core.kernel_of(warp);
+        self.count_loads(core.now, core);
         entry.texture = true;
         entry.work = Work::Load(self.loads.add(Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel }));
     }

@@ -173,8 +173,9 @@ pub(super) struct Lsu {
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
-    /// The cycle from which on loads under way are not counted.
+    /// The cycle from which on loads under way are not counted, and whether an arithmetic unit had an instruction since.
     loads_since: Cycle,
+    overlapped: bool,
 }
 
 impl Lsu {
@@ -200,6 +201,7 @@ impl Lsu {
             uncounted: Cycle(0),
             next: Cycle::NEVER,
             loads_since: Cycle(0),
+            overlapped: false,
         }
     }
 
@@ -255,17 +257,26 @@ impl Lsu {
     /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
     /// arithmetic unit had an instruction.
     #[inline]
-    pub(super) fn count_loads(&mut self, at: Cycle, arithmetic: &Wheel, core: &mut Core) {
+    pub(super) fn count_loads(&mut self, at: Cycle, core: &mut Core) {
         let cycles = at.0 - self.loads_since.0;
         let waited = cycles * self.loads.under_way();
         self.loads_since = at;
         core.counters.sm.load_cycles += waited;
-        core.counters.sm.load_overlapped_cycles += if arithmetic.is_idle() { 0 } else { waited };
+        core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
+    }
+
+    /// Notes whether an arithmetic unit had an instruction in the cycles that [`Lsu::count_loads`] has not counted.
+    #[inline]
+    pub(super) fn watch_arithmetic(&mut self, arithmetic: &Wheel) {
+        self.overlapped = !arithmetic.is_idle();
     }
 
     /// Takes in what the networks brought.
     #[inline(always)]
     pub(super) fn receive(&mut self, core: &mut Core, out: &mut Outbox) {
+        if !self.net.is_due(core.now) {
+            return;
+        }
         let (news, ejected) = self.net.receive(core.now, out);
         self.look_at(select_unpredictable(news, core.now, Cycle::NEVER));
         if let Some(token) = ejected {
@@ -283,7 +294,7 @@ impl Lsu {
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
-        self.count_loads(core.now, arithmetic, core);
+        self.watch_arithmetic(arithmetic);
         self.count_blocked(core.now, core);
         let entered = self.cycle(core, operands, arithmetic, observers, out);
         self.uncounted = core.now.next();

@@ -242,7 +242,8 @@ impl Operands {
     }
 
     /// One core cycle of the register file.
-    #[inline]
+    // It and its parts are called from one place each, in every cycle.
+    #[inline(always)]
     pub(super) fn tick(&mut self) {
         if !self.is_active() {
             self.pass();
@@ -271,6 +272,7 @@ impl Operands {
 
     /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
     /// ports choose nothing then, and of several of one kind the lower collector goes first, as below.
+    #[inline(always)]
     fn dispatch_all(&mut self) {
         self.ready.freed = false;
         self.may_leave = false;
@@ -331,6 +333,7 @@ impl Operands {
     }
 
     /// Every bank that is not written reads an operand of the first that wants it.
+    #[inline(always)]
     fn read(&mut self) {
         let mut taken = self.written;
         let mut kept = 0;
@@ -359,6 +362,7 @@ impl Operands {
     }
 
     /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
+    #[inline(always)]
     fn collect(&mut self) {
         self.may_collect = false;
         // A kind whose oldest instruction finds no collector finds none in this step.
@@ -390,7 +394,7 @@ impl Operands {
         self.may_collect = true;
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, slot: u8, chosen: usize) {
         let inst = self.issued.get(slot);
         self.full[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);

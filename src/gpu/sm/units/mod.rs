@@ -60,13 +60,15 @@ impl Units {
     }
 
     /// Lets units take instructions from their registers.
-    #[inline]
+    // Called from one place, in every cycle.
+    #[inline(always)]
     pub(super) fn tick(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
         if self.next_event(now, &operands.ready) <= now {
             self.serve(now, operands, wheel);
         }
     }
 
+    #[inline(always)]
     fn serve(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
         let Operands { ready, issued, .. } = operands;
         ready.fresh = false;
