@@ -17,6 +17,7 @@ use super::value::Raw;
 /// The machines that come with the program, by name.
 const BUILTIN: &[(&str, &str)] = &[
     ("v100", include_str!("../../configs/machines/v100.toml")),
+    ("v100-hw", include_str!("../../configs/machines/v100-hw.toml")),
     ("rtx2060", include_str!("../../configs/machines/rtx2060.toml")),
     ("rtx3070", include_str!("../../configs/machines/rtx3070.toml")),
     ("p100", include_str!("../../configs/machines/p100.toml")),

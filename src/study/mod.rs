@@ -20,6 +20,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod traces;
+mod v100;
 pub mod wa_sched;
 
 use lab::request::StudyOption::{
@@ -174,6 +175,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: ALONE,
         sweeps: &[],
         run: |request| dram::run(&request.references),
+    },
+    Study {
+        name: "v100",
+        summary: "cycles of programs, compared with those of a real V100 and with Accel-Sim's",
+        machine: "v100",
+        takes: &[Machine, Set, Only],
+        otherwise: "it runs the programs whose inputs are those of the measurements",
+        sweeps: &[],
+        run: v100::study,
     },
 ];
 

@@ -212,4 +212,5 @@ def main():
     with open(output, "w") as file:
         file.write(text)
 
-main()
+if __name__ == "__main__":
+    main()

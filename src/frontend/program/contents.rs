@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::base::Rng;
 
+use super::expression::Formula;
 use super::schema::Contents;
 
 /// The type of a buffer's elements.
@@ -64,8 +65,13 @@ impl Element {
 /// The bytes of a buffer of `count` elements.
 ///
 /// # Errors
-/// What is wrong, in words: a file that cannot be read or has another size, or more values than elements.
-pub(super) fn bytes(contents: &Contents, element: Element, count: usize, folder: &Path) -> Result<Vec<u8>, String> {
+/// What is wrong, in words: a file that cannot be read or has another size, a wrong formula, or more values than elements.
+pub(super) fn bytes(
+    contents: &Contents,
+    element: Element,
+    count: usize,
+    (folder, parameters): (&Path, &[(String, i64)]),
+) -> Result<Vec<u8>, String> {
     let size = count * element.bytes();
     let mut out = Vec::new();
     match contents {
@@ -80,6 +86,15 @@ pub(super) fn bytes(contents: &Contents, element: Element, count: usize, folder:
                 let fraction = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
                 let value = low + fraction * (high - low);
                 element.put(if matches!(element, Element::Single | Element::Double) { value } else { value.floor() }, &mut out);
+            }
+        }
+        Contents::Formula(text) | Contents::Scaled(text, _) => {
+            let scale = if let Contents::Scaled(_, scale) = contents { *scale } else { 1.0 };
+            let of = |name: &str| parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
+            let formula = Formula::parse(text, Some("i"), &of)?;
+            for i in 0..count {
+                let value = formula.value(i as i64).map_err(|problem| format!("`{text}`, element {i}: {problem}"))?;
+                element.put(value as f64 * scale, &mut out);
             }
         }
         Contents::Values(values) => {
@@ -110,10 +125,13 @@ mod tests {
 
     #[test]
     fn contents_become_bytes_of_their_type() {
-        let of = |contents: Contents, kind: &str, count| bytes(&contents, Element::of(kind).unwrap(), count, Path::new("."));
+        let of = |contents: Contents, kind: &str, count| bytes(&contents, Element::of(kind).unwrap(), count, (Path::new("."), &[]));
         assert_eq!(of(Contents::Sequence([1.0, 2.0]), "u16", 3).unwrap(), [1, 0, 3, 0, 5, 0]);
         assert_eq!(of(Contents::Constant(-1.0), "i8", 2).unwrap(), [255, 255]);
         assert_eq!(of(Contents::Values(vec![1.0]), "f32", 2).unwrap(), [0, 0, 128, 63, 0, 0, 0, 0]);
+        assert_eq!(of(Contents::Formula("i * i".into()), "u8", 4).unwrap(), [0, 1, 4, 9]);
+        assert_eq!(of(Contents::Scaled("i".into(), 0.5), "f64", 2).unwrap()[8..], 0.5_f64.to_le_bytes());
+        assert!(of(Contents::Formula("1 / i".into()), "u8", 4).is_err());
         assert!(of(Contents::Values(vec![1.0; 3]), "f32", 2).is_err());
         let drawn = of(Contents::Uniform { low: 3.0, high: 7.0, seed: 1 }, "u8", 1000).unwrap();
         assert!((3..7).all(|value| drawn.contains(&value)) && drawn.iter().all(|value| (3..7).contains(value)));

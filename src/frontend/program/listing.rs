@@ -24,6 +24,8 @@ pub(super) struct Module {
     pub(super) globals: Vec<Global>,
     /// Constant banks that all kernels share.
     pub(super) constants: Vec<(u8, Vec<u8>)>,
+    /// Variables in constant banks: name, bank, offset, bytes.
+    pub(super) symbols: Vec<(String, u8, usize, usize)>,
     /// Places of constant banks that hold the address of a variable: bank, offset, name.
     pub(super) addresses: Vec<(u8, usize, String)>,
     pub(super) kernels: Vec<KernelText>,
@@ -104,7 +106,8 @@ impl Module {
                     let arch = rest.first().and_then(|arch| arch.strip_prefix("sm_")?.parse().ok());
                     module.arch = arch.ok_or_else(|| bad("arch sm_70"))?;
                 }
-                ("source" | "compiler" | "disassembler" | "options" | "symbol", None) => {}
+                ("source" | "compiler" | "disassembler" | "options", None) => {}
+                ("symbol", None) => module.symbols.push(symbol(&rest).ok_or_else(|| bad("symbol NAME BANK OFFSET BYTES"))?),
                 ("global", None) => {
                     let taken: usize = module.globals.iter().map(|global| global.bytes.len()).sum();
                     let expected = "global NAME BYTES zero|HEX, at most 256 MiB of all variables together";
@@ -188,6 +191,11 @@ fn global(rest: &[&str], most: usize) -> Option<Global> {
 fn address(rest: &[&str]) -> Option<(u8, usize, String)> {
     let [bank, offset, name] = rest else { return None };
     Some((bank.parse().ok()?, number(offset)?, (*name).to_owned()))
+}
+
+fn symbol(rest: &[&str]) -> Option<(String, u8, usize, usize)> {
+    let [name, bank, offset, size] = rest else { return None };
+    Some(((*name).to_owned(), bank.parse().ok()?, number(offset)?, number(size)?))
 }
 
 fn bank(rest: &[&str]) -> Option<(u8, Vec<u8>)> {

@@ -44,13 +44,27 @@ pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]
             .found(error.message().to_owned())
             .help("docs/programs.md describes launch files; programs/ holds examples")
     })?;
-    Loader { path, folder: path.parent().unwrap_or(Path::new(".")), parameters: Vec::new() }.program(file, arch, settings)
+    Loader { path, folder: path.parent().unwrap_or(Path::new(".")), parameters: Vec::new(), rounds: 0 }.program(file, arch, settings)
 }
 
 struct Loader<'a> {
     path: &'a Path,
     folder: &'a Path,
+    /// Parameters, then the numbers of the launches around the present one.
     parameters: Vec<(String, i64)>,
+    /// Launches and rounds of sequences so far.
+    rounds: usize,
+}
+
+/// What launches are bound to.
+struct Bound<'a> {
+    module: &'a Module,
+    /// Where the buffers lie.
+    addresses: &'a [u64],
+    /// Where the module's variables in device memory lie.
+    globals: &'a [u64],
+    /// Most instructions of a warp.
+    limit: u64,
 }
 
 impl Loader<'_> {
@@ -71,11 +85,11 @@ impl Loader<'_> {
             let place = self.parameters.iter().position(|(known, _)| known == name).ok_or_else(unknown)?;
             self.parameters[place].1 = number;
         }
-        let module = self.module(&file, arch)?;
+        let mut module = self.module(&file, arch)?;
         let mut buffers = Vec::new();
         let mut total = 0_u64;
         for (name, row) in &file.buffers {
-            let buffer = self.buffer(name, row.clone())?;
+            let buffer = self.buffer(name, row.clone(), None)?;
             total = total.saturating_add(buffer.count as u64 * buffer.element.bytes() as u64);
             if total > MOST_BYTES {
                 return Err(self.bad("the buffers are too large").found(format!("{total} bytes")).expected("at most 16 GiB in all"));
@@ -87,24 +101,21 @@ impl Loader<'_> {
             file: self.path.to_path_buf(),
             folder: self.folder.to_path_buf(),
             arch: module.arch,
+            parameters: self.parameters.clone(),
             buffers,
             globals: module.globals.iter().map(|global| (global.name.clone(), global.bytes.clone())).collect(),
+            setup: Vec::new(),
             launches: Vec::new(),
             outputs: Vec::new(),
         };
         let memory = program.memory()?;
         let mut addresses: Vec<u64> = memory.allocations().iter().map(|allocation| allocation.start).collect();
         let globals = addresses.split_off(program.buffers.len());
-        for row in &file.launches {
-            let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, None, "repeat"))?;
-            for i in 0..repeat {
-                if program.launches.len() == MOST_LAUNCHES {
-                    return Err(self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")));
-                }
-                let launch = self.launch(&module, row, i, (&program.buffers, &addresses, &globals), file.limit.unwrap_or(LIMIT))?;
-                program.launches.push(launch);
-            }
+        for (name, row) in &file.symbols {
+            self.symbol(&mut module, &program, name, row.clone())?;
         }
+        let bound = Bound { module: &module, addresses: &addresses, globals: &globals, limit: file.limit.unwrap_or(LIMIT) };
+        self.launches(&mut program, &file.launches, &bound)?;
         for row in file.outputs {
             let place = program.buffers.iter().position(|buffer| buffer.name == row.buffer);
             let buffer = place.ok_or_else(|| self.bad(format!("output `{}` is no buffer", row.buffer)))?;
@@ -113,6 +124,53 @@ impl Loader<'_> {
             program.outputs.push(Output { buffer, crc32, show: row.show });
         }
         Ok(program)
+    }
+
+    /// Adds launches, in the order in which sequences repeat them.
+    fn launches(&mut self, program: &mut Program, rows: &[LaunchRow], bound: &Bound<'_>) -> Result<(), ProgramError> {
+        for row in rows {
+            if row.kernel.is_some() != row.sequence.is_empty() {
+                return Err(self.bad("a launch has neither or both of `kernel` and `sequence`").expected("one of them"));
+            }
+            let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
+            for i in 0..repeat {
+                self.rounds += 1;
+                if self.rounds > MOST_LAUNCHES || program.launches.len() == MOST_LAUNCHES {
+                    return Err(self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")));
+                }
+                if row.repeat.is_some() {
+                    self.parameters.push((row.index.clone().unwrap_or_else(|| "i".into()), i));
+                }
+                if row.sequence.is_empty() {
+                    let launch = self.launch(row, &program.buffers, bound)?;
+                    if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
+                } else {
+                    self.launches(program, &row.sequence, bound)?;
+                }
+                if row.repeat.is_some() {
+                    self.parameters.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a variable in constant memory its contents.
+    fn symbol(&self, module: &mut Module, program: &Program, name: &str, row: toml::Value) -> Result<(), ProgramError> {
+        let known = module.symbols.iter().find(|(known, ..)| known == name).cloned();
+        let names = || module.symbols.iter().map(|(known, ..)| known.as_str()).collect::<Vec<_>>().join(", ");
+        let (_, bank, offset, size) =
+            known.ok_or_else(|| self.bad(format!("the listing has no variable `{name}` in constant memory")).expected(names()))?;
+        let buffer = self.buffer(name, row, Some(size))?;
+        let bytes = program.contents(&buffer)?;
+        if bytes.len() > size {
+            let expected = format!("at most {size} bytes");
+            return Err(self.bad(format!("symbol `{name}` is too large")).found(format!("{} bytes", bytes.len())).expected(expected));
+        }
+        let place = module.constants.iter_mut().find(|(known, _)| *known == bank);
+        let place = place.and_then(|(_, bank)| bank.get_mut(offset..offset + bytes.len()));
+        place.ok_or_else(|| self.bad(format!("symbol `{name}` lies outside of its bank in the listing")))?.copy_from_slice(&bytes);
+        Ok(())
     }
 
     fn module(&self, file: &LaunchText, arch: Option<u32>) -> Result<Module, ProgramError> {
@@ -133,21 +191,19 @@ impl Loader<'_> {
     }
 
     /// The value of a number or formula.
-    fn number(&self, value: &Value, i: Option<i64>, what: &str) -> Result<i64, ProgramError> {
+    fn number(&self, value: &Value, what: &str) -> Result<i64, ProgramError> {
         match value {
             Value::Integer(number) => Ok(*number),
             Value::Float(number) => Err(self.bad(format!("{what} is no integer")).found(number.to_string())),
             Value::Text(text) => {
-                let of = |name: &str| {
-                    let known = self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-                    known.or(i.filter(|_| name == "i"))
-                };
+                let of = |name: &str| self.parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
                 evaluate(text, &of).map_err(|problem| self.bad(format!("{what}: {problem}")).found(text.clone()))
             }
         }
     }
 
-    fn buffer(&self, name: &str, row: toml::Value) -> Result<Buffer, ProgramError> {
+    /// A buffer, or a variable of `size` bytes.
+    fn buffer(&self, name: &str, row: toml::Value, size: Option<usize>) -> Result<Buffer, ProgramError> {
         let row: BufferRow = row.try_into().map_err(|error: toml::de::Error| {
             self.bad(format!("buffer `{name}` has a mistake"))
                 .found(error.message().to_owned())
@@ -156,20 +212,24 @@ impl Loader<'_> {
         let expected = "u8, u16, u32, u64, i8, i16, i32, i64, f32 or f64";
         let element = Element::of(&row.kind)
             .ok_or_else(|| self.bad(format!("buffer `{name}` has an unknown type")).found(row.kind.clone()).expected(expected))?;
-        let count = self.number(&row.count, None, &format!("count of buffer `{name}`"))?;
+        let count = match (&row.count, size) {
+            (Some(count), _) => self.number(count, &format!("count of buffer `{name}`"))?,
+            (None, Some(size)) => (size / element.bytes()) as i64,
+            (None, None) => return Err(self.bad(format!("buffer `{name}` has no count"))),
+        };
         if !(0..=(MOST_BYTES / 8) as i64).contains(&count) {
             return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()));
         }
         Ok(Buffer { name: name.to_owned(), element, count: count as usize, address: row.address, contents: row.contents })
     }
 
-    fn dimensions(&self, values: &[Value], i: i64, what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
+    fn dimensions(&self, values: &[Value], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
         let mut sizes = [1; 3];
         if values.is_empty() || values.len() > 3 {
             return Err(self.bad(format!("{what} has {} dimensions", values.len())).expected("1 to 3"));
         }
         for (dimension, value) in values.iter().enumerate() {
-            let size = self.number(value, Some(i), what)?;
+            let size = self.number(value, what)?;
             if !(1..=most[dimension]).contains(&size) {
                 let expected = format!("1 to {}", most[dimension]);
                 return Err(self.bad(format!("{what} is out of range")).found(size.to_string()).expected(expected));
@@ -179,25 +239,19 @@ impl Loader<'_> {
         Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
     }
 
-    fn launch(
-        &self,
-        module: &Module,
-        row: &LaunchRow,
-        i: i64,
-        (buffers, addresses, globals): (&[Buffer], &[u64], &[u64]),
-        limit: u64,
-    ) -> Result<Launch, ProgramError> {
+    fn launch(&self, row: &LaunchRow, buffers: &[Buffer], bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+        let &Bound { module, addresses, globals, limit } = bound;
+        let name = row.kernel.as_deref().unwrap_or_default();
         let known = || module.kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ");
-        let index =
-            module.kernel(&row.kernel).ok_or_else(|| self.bad(format!("the listing has no kernel `{}`", row.kernel)).expected(known()))?;
+        let index = module.kernel(name).ok_or_else(|| self.bad(format!("the listing has no kernel `{name}`")).expected(known()))?;
         let text = &module.kernels[index];
-        let grid = self.dimensions(&row.grid, i, "grid", [0x7fff_ffff, 0xffff, 0xffff])?;
-        let block = self.dimensions(&row.block, i, "block", [1024, 1024, 64])?;
+        let grid = self.dimensions(&row.grid, "grid", [0x7fff_ffff, 0xffff, 0xffff])?;
+        let block = self.dimensions(&row.block, "block", [1024, 1024, 64])?;
         if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
             let found = format!("grid {grid}, block {block}");
             return Err(self.bad("the launch is too large").found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
         }
-        let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, Some(i), "shared"))?;
+        let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, "shared"))?;
         if !(0..=MOST_SHARED - i64::from(text.shared)).contains(&dynamic) {
             let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
             return Err(self.bad("shared is out of range").found(dynamic.to_string()).expected(expected));
@@ -217,7 +271,7 @@ impl Loader<'_> {
         }
         for (number, (value, &(offset, size))) in row.arguments.iter().zip(&text.parameters).enumerate() {
             let what = format!("argument {number} of kernel {}", text.name);
-            let bytes = self.argument(value, i, size, (buffers, addresses), &what)?;
+            let bytes = self.argument(value, size, (buffers, addresses), &what)?;
             let at = text.parameter_base + offset;
             bank[at..at + size].copy_from_slice(&bytes);
         }
@@ -245,14 +299,7 @@ impl Loader<'_> {
     }
 
     /// The bytes of an argument of `size` bytes.
-    fn argument(
-        &self,
-        value: &Value,
-        i: i64,
-        size: usize,
-        (buffers, addresses): (&[Buffer], &[u64]),
-        what: &str,
-    ) -> Result<Vec<u8>, ProgramError> {
+    fn argument(&self, value: &Value, size: usize, (buffers, addresses): (&[Buffer], &[u64]), what: &str) -> Result<Vec<u8>, ProgramError> {
         let wide = match value {
             Value::Float(number) if size == 4 => u64::from((*number as f32).to_bits()),
             Value::Float(number) if size == 8 => number.to_bits(),
@@ -262,14 +309,14 @@ impl Loader<'_> {
                 let names = || buffers.iter().map(|buffer| buffer.name.as_str()).collect::<Vec<_>>().join(", ");
                 let place = buffers.iter().position(|buffer| buffer.name == name);
                 let place = place.ok_or_else(|| self.bad(format!("{what}: there is no buffer `{name}`")).expected(names()))?;
-                let offset = if offset.is_empty() { 0 } else { self.number(&Value::Text(format!("0 {offset}")), Some(i), what)? };
+                let offset = if offset.is_empty() { 0 } else { self.number(&Value::Text(format!("0 {offset}")), what)? };
                 if size != 8 {
                     return Err(self.bad(format!("{what} is no pointer")).found(format!("{size} bytes")));
                 }
                 addresses[place].wrapping_add_signed(offset)
             }
             _ => {
-                let number = self.number(value, Some(i), what)?;
+                let number = self.number(value, what)?;
                 let fits = size >= 8 || (-(1_i64 << (8 * size - 1))..1_i64 << (8 * size)).contains(&number);
                 if !fits || size == 0 {
                     return Err(self.bad(format!("{what} does not fit its {size} bytes")).found(number.to_string()));
@@ -307,19 +354,28 @@ fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
 }
 
 impl Program {
+    fn cannot(&self, buffer: &Buffer, found: String) -> ProgramError {
+        ProgramError::new(&self.file, 0, format!("buffer `{}` cannot be made", buffer.name)).found(found)
+    }
+
+    /// The bytes of a buffer before the first launch.
+    pub(super) fn contents(&self, buffer: &Buffer) -> Result<Vec<u8>, ProgramError> {
+        let origin = (self.folder.as_path(), self.parameters.as_slice());
+        contents::bytes(&buffer.contents, buffer.element, buffer.count, origin).map_err(|found| self.cannot(buffer, found))
+    }
+
     /// Device memory as it is before the first launch.
     pub(super) fn memory(&self) -> Result<Memory, ProgramError> {
         let mut memory = Memory::default();
         for buffer in &self.buffers {
-            let bad = |found: String| ProgramError::new(&self.file, 0, format!("buffer `{}` cannot be made", buffer.name)).found(found);
-            let bytes = contents::bytes(&buffer.contents, buffer.element, buffer.count, &self.folder).map_err(bad)?;
+            let bytes = self.contents(buffer)?;
             let written = !matches!(buffer.contents, super::schema::Contents::None);
             match buffer.address {
                 None => {
                     memory.allocate(&buffer.name, bytes, written);
                 }
                 Some(address) => {
-                    let taken = || bad(format!("address {address:#x}")).expected("a place where no other buffer lies");
+                    let taken = || self.cannot(buffer, format!("address {address:#x}")).expected("a place where no other buffer lies");
                     memory.allocate_at(&buffer.name, address, bytes, written).ok_or_else(taken)?;
                 }
             }

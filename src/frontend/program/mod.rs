@@ -47,8 +47,11 @@ pub struct Program {
     pub arch: u32,
     file: PathBuf,
     folder: PathBuf,
+    parameters: Vec<(String, i64)>,
     buffers: Vec<Buffer>,
     globals: Vec<(String, Vec<u8>)>,
+    /// What prepares the buffers and belongs to no run.
+    setup: Vec<Launch>,
     launches: Vec<Launch>,
     outputs: Vec<Output>,
 }
@@ -104,6 +107,16 @@ impl Program {
     /// to write it.
     pub fn check(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
         summary::execute(self, measure, true)
+    }
+
+    /// The bytes of a buffer before the first launch.
+    ///
+    /// # Errors
+    /// When there is no such buffer, or its contents cannot be made.
+    pub fn input(self: &Arc<Self>, buffer: &str) -> Result<Vec<u8>, ProgramError> {
+        let unknown = || ProgramError::new(&self.file, 0, format!("there is no buffer `{buffer}`"));
+        let place = self.buffers.iter().position(|known| known.name == buffer).ok_or_else(unknown)?;
+        Ok(run::Runner::new(self, false)?.memory.allocations()[place].bytes.clone())
     }
 
     /// The program as what a run executes.

@@ -35,17 +35,14 @@ impl Runner {
     /// A program before its first launch; `measure` asks for sectors and bank conflicts.
     pub(super) fn new(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
         let tallies = vec![Tally::default(); program.launches.len()];
-        let memory = program.memory()?;
-        Ok(Self {
-            program: Arc::clone(program),
-            memory,
-            executor: Executor::default(),
-            launch: 0,
-            cta: 0,
-            tallies,
-            measure,
-            unwritten: BTreeMap::new(),
-        })
+        let (mut memory, mut executor) = (program.memory()?, Executor::default());
+        for Launch { kernel, .. } in &program.setup {
+            for cta in 0..kernel.grid.count() as u32 {
+                let uncounted = (&mut Tally::default(), false);
+                executor.cta(kernel, &mut memory, cta, false, uncounted).map_err(|trouble| describe(kernel, cta, trouble))?;
+            }
+        }
+        Ok(Self { program: Arc::clone(program), memory, executor, launch: 0, cta: 0, tallies, measure, unwritten: BTreeMap::new() })
     }
 
     /// Asks for checks of shared and local memory.

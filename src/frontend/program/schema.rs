@@ -18,6 +18,9 @@ pub(super) struct LaunchText {
     /// Device memory.
     #[serde(default)]
     pub(super) buffers: toml::Table,
+    /// Variables in constant memory.
+    #[serde(default)]
+    pub(super) symbols: toml::Table,
     /// Most instructions that a warp may execute.
     pub(super) limit: Option<u64>,
     /// What is launched, in order.
@@ -46,8 +49,8 @@ pub(super) struct BufferRow {
     /// The type of its elements: u8 to u64, i8 to i64, f32, f64.
     #[serde(rename = "type")]
     pub(super) kind: String,
-    /// Elements.
-    pub(super) count: Value,
+    /// Elements; for a variable in constant memory as many as it has.
+    pub(super) count: Option<Value>,
     /// Where it lies, if that matters.
     pub(super) address: Option<u64>,
     #[serde(default)]
@@ -74,21 +77,27 @@ pub(super) enum Contents {
         /// Other seeds give other numbers.
         seed: u64,
     },
+    /// A formula of the parameters and of the element's number `i`, in integers.
+    Formula(String),
+    /// A formula, and what its value is multiplied with.
+    Scaled(String, f64),
     /// The first elements; the others are zero.
     Values(Vec<f64>),
     /// The bytes of a file.
     File(String),
 }
 
-/// A kernel launch.
+/// A kernel launch, or a sequence of launches.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchRow {
     /// The kernel's name in its listing, or the identifier of the source.
-    pub(super) kernel: String,
+    pub(super) kernel: Option<String>,
     /// CTAs: one to three dimensions.
+    #[serde(default)]
     pub(super) grid: Vec<Value>,
     /// Threads of a CTA: one to three dimensions.
+    #[serde(default)]
     pub(super) block: Vec<Value>,
     /// Dynamic shared memory of a CTA, in bytes.
     pub(super) shared: Option<Value>,
@@ -96,6 +105,14 @@ pub(super) struct LaunchRow {
     pub(super) arguments: Vec<Value>,
     /// How often it is launched, one after the other; formulas see the number of the launch as `i`.
     pub(super) repeat: Option<Value>,
+    /// Another name for that number.
+    pub(super) index: Option<String>,
+    /// Whether it only prepares buffers: it is executed before all others, and belongs to no run, trace or count.
+    #[serde(default)]
+    pub(super) setup: bool,
+    /// In place of `kernel`: what is launched in turn.
+    #[serde(default)]
+    pub(super) sequence: Vec<LaunchRow>,
 }
 
 /// A buffer that is looked at after the last launch.

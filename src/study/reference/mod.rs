@@ -30,12 +30,22 @@ pub enum Measured {
     BoardCounters,
     /// The power of that board.
     BoardPower,
+    /// Cycles of whole applications on such a board.
+    BoardCycles,
 }
 
 impl Measured {
     /// All tables.
-    pub const ALL: [Self; 7] =
-        [Self::AccelSim, Self::Ramulator2, Self::DramSim3, Self::BookSim2, Self::Ramulator1, Self::BoardCounters, Self::BoardPower];
+    pub const ALL: [Self; 8] = [
+        Self::AccelSim,
+        Self::Ramulator2,
+        Self::DramSim3,
+        Self::BookSim2,
+        Self::Ramulator1,
+        Self::BoardCounters,
+        Self::BoardPower,
+        Self::BoardCycles,
+    ];
 
     /// The file in a folder of references.
     pub fn path(self) -> &'static str {
@@ -47,6 +57,7 @@ impl Measured {
             Self::Ramulator1 => "cpu-traces/ramulator1_ipc.csv",
             Self::BoardCounters => "power/hw_perf.csv",
             Self::BoardPower => "power/hw_power_validation_volta.csv",
+            Self::BoardCycles => "v100/qv100-cycles.csv",
         }
     }
 
@@ -65,6 +76,7 @@ impl Measured {
             Self::Ramulator1 => table!("ramulator1.csv"),
             Self::BoardCounters => table!("gv100-counters.csv"),
             Self::BoardPower => table!("gv100-power.csv"),
+            Self::BoardCycles => table!("gv100-cycles.csv"),
         }
     }
 }

@@ -99,7 +99,7 @@ pub(super) struct BarrierState {
     pub(super) holds: u32,
     /// Threads that reported a condition.
     pub(super) reported: u32,
-    pub(super) kind: Option<super::super::isa::Barrier>,
+    pub(super) kind: Option<Barrier>,
 }
 
 /// Executes the CTAs of a kernel, one after the other.

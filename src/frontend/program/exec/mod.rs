@@ -23,5 +23,4 @@ mod tests_of_parts;
 mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
-pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};

@@ -1,0 +1,76 @@
+//! The suite of programs, executed for two architectures and compared with computations on the host.
+//!
+//! Each check computes the result anew, in double precision where rounding matters, or tests a property that only a right result has.
+//! The CRC-32 of the launch files are those of results that passed these checks.
+
+#![allow(clippy::needless_range_loop, reason = "matrices read better with indices")]
+
+#[path = "suite/done.rs"]
+mod done;
+#[path = "suite/lonestar.rs"]
+mod lonestar;
+#[path = "suite/micro.rs"]
+mod micro;
+#[path = "suite/parboil.rs"]
+mod parboil;
+#[path = "suite/polybench.rs"]
+mod polybench;
+#[path = "suite/rodinia.rs"]
+mod rodinia;
+#[path = "suite/sdk.rs"]
+mod sdk;
+
+use done::{Check, folder, run};
+
+fn all(suite: &str, checks: &[(&str, Check)]) {
+    let entries = std::fs::read_dir(folder().join(suite)).unwrap().map(|entry| entry.unwrap().path());
+    let mut there: Vec<String> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    there.sort();
+    let mut checked: Vec<&str> = checks.iter().map(|(name, _)| *name).collect();
+    checked.sort_unstable();
+    assert_eq!(there, checked, "every program of {suite} has a check");
+    for (name, check) in checks {
+        for arch in [70, 80] {
+            check(&run(&format!("{suite}/{name}"), arch));
+        }
+    }
+}
+
+#[test]
+fn lonestar_computes_what_the_host_does() {
+    all("lonestar", lonestar::CHECKS);
+}
+
+#[test]
+fn the_microbenchmarks_read_what_they_should() {
+    all("micro", micro::CHECKS);
+}
+
+#[test]
+fn parboil_computes_what_the_host_does() {
+    all("parboil", parboil::CHECKS);
+}
+
+#[test]
+fn polybench_computes_what_the_host_does() {
+    all("polybench", polybench::CHECKS);
+}
+
+#[test]
+fn rodinia_computes_what_the_host_does() {
+    all("rodinia", rodinia::CHECKS);
+}
+
+#[test]
+fn the_samples_compute_what_the_host_does() {
+    all("sdk", sdk::CHECKS);
+}
+
+#[test]
+#[should_panic(expected = "element 1")]
+fn a_wrong_result_is_found() {
+    done::close("an example", &[1.0, 2.5], &[1.0, 2.0], 1e-3);
+}
