@@ -420,6 +420,25 @@ mod tests {
             assert!(ulps(mufu(MufuOp::Sqrt, bits), x.sqrt()) < 1.0);
             assert!(ulps(mufu(MufuOp::Lg2, bits), x.log2()) < 2.0);
         }
+        // The CUDA C programming guide: 2 ulp and a part of the argument for ex2, 2^-20.9 within half a turn for sin and cos; PTX: 2^-11 for
+        // tanh. The high words of a double have 20 bits of fraction.
+        for i in -2000..=2000 {
+            let x = f64::from(i) * 0.013;
+            let bits = (x as f32).to_bits();
+            let x = f64::from(x as f32);
+            assert!(ulps(mufu(MufuOp::Ex2, bits), x.exp2()) < 2.0 + 1.173 * x.abs());
+            let number = |op| f64::from(f32::from_bits(mufu(op, bits)));
+            assert!((number(MufuOp::Tanh) - x.tanh()).abs() <= x.tanh().abs() * 2_f64.powi(-11));
+            let angle = x * std::f64::consts::TAU;
+            assert!(
+                (number(MufuOp::Sin) - angle.sin()).abs() < 2_f64.powi(-20) && (number(MufuOp::Cos) - angle.cos()).abs() < 2_f64.powi(-20)
+            );
+            let high = (x.abs() + 1e-3).to_bits() >> 32;
+            let wide = |word: u32| f64::from_bits(u64::from(word) << 32);
+            let relative = |got: f64, wanted: f64| (got / wanted - 1.0).abs();
+            assert!(relative(wide(mufu(MufuOp::Rcp64, high as u32)), 1.0 / wide(high as u32)) < 2_f64.powi(-20));
+            assert!(relative(wide(mufu(MufuOp::Rsq64, high as u32)), 1.0 / wide(high as u32).sqrt()) < 2_f64.powi(-20));
+        }
         assert_eq!(mufu(MufuOp::Rcp, 0x8000_0001), f32::NEG_INFINITY.to_bits());
         assert_eq!(mufu(MufuOp::Rsq, (-1.0_f32).to_bits()), NOT_A_NUMBER);
         assert_eq!(mufu(MufuOp::Sin, 0.25_f32.to_bits()), 1.0_f32.to_bits());
