@@ -14,6 +14,7 @@ mod coalesce;
 mod core;
 mod counters;
 mod fetch;
+mod hints;
 mod issue;
 mod kinds;
 mod l1;
@@ -33,7 +34,7 @@ mod writeback;
 
 use std::sync::Arc;
 
-use crate::base::{Cycle, LinkId, SmId, prefetch};
+use crate::base::{Cycle, LinkId, SmId};
 use crate::config::machine::Machine;
 use crate::engine::{Unit, Work};
 use crate::frontend::Workload;
@@ -330,27 +331,7 @@ impl Unit for Sm {
 
     #[inline]
     fn prefetch(&self, deep: bool) {
-        if deep {
-            self.lsu.prefetch();
-            self.completions.prefetch(self.core.now);
-            if self.lively {
-                self.core.warps.prefetch_arrays();
-                self.core.scoreboard.prefetch(self.core.warps.live);
-                self.operands.issued.prefetch();
-            }
-        } else {
-            prefetch(&self.core.now);
-            prefetch(&self.lsu);
-            prefetch(&self.lsu.net);
-            prefetch(&self.completions);
-            prefetch(&self.fetch);
-            prefetch(&self.core.ctas);
-            prefetch(&self.units);
-            prefetch(&self.core.counters);
-            prefetch(&self.power);
-            self.core.warps.prefetch();
-            self.operands.prefetch();
-        }
+        hints::prefetch_sm(self, deep);
     }
 
     fn next_event(&self) -> Cycle {

@@ -228,7 +228,7 @@ impl IssueStage {
         let StaticInst { class, dst, packed_half, mem, .. } = *code;
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
-        let (sources, dst_bank) = operands.banks(code, warp, group);
+        let (sources, dst_bank) = operands.banks.of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
         operands.issue(IssuedInst {
             inst,

@@ -12,7 +12,6 @@ mod sources;
 
 use crate::base::prefetch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
-use crate::frontend::StaticInst;
 
 use super::MAX_SCHEDULERS;
 use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
@@ -22,7 +21,7 @@ use queue::{IssueQueue, RANK};
 pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};
 pub(super) use sources::Sources;
 
-use sources::few;
+use sources::{Banks, few};
 
 /// Collectors that an SM can have: bits of a mask.
 const MAX_COLLECTORS: usize = 64;
@@ -48,9 +47,7 @@ struct Reads {
 #[derive(Debug)]
 pub(super) struct Operands {
     per_group: usize,
-    banks_per_group: u32,
-    /// What chooses the bank within a sub-core, where their number is a power of two.
-    bank_mask: Option<u32>,
+    pub(super) banks: Banks,
     shared: bool,
     /// Sub-cores whose collectors have a port each.
     port_for_each: bool,
@@ -113,8 +110,7 @@ impl Operands {
         let ports = (spec.operands.ports as usize).max(1);
         Self {
             per_group,
-            banks_per_group: (banks / groups) as u32,
-            bank_mask: (banks / groups).is_power_of_two().then_some((banks / groups) as u32 - 1),
+            banks: Banks::new((banks / groups) as u32),
             shared,
             port_for_each: !shared && ports >= collectors,
             ports,
@@ -144,32 +140,6 @@ impl Operands {
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.collectors) + size_of_val(&*self.turn) + self.issued.hot_bytes()
-    }
-
-    /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
-    /// writes (any, where it writes none).
-    #[inline]
-    pub(super) fn banks(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
-        // Register numbers count from one here, as in the reference.
-        let (first, shift) = (group as u32 * self.banks_per_group, warp as u32 + 1);
-        let (banks, written) = match self.bank_mask {
-            // All four at once: none of the bytes carries, since their sum is below 128.
-            Some(mask) => {
-                let each = |value: u32| value * 0x0101_0101;
-                let banks = ((inst.registers.low_bits + each(shift & mask)) & each(mask)) + each(first);
-                (banks, first + ((u32::from(inst.dst) + shift) & mask))
-            }
-            None => self.banks_by_division(inst, first, shift),
-        };
-        (Sources::new(banks, inst.registers.distinct), written as u8)
-    }
-
-    /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
-    // The numbers alone: what comes in memory would have the other way write its result there too.
-    #[cold]
-    fn banks_by_division(&self, inst: &StaticInst, first: u32, shift: u32) -> (u32, u32) {
-        let bank = |register: u16| first + (u32::from(register) + shift) % self.banks_per_group;
-        (u32::from_le_bytes(inst.src.map(|register| bank(register) as u8)), bank(inst.dst))
     }
 
     /// The sub-core of a scheduler.

@@ -1,5 +1,7 @@
 //! The register banks that an instruction reads.
 
+use crate::frontend::StaticInst;
+
 /// The banks that an instruction reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::gpu::sm) struct Sources {
@@ -41,6 +43,46 @@ impl Sources {
             once |= bit;
         }
         [twice, thrice, four]
+    }
+}
+
+/// The banks of a sub-core.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu::sm) struct Banks {
+    per_group: u32,
+    /// What chooses the bank, where their number is a power of two.
+    mask: Option<u32>,
+}
+
+impl Banks {
+    pub(super) fn new(per_group: u32) -> Self {
+        Self { per_group, mask: per_group.is_power_of_two().then_some(per_group - 1) }
+    }
+
+    /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
+    /// writes (any, where it writes none).
+    #[inline]
+    pub(in crate::gpu::sm) fn of(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
+        // Register numbers count from one here, as in the reference.
+        let (first, shift) = (group as u32 * self.per_group, warp as u32 + 1);
+        let (banks, written) = match self.mask {
+            // All four at once: none of the bytes carries, since their sum is below 128.
+            Some(mask) => {
+                let each = |value: u32| value * 0x0101_0101;
+                let banks = ((inst.registers.low_bits + each(shift & mask)) & each(mask)) + each(first);
+                (banks, first + ((u32::from(inst.dst) + shift) & mask))
+            }
+            None => self.by_division(inst, first, shift),
+        };
+        (Sources::new(banks, inst.registers.distinct), written as u8)
+    }
+
+    /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
+    // The numbers alone: what comes in memory would have the other way write its result there too.
+    #[cold]
+    fn by_division(&self, inst: &StaticInst, first: u32, shift: u32) -> (u32, u32) {
+        let bank = |register: u16| first + (u32::from(register) + shift) % self.per_group;
+        (u32::from_le_bytes(inst.src.map(|register| bank(register) as u8)), bank(inst.dst))
     }
 }
 
