@@ -27,6 +27,10 @@ const FREE: &[(&str, &[&str])] = &[
     ("paid as hits and misses of the LLC", &["accesses", "misses", "fetches"]),
     ("paid as flits and hops", &["packets", "packets_sent", "packets_received"]),
     ("paid as hits and misses of the texture cache", &["texture_instructions"]),
+    (
+        "prefetches, which are paid as packets and in the LLC",
+        &["prefetches_issued", "prefetches_useful", "prefetches_late", "prefetches_present", "prefetches_dropped"],
+    ),
     ("tries of an access that is paid when it succeeds", &["l1_retries"]),
     ("paid with the row that was opened", &["precharges", "precharges_all", "auto_precharges", "row_hits", "row_misses", "row_conflicts"]),
     ("answered inside the memory controller", &["forwarded", "coalesced"]),

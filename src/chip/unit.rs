@@ -4,7 +4,9 @@ use crate::base::{Cycle, LinkId};
 use crate::cpu::{CpuCore, CpuCounters, CpuMarks};
 use crate::engine::{Sent, Unit, Work};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
-use crate::gpu::sm::{CcwsCounters, ClassCounters, KernelCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters};
+use crate::gpu::sm::{
+    CcwsCounters, ClassCounters, KernelCounters, PrefetchCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters,
+};
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::LlcCounters;
@@ -64,6 +66,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
+        ("sm, with a prefetcher", PrefetchCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),

@@ -2,8 +2,8 @@
 
 use super::machine::{
     Allocate, Arbiter, Cache, Clocks, CoreStyle, Crossbar, Dispatch, Dram, DramScheduler, DramTiming, Energy, Fetch, Gpu, L1, Lsu, Machine,
-    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, Replacement, SetIndex, SharedMemory, Sm, Units, VcCrossbar, WarpOrder,
-    WriteMiss, WritePolicy,
+    Mem, MemcpyWarms, Noc, OpTiming, Operands, PartitionQueues, Prefetch, Replacement, SetIndex, SharedMemory, Sm, Units, VcCrossbar,
+    WarpOrder, WriteMiss, WritePolicy,
 };
 use crate::base::{Frequency, LINE_BYTES};
 use crate::protocol::{AddressMap, PartitionHash};
@@ -52,7 +52,16 @@ fn sm() -> Sm {
         timing: [OpTiming { latency: 0, initiation: 0 }; 14],
         shared: SharedMemory { banks: 0, latency: 0 },
         lsu: Lsu { sector_requests: false, response_queue: 0, ejection_queue: 0 },
-        l1: L1 { cache: None, banks: 0, latency: 0, unified: None, write_ratio: 0, flush_at_kernel: false },
+        l1: L1 {
+            cache: None,
+            banks: 0,
+            latency: 0,
+            unified: None,
+            write_ratio: 0,
+            flush_at_kernel: false,
+            prefetch: Prefetch::None,
+            prefetch_distance: 0,
+        },
         wake_latency: 0,
         ccws: None,
         texture: None,

@@ -119,6 +119,15 @@ choices! {
 }
 
 choices! {
+    /// What an L1 fetches before a load asks for it.
+    Prefetch {
+        None = "none": "nothing",
+        NextLine = "next-line": "with each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
+        Stride = "stride": "what lies strides ahead of a load instruction of a warp, once its stride came twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
+    }
+}
+
+choices! {
     /// Set index function of a cache.
     SetIndex {
         Linear = "linear": "low bits of the line address",

@@ -4,7 +4,8 @@ use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
 use crate::protocol::AddressMap;
 
 pub use super::choices::{
-    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Replacement, SetIndex, Topology, WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Topology, WarpOrder, WriteMiss,
+    WritePolicy,
 };
 use super::cpu::CpuSpec;
 use super::dram::DramControl;
@@ -279,6 +280,10 @@ pub struct L1 {
     pub write_ratio: u32,
     /// Whether the L1 is invalidated when a kernel starts.
     pub flush_at_kernel: bool,
+    /// What is fetched before a load asks for it.
+    pub prefetch: Prefetch,
+    /// How many lines or strides ahead.
+    pub prefetch_distance: u32,
 }
 
 /// The adaptive split between L1 and shared memory.

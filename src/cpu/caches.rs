@@ -5,7 +5,7 @@
 
 use crate::base::{Addr, Cycle, Ring, SectorMask};
 use crate::config::cpu::PrivateCaches;
-use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, Status};
+use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, Status};
 
 use super::counters::CpuCounters;
 use super::window::Window;
@@ -91,8 +91,8 @@ impl Caches {
         if self.l2_refused || self.l1_leave.front().is_none_or(|at| *at > now) {
             return;
         }
-        let Some(&Down { addr, kind, token, .. }) = self.l1.down() else { return };
-        let fetch = kind == DownKind::Fetch;
+        let Some(&down) = self.l1.down() else { return };
+        let (Down { addr, token, .. }, fetch) = (down, down.is_fetch());
         let kind = if fetch { AccessKind::Read } else { AccessKind::Write };
         let access = Access { addr, set: self.l2.set_index(addr.0), sectors: SectorMask::ALL, bytes: u32::MAX, kind, local: false, token };
         let outcome = self.l2.access(&access, now);

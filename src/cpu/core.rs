@@ -10,7 +10,7 @@ use crate::base::{CpuId, Cycle, LinkId};
 use crate::config::cpu::CpuSpec;
 use crate::engine::Unit;
 use crate::frontend::cpu::{CpuInst, CpuOp, CpuStream};
-use crate::mem::cache::{Down, DownKind};
+use crate::mem::cache::Down;
 use crate::protocol::{EventKind, MemOp, Outbox, Payload};
 use crate::stats::CounterVisitor;
 
@@ -263,7 +263,7 @@ impl CpuCore {
 
 /// The memory operation of a request of the caches.
 fn op_of(down: &Down) -> MemOp {
-    if down.kind == DownKind::Fetch { MemOp::Read } else { MemOp::Write }
+    if down.is_fetch() { MemOp::Read } else { MemOp::Write }
 }
 
 impl Unit for CpuCore {

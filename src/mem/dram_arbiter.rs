@@ -7,7 +7,7 @@ use crate::base::{ClockDomain, Crossing, Cycle, PartitionId, Ring};
 
 use super::cache::DownKind;
 use super::dram::{Clocked, Owner, Request, RequestKind, Worked};
-use super::llc::{Fetched, Slice};
+use super::llc::{FromDram, Slice};
 use super::slice_port::{Common, SlicePort};
 
 /// The request slots of DRAM that slices share: one reserved for each, the others first come, first served.
@@ -156,10 +156,13 @@ impl DramArbiter {
     // Called from one place for each kind of channel, for every edge in which anything happens.
     pub(super) fn dram_cycle<C: Clocked>(&mut self, channel: &mut C, edge: Cycle) {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), self.now, "{}: {edge} is worked through late", self.id);
-        if let Some(&Request { addr, sectors, token, kind, slice: number, .. }) = channel.returned() {
+        if let Some(&Request { addr, sectors, kind, slice: number, .. }) = channel.returned() {
             let side = &mut self.slice_ports[usize::from(number)];
             if !side.slice.from_dram_full() {
-                side.slice.push_from_dram(Fetched { addr, sectors, token, write: kind == RequestKind::Write });
+                side.slice.push_from_dram(match kind {
+                    RequestKind::Read { entry } => FromDram::Data { entry, addr, sectors },
+                    RequestKind::Write { number } | RequestKind::WriteBack { number } => FromDram::Written { number },
+                });
                 side.due = self.now;
                 self.slices_due = self.now;
                 channel.drop_returned();
@@ -170,11 +173,11 @@ impl DramArbiter {
         if let Some(Owner { slice, .. }) = written_back {
             self.places.give_back(usize::from(slice));
         }
-        if let Some(Owner { slice, token }) = moving {
-            self.slice(slice).expect_entry(token);
+        if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = moving {
+            self.slice(slice).expect_entry(entry);
         }
-        if let Some(Owner { slice, token }) = read {
-            self.slice(slice).expect_data(token);
+        if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = read {
+            self.slice(slice).expect_data(entry);
         }
         if !channel.is_full() {
             self.send_to_dram(edge);
@@ -208,15 +211,14 @@ impl DramArbiter {
         }
         let Some(down) = side.slice.pop_to_dram() else { return };
         let (bank, row) = self.common.local.bank_and_row(down.addr);
-        let (kind, token) = match down.kind {
-            DownKind::Fetch => (RequestKind::Read, u32::from(down.entry)),
-            DownKind::Write => (RequestKind::Write, down.token),
-            DownKind::WriteBack => (RequestKind::WriteBack, down.token),
+        let kind = match down.kind {
+            DownKind::Fetch { entry } => RequestKind::Read { entry },
+            DownKind::Write => RequestKind::Write { number: down.token },
+            DownKind::WriteBack => RequestKind::WriteBack { number: down.token },
         };
         let request = Request {
             addr: down.addr,
             row,
-            token,
             since: edge.0 as u32,
             bank: bank as u8,
             slice: i as u8,

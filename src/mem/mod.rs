@@ -7,7 +7,11 @@ pub mod llc;
 mod partition;
 #[cfg(test)]
 mod partition_tests;
+mod ports;
 mod slice_port;
+mod stalls;
 mod warm;
 
-pub use partition::{Partition, PartitionPorts, StallCounts, arrival_capacity};
+pub use partition::Partition;
+pub use ports::{PartitionPorts, arrival_capacity};
+pub use stalls::StallCounts;

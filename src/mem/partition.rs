@@ -14,35 +14,16 @@ use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId, pr
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::engine::Unit;
 use crate::protocol::{AddressMap, CreditReceiver, CreditSender, EventKind, LocalMap, MemPacket, Outbox, Payload, Warm};
-use crate::stats::{CounterVisitor, counters};
+use crate::stats::CounterVisitor;
 
 use super::dram::control::Issued;
 use super::dram::{Channel, Clocked, RequestKind};
 use super::dram_arbiter::{DramArbiter, Places};
 use super::llc::{Sets, Slice};
+use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
+use super::stalls::StallCounts;
 use super::warm;
-
-/// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartitionPorts {
-    /// Requests from the request subnet.
-    pub request_in: LinkId,
-    /// Credits to the request subnet.
-    pub credit_out: LinkId,
-    /// Answers to the reply subnet.
-    pub reply_out: LinkId,
-    /// Credits from the reply subnet.
-    pub credit_in: LinkId,
-    /// Word of copies from the grid scheduler; one link for the whole partition.
-    pub from_grid: LinkId,
-}
-
-/// Requests that a slice's arrival queue holds, those in the raster pipe of its link included: the credits that the request
-/// subnet starts with per slice. The reference's three stages (network output, raster pipe, slice input) are one queue here.
-pub fn arrival_capacity(machine: &Machine) -> u32 {
-    machine.noc.output_queue + machine.mem.rop_latency as u32 + machine.mem.queues.in_queue
-}
 
 /// The channel, whatever its kind, in an expression.
 macro_rules! each {
@@ -57,40 +38,28 @@ macro_rules! each {
 /// Requests that may leave the data bus in one span, more or less.
 const DATA: usize = 6;
 
-/// Reasons to stand still: the reply network takes no answer, the partition takes no request.
-const NET: usize = 0;
-const MC: usize = 1;
-
-counters! {
-    /// Why packets stand still in front of and behind a partition, in core cycles: 0 or 1 in each.
-    pub struct StallCounts {
-        stall_mc: "cycles", "Core cycles in which the packet at the head of the request network's ejection buffer could not enter because the partition's queue was full.";
-        stall_net: "cycles", "Core cycles in which an answer was ready and the injection queue into the reply network was full.";
-    }
-}
-
 /// One DRAM channel and its LLC slices.
 #[derive(Clone, Debug)]
 pub struct Partition {
     map: AddressMap,
     llc_clock: ClockDomain,
     /// LLC cycles in core cycles.
-    llc_to_core: Crossing,
+    pub(super) llc_to_core: Crossing,
     channel: Channel,
-    arbiter: DramArbiter,
+    pub(super) arbiter: DramArbiter,
     /// Copies that passed the slices, with the cycle in which their lines are there.
     copies: VecDeque<(Cycle, Warm)>,
     /// When the next one passes.
     copied: Cycle,
     warms: MemcpyWarms,
-    stalls: StallCounts,
+    pub(super) stalls: StallCounts,
     /// Up to which LLC cycle they are known.
-    watched: Cycle,
+    pub(super) watched: Cycle,
     /// How many slices' answers wait for credits, and the least of what [`SlicePort::blocked`] says.
-    standing_sides: u32,
-    blocked: Cycle,
+    pub(super) standing_sides: u32,
+    pub(super) blocked: Cycle,
     /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
-    standing: [Cycle; 2],
+    pub(super) standing: [Cycle; 2],
 }
 
 impl Partition {
@@ -143,46 +112,6 @@ impl Partition {
     /// How long packets stood still at the networks.
     pub fn stalls(&self) -> &StallCounts {
         &self.stalls
-    }
-
-    /// Notes whether packets stand still in the state at the end of the LLC cycle in which slices were looked at last, which holds up
-    /// to the present, and counts a span of standing still that is over. The queue of the network's ejection begins behind the partition's own
-    /// `in_queue`.
-    #[inline]
-    fn watch_stalls(&mut self) {
-        if self.arbiter.now == self.watched {
-            return;
-        }
-        let net = (self.standing_sides > 0) != (self.standing[NET] != Cycle::NEVER);
-        let mc = if self.standing[MC] == Cycle::NEVER { self.blocked < self.arbiter.now } else { self.blocked > self.watched };
-        if net || mc {
-            self.note_stalls();
-        }
-        self.watched = self.arbiter.now;
-    }
-
-    /// Begins and ends spans of standing still.
-    #[cold]
-    #[inline(never)]
-    fn note_stalls(&mut self) {
-        let net = if self.standing_sides > 0 { self.watched } else { Cycle::NEVER };
-        // A request that becomes visible within the span begins to wait there.
-        let mc = self.blocked.max(self.watched);
-        for (reason, from) in [net, mc].into_iter().enumerate() {
-            if self.standing[reason] != Cycle::NEVER && from > self.watched {
-                self.count_stall(reason, self.watched);
-            }
-            if self.standing[reason] == Cycle::NEVER && from < self.arbiter.now {
-                self.standing[reason] = from;
-            }
-        }
-    }
-
-    /// Counts a span of standing still up to and without `until`.
-    fn count_stall(&mut self, reason: usize, until: Cycle) {
-        let since = std::mem::replace(&mut self.standing[reason], Cycle::NEVER);
-        let cycles = self.llc_to_core.first_at_or_after(until).0 - self.llc_to_core.first_at_or_after(since).0;
-        *(if reason == NET { &mut self.stalls.stall_net } else { &mut self.stalls.stall_mc }) += cycles;
     }
 
     /// Which partition this is.
@@ -308,9 +237,15 @@ impl Partition {
     /// Asks the host for where the data goes that is on the data bus.
     #[inline]
     fn expect_data(&self) {
-        let reads = || (0..).map_while(|place| self.channel.moving(place)).take(DATA).filter(|request| request.kind == RequestKind::Read);
-        reads().for_each(|request| self.arbiter.slice(request.slice).expect_entry(request.token));
-        reads().for_each(|request| self.arbiter.slice(request.slice).expect_data(request.token));
+        let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);
+        let reads = || {
+            moving().filter_map(|request| match request.kind {
+                RequestKind::Read { entry } => Some((self.arbiter.slice(request.slice), entry)),
+                RequestKind::Write { .. } | RequestKind::WriteBack { .. } => None,
+            })
+        };
+        reads().for_each(|(slice, entry)| slice.expect_entry(entry));
+        reads().for_each(|(slice, entry)| slice.expect_data(entry));
     }
 
     /// Lets LLC cycles pass in which nothing happens.
@@ -424,12 +359,7 @@ impl Unit for Partition {
         debug_assert!(at <= self.arbiter.now || self.next_event() >= at, "{} has work before {at}", self.arbiter.id);
         self.pass(at);
         self.catch_up();
-        for reason in [NET, MC] {
-            if self.standing[reason] != Cycle::NEVER {
-                self.count_stall(reason, self.arbiter.now);
-                self.standing[reason] = self.arbiter.now;
-            }
-        }
+        self.settle_stalls();
         // Edges before the present's are past; the open span of a full queue is split behind them.
         let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
         if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {

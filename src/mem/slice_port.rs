@@ -7,7 +7,7 @@ use crate::base::{Cycle, LinkId};
 use crate::protocol::{CreditReceiver, CreditSender, LocalMap, Outbox, Payload};
 
 use super::llc::{Acted, Sets, Slice};
-use super::partition::PartitionPorts;
+use super::ports::PartitionPorts;
 
 /// What the slices of a partition have in common and nothing changes.
 #[derive(Clone, Debug)]

@@ -57,6 +57,55 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     },
     Recipe {
+        row: "prefetcher of an L1",
+        name: "pair",
+        names: &[],
+        changes: &[
+            ("src/mem/cache/prefetch/pair.rs", New(include_str!("pair.rs"))),
+            ("src/mem/cache/prefetch/mod.rs", After("mod next_line;", "mod pair;")),
+            ("src/mem/cache/prefetch/mod.rs", After("    NextLine: next_line::NextLine,", "    Pair: pair::Pair,")),
+            (
+                "src/config/choices.rs",
+                After("NextLine = \"next-line\": ", "        Pair = \"pair\": \"the other line of an aligned pair\","),
+            ),
+        ],
+    },
+    Recipe {
+        row: "write policy of a cache",
+        name: "",
+        names: &[],
+        changes: &[
+            (
+                "src/config/choices.rs",
+                After("NoAllocate = \"no-allocate\": ", "        Stall = \"stall\": \"waits for a line, then bypasses the cache\","),
+            ),
+            (
+                "src/mem/cache/write.rs",
+                After(
+                    "        WriteMiss::NoAllocate => ",
+                    "        WriteMiss::Stall => OnMiss { needs_line: true, action: Action::Send },",
+                ),
+            ),
+        ],
+    },
+    Recipe {
+        row: "page policy of DRAM",
+        name: "always",
+        names: &[],
+        changes: &[
+            ("src/mem/dram/control/page/always.rs", New(include_str!("always.rs"))),
+            ("src/mem/dram/control/page/mod.rs", After("//! row of its bank is requested", "\nmod always;")),
+            (
+                "src/mem/dram/control/page/mod.rs",
+                After("DramPage::Open => open::closes", "        DramPage::Always => always::closes(row),"),
+            ),
+            (
+                "src/config/choices.rs",
+                After("Closed = \"closed\": \"the last queued", "        Always = \"always\": \"every column command closes it\","),
+            ),
+        ],
+    },
+    Recipe {
         row: "controller (policy)",
         name: "one_cta",
         names: &[("<key>", "common")],

@@ -1,6 +1,6 @@
 //! Checks of an SM.
 
-use super::super::machine::{Ccws, CoreStyle, Sm};
+use super::super::machine::{Ccws, CoreStyle, Prefetch, Sm};
 use super::Checker;
 use crate::base::WARP_SIZE;
 
@@ -48,12 +48,30 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     if sm.style == CoreStyle::SubCores {
         sub_cores(sm, checker);
     }
+    prefetch(sm, checker);
     if let Some(ccws) = &sm.ccws {
         victim_tags(sm, ccws, checker);
     }
 }
 
 /// Victim tags need an L1, and a number of full sets that is a power of two.
+/// A prefetcher needs an L1, and CCWS charges what it loses to a warp.
+fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
+    let none = sm.l1.prefetch == Prefetch::None;
+    checker.require(
+        none || sm.l1.cache.is_some(),
+        &["gpu.sm.l1.prefetch", "gpu.sm.l1.cache.present"],
+        || "`gpu.sm.l1.prefetch` chooses a prefetcher, expected \"none\" on an SM without an L1".to_owned(),
+        || "set `gpu.sm.l1.cache.present = true` to prefetch into it".to_owned(),
+    );
+    checker.require(
+        none || sm.ccws.is_none(),
+        &["gpu.sm.l1.prefetch", "gpu.sm.ccws.enabled"],
+        || "`gpu.sm.l1.prefetch` chooses a prefetcher, expected \"none\" with `gpu.sm.ccws.enabled`".to_owned(),
+        || "CCWS charges lost locality to the warp that fetched a line, and a prefetched line has none; disable one of the two".to_owned(),
+    );
+}
+
 fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
     let Ccws { victim_tags: tags, victim_ways: ways, .. } = *ccws;
     checker.require(

@@ -1,6 +1,7 @@
 //! Keys of the memory side of an SM: shared memory, the load/store unit and the L1 data cache.
 
-use super::super::machine::{Machine, UnifiedL1};
+use super::super::choices::Words;
+use super::super::machine::{Machine, Prefetch, UnifiedL1};
 use super::super::value::Kind;
 use super::cache::{NO_CACHE, cache_keys};
 use super::{Field, Key, key};
@@ -41,6 +42,15 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_l1_cache_write_ratio"),
     key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
         .option("-gpgpu_flush_l1_cache"),
+    key!("gpu.sm.l1.prefetch", Prefetch::KIND, "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch).default("\"none\""),
+    key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines or strides ahead of a load is prefetched.", |m| m
+        .gpu
+        .sm
+        .l1
+        .prefetch_distance)
+    .when("gpu.sm.l1.prefetch", true)
+    .refused("nothing is prefetched; `gpu.sm.l1.prefetch` chooses what is")
+    .default("1"),
     Key::new(
         "gpu.sm.l1.cache.present",
         Kind::Flag,

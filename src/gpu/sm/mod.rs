@@ -42,6 +42,7 @@ use crate::frontend::phases::Phases;
 use crate::protocol::{EventKind, Outbox, Payload, PowerState};
 use crate::stats::CounterVisitor;
 
+pub use crate::mem::cache::PrefetchCounters;
 pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
 pub use issue::{StallCounts, StallReason};
@@ -263,7 +264,7 @@ impl Sm {
         size_of::<Self>() + warps + pipeline + self.lsu.hot_bytes()
     }
 
-    /// All counters but those of CCWS and of the texture cache.
+    /// All counters but those of CCWS, of the texture cache and of the prefetcher.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
     }
@@ -282,6 +283,11 @@ impl Sm {
     /// The counters of the texture cache, where the SM has one.
     pub fn texture_counters(&self) -> Option<&TextureCounters> {
         self.lsu.texture.as_ref().map(|texture| &texture.counters)
+    }
+
+    /// The counters of the L1's prefetcher, where it has one.
+    pub fn prefetch_counters(&self) -> Option<&PrefetchCounters> {
+        Some(&self.lsu.l1.as_ref()?.prefetcher.as_ref()?.counters)
     }
 }
 
@@ -365,6 +371,9 @@ impl Unit for Sm {
         }
         if let Some(texture) = self.texture_counters() {
             visitor.counters(texture);
+        }
+        if let Some(prefetches) = self.prefetch_counters() {
+            visitor.counters(prefetches);
         }
     }
 

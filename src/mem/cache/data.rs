@@ -1,111 +1,13 @@
-//! The access path of a data cache: tags, MSHRs, miss queue and data ports under the configured write policies.
+//! A data cache: tags, MSHRs, miss queue and data ports, the path of a read, and that of data which comes.
 
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
-use crate::config::machine::{Allocate, Cache, WriteMiss, WritePolicy};
+use crate::config::machine::{Allocate, Cache, WriteMiss};
 
+use super::access::{Access, Answer, FailReason, Outcome, Status};
+use super::down::{Down, DownKind};
 use super::index::{hash, set_index};
-use super::{AccessKind, Evicted, Lookup, Mshr, Probe, TagArray};
-
-/// A request of one sector (or, to a line cache, of sectors of one line).
-#[derive(Clone, Copy, Debug)]
-pub struct Access {
-    /// Address of the sector or of the line.
-    pub addr: Addr,
-    /// The set that it belongs to, by [`DataCache::set_index`].
-    pub set: u32,
-    /// The sectors meant.
-    pub sectors: SectorMask,
-    /// Bytes written in the one sector meant; all ones otherwise.
-    pub bytes: u32,
-    /// What is done.
-    pub kind: AccessKind,
-    /// Whether the address is local memory, which some write policies treat apart.
-    pub local: bool,
-    /// The requester's name for it, handed back when the data is there or with the request sent below.
-    pub token: u32,
-}
-
-/// Why a request has to be tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailReason {
-    /// All lines of the set wait for data or may not be evicted.
-    NoLine,
-    /// All MSHRs are taken.
-    NoMshr,
-    /// The MSHR of this address takes no more requests.
-    MergeFull,
-    /// The queue to the next level cannot take what the request might send.
-    QueueFull,
-}
-
-/// How a request counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The sector was there.
-    Hit,
-    /// The sector was on its way.
-    HitReserved,
-    /// The line was there, the sector was not.
-    SectorMiss,
-    /// The line was not there.
-    Miss,
-    /// Nothing changed; the request is to be tried again.
-    Fail(FailReason),
-}
-
-/// Where the answer to an accepted request comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The cache itself, now.
-    Now,
-    /// The MSHRs, when the data is there ([`DataCache::next_ready`]).
-    AtFill,
-    /// The next level, which a write was sent to.
-    FromBelow,
-    /// Nobody: the request failed.
-    None,
-}
-
-/// What became of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// How it counts.
-    pub status: Status,
-    /// Who answers.
-    pub answer: Answer,
-}
-
-/// The token of a fetch for which no request waits: the data of a write that was forwarded.
-pub const NOBODY: u32 = u32::MAX;
-
-/// What a cache sends to the next level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DownKind {
-    /// Fetch the sectors; [`DataCache::fill_entry`] is called with the entry when they are there.
-    #[default]
-    Fetch,
-    /// Write what the requester named by the token wrote; the next level answers it.
-    Write,
-    /// Write modified sectors back; it has no reply.
-    WriteBack,
-}
-
-/// A request to the next level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Down {
-    /// Address of the sector, or of the line where several sectors or a line cache are meant.
-    pub addr: Addr,
-    /// Token of the request that caused it.
-    pub token: u32,
-    /// Bytes written in the one sector meant; all ones otherwise.
-    pub bytes: u32,
-    /// The MSHR of a fetch, which travels with it so that the data need not be looked up by address.
-    pub entry: u16,
-    /// The sectors meant.
-    pub sectors: SectorMask,
-    /// What is to be done.
-    pub kind: DownKind,
-}
+use super::write::Rules;
+use super::{AccessKind, Evicted, Lookup, Mshr, Prefetched, Probe, TagArray};
 
 /// Places in the miss queue that a fetch asks for: itself, and a write-back.
 const ROOM_FOR_FETCH: usize = 2;
@@ -113,16 +15,14 @@ const ROOM_FOR_FETCH: usize = 2;
 /// A cache with its outstanding misses and its queue to the next level.
 #[derive(Clone, Debug)]
 pub struct DataCache {
-    spec: Cache,
+    pub(super) spec: Cache,
+    pub(super) rules: Rules,
     /// The bits of an address that tell apart what is fetched as one.
     fetch_mask: u64,
-    tags: TagArray,
-    mshr: Mshr,
-    /// Requests to the next level. The first `left` of them have left the cache for the next queue, if there is one; they are stored
-    /// here until they leave that queue.
-    queue: Ring<Down>,
-    left: u32,
-    miss_queue: u32,
+    pub(super) tags: TagArray,
+    pub(super) mshr: Mshr,
+    /// Requests to the next level.
+    pub(super) miss_queue: Ring<Down>,
     data_port_free: Cycle,
     fill_port_free: Cycle,
     /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
@@ -137,21 +37,18 @@ impl DataCache {
     /// When the policies do not go together (writes that allocate need lines reserved at the miss), or the miss queue is
     /// too short for a fetch and the write-back that it may cause.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        assert!(
-            spec.write_miss == WriteMiss::NoAllocate || spec.allocate == Allocate::OnMiss,
-            "a cache that allocates on fill cannot allocate for writes"
-        );
-        let most = if spec.write_miss == WriteMiss::WriteAllocate { 3 } else { 2 };
+        let rules = Rules::of(spec);
+        assert!(!rules.allocates() || spec.allocate == Allocate::OnMiss, "a cache that allocates on fill cannot allocate for writes");
+        let most = rules.most_sent();
         assert!(spec.miss_queue >= most, "a miss queue of {} takes no miss, which may send {most} requests", spec.miss_queue);
         let fetched = if spec.sectored { SECTOR_BYTES } else { u64::from(spec.line_bytes) };
         Self {
             spec: *spec,
+            rules,
             fetch_mask: !(fetched - 1),
             tags: TagArray::new(spec, max_ways, write_ratio),
             mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
-            queue: Ring::new(spec.miss_queue as usize),
-            left: 0,
-            miss_queue: spec.miss_queue,
+            miss_queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
@@ -161,7 +58,7 @@ impl DataCache {
 
     /// Bytes of the arrays that accesses may touch.
     pub fn hot_bytes(&self) -> usize {
-        self.tags.hot_bytes() + self.mshr.hot_bytes() + self.queue.hot_bytes()
+        self.tags.hot_bytes() + self.mshr.hot_bytes() + self.miss_queue.hot_bytes()
     }
 
     /// The tags.
@@ -235,43 +132,19 @@ impl DataCache {
     /// The oldest request to the next level.
     #[inline]
     pub fn down(&self) -> Option<&Down> {
-        self.queue.front()
+        self.miss_queue.front()
     }
 
     /// Takes the oldest request to the next level.
     #[inline]
     pub fn pop_down(&mut self) -> Option<Down> {
-        self.queue.pop()
+        self.miss_queue.pop()
     }
 
-    /// Requests that wait for the next level, or for the queue in front of it.
+    /// Requests that wait for the next level.
     #[inline]
     pub fn queued(&self) -> usize {
-        self.queue.len() - self.left as usize
-    }
-
-    /// Requests in the queue behind.
-    #[inline]
-    pub fn left(&self) -> u32 {
-        self.left
-    }
-
-    /// The oldest request that waits goes to the queue behind, where there is room.
-    #[inline]
-    pub fn leave(&mut self) -> Option<&Down> {
-        let down = self.queue.get(self.left as usize)?;
-        self.left += 1;
-        Some(down)
-    }
-
-    /// Takes the oldest request from the queue behind.
-    #[inline]
-    pub fn pop_left(&mut self) -> Option<Down> {
-        if self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
-        self.queue.pop()
+        self.miss_queue.len()
     }
 
     /// Whether a request whose data came can be answered.
@@ -338,24 +211,24 @@ impl DataCache {
         }
     }
 
-    fn write_access(&mut self, access: &Access, now: Cycle) -> Outcome {
+    /// Fetches sectors that no request asks for, unless they are there or on their way. The room of one fetch of a request is left.
+    pub fn prefetch(&mut self, access: &Access, now: Cycle) -> Prefetched {
         let probe = self.probe(access);
-        let made = match probe.lookup {
-            Lookup::Hit => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
-            _ => self.write_miss(probe, access, now),
+        let wants = match probe.lookup {
+            Lookup::Hit | Lookup::HitReserved => return Prefetched::Present,
+            Lookup::NoLine => false,
+            Lookup::SectorMiss | Lookup::Miss => self.mshr.find(self.key(access.addr)).is_none(),
         };
-        let (answer, evicted) = match made {
-            Ok(made) => made,
-            Err(reason) => return Outcome { status: Status::Fail(reason), answer: Answer::None },
-        };
-        let (status, moved) = match probe.lookup {
-            Lookup::Hit => (Status::Hit, access.sectors.count()),
-            Lookup::HitReserved => (Status::HitReserved, evicted),
-            Lookup::SectorMiss => (Status::SectorMiss, evicted),
-            Lookup::Miss | Lookup::NoLine => (Status::Miss, evicted),
-        };
-        self.use_data_port(moved, now);
-        Outcome { status, answer }
+        if !wants || self.free_places() < 2 * ROOM_FOR_FETCH {
+            return Prefetched::Dropped;
+        }
+        match self.fetch(probe, access, now) {
+            Ok(evicted) => {
+                self.use_data_port(evicted, now);
+                Prefetched::Sent
+            }
+            Err(_) => Prefetched::Dropped,
+        }
     }
 
     /// Whether writes that are sent on come as 32, 64 or 128 bytes without byte masks.
@@ -375,52 +248,6 @@ impl DataCache {
         };
         let needs = !self.tags.has(addr, set, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
         needs.then_some(reason)
-    }
-
-    /// Asks the host for the oldest request to the next level and the place of the next.
-    #[inline]
-    pub fn prefetch_queue(&self) {
-        self.queue.prefetch();
-    }
-
-    /// The data of a fetch is coming, and [`DataCache::expect_line`] will be called before it is there.
-    #[inline]
-    pub fn expect_entry(&self, at: u16) {
-        self.mshr.prefetch(at);
-    }
-
-    /// The data of a fetch will be there soon. Returns the token of the oldest request for it.
-    #[inline]
-    pub fn expect_line(&self, at: u16) -> u32 {
-        let (line, token) = self.mshr.expect(at);
-        self.tags.prefetch(line);
-        token
-    }
-
-    /// Addresses will be looked up soon.
-    #[inline]
-    pub fn expect_look_ups(&self) {
-        self.tags.prefetch_sets();
-        self.queue.prefetch();
-    }
-
-    /// An address will be looked up soon, and [`DataCache::expect_look_up`] will be called before.
-    #[inline]
-    pub fn expect_address(&self, addr: Addr, set: u32) {
-        self.tags.prefetch_start(addr, set);
-        self.mshr.prefetch_bucket(self.key(addr));
-    }
-
-    /// An address will be looked up next.
-    #[inline]
-    pub fn expect_look_up(&self, addr: Addr) {
-        self.tags.prefetch_first(addr);
-    }
-
-    /// A line of a set may have to make room soon.
-    #[inline]
-    pub fn expect_room(&self, set: u32) {
-        self.tags.prefetch_oldest(set);
     }
 
     /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
@@ -457,7 +284,7 @@ impl DataCache {
 
     /// The key of the MSHRs: sector number, or line number of a line cache.
     #[inline]
-    fn key(&self, addr: Addr) -> u64 {
+    pub(super) fn key(&self, addr: Addr) -> u64 {
         self.fetched(addr).0 / SECTOR_BYTES
     }
 
@@ -468,7 +295,7 @@ impl DataCache {
     }
 
     #[inline]
-    fn use_data_port(&mut self, sectors: u32, now: Cycle) {
+    pub(super) fn use_data_port(&mut self, sectors: u32, now: Cycle) {
         if sectors > 0 {
             let cycles = self.port_cycles[(sectors as usize - 1) % self.port_cycles.len()];
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
@@ -478,25 +305,20 @@ impl DataCache {
     /// Places that are free in the miss queue.
     #[inline]
     fn free_places(&self) -> usize {
-        self.miss_queue as usize - self.queued()
+        self.miss_queue.free()
     }
 
     /// Whether the miss queue takes `count` requests more.
     #[inline]
-    fn room(&self, count: usize) -> Result<(), FailReason> {
+    pub(super) fn room(&self, count: usize) -> Result<(), FailReason> {
         if self.free_places() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
-    }
-
-    fn send_write(&mut self, access: &Access) {
-        let Access { addr, token, bytes, sectors, .. } = *access;
-        self.queue.append(Down { addr, token, bytes, entry: 0, sectors, kind: DownKind::Write });
     }
 
     /// Writes back what had to make room, where modified lines are; returns its sectors.
     #[inline]
-    fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> u32 {
+    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, token: u32) -> u32 {
         match evicted {
-            Some(evicted) if self.spec.write != WritePolicy::Through => self.write_back(&evicted, token),
+            Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, token),
             _ => 0,
         }
     }
@@ -504,77 +326,13 @@ impl DataCache {
     fn write_back(&mut self, evicted: &Evicted, token: u32) -> u32 {
         // A partly written sector goes down with its byte mask when it is the only one.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        self.queue.append(Down { addr: evicted.addr, token, bytes, entry: 0, sectors: evicted.sectors, kind: DownKind::WriteBack });
+        self.miss_queue.append(Down { addr: evicted.addr, token, bytes, sectors: evicted.sectors, kind: DownKind::WriteBack });
         evicted.sectors.count()
-    }
-
-    fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
-        let Access { addr, sectors, bytes, local, .. } = *access;
-        let back = match self.spec.write {
-            WritePolicy::Back => true,
-            WritePolicy::Through => false,
-            WritePolicy::LocalBackGlobalThrough => local,
-        };
-        if !back {
-            self.room(1)?;
-            self.send_write(access);
-        }
-        if self.spec.write == WritePolicy::LocalBackGlobalThrough && !local {
-            self.tags.evict_sector(probe.line, sectors);
-        } else {
-            self.tags.access(probe, addr, sectors, now.0);
-            self.tags.write(probe.line, sectors, bytes);
-        }
-        Ok(if back { Answer::Now } else { Answer::FromBelow })
-    }
-
-    /// Returns who answers, and the sectors that were written back.
-    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
-        let Access { addr, sectors, bytes, token, .. } = *access;
-        let waits = self.spec.write_miss != WriteMiss::NoAllocate;
-        if waits && probe.lookup == Lookup::NoLine {
-            return Err(FailReason::NoLine);
-        }
-        if !waits || self.spec.write_miss == WriteMiss::NoAllocateWaits {
-            self.room(1)?;
-            self.send_write(access);
-            return Ok((Answer::FromBelow, 0));
-        }
-        if self.spec.write_miss == WriteMiss::WriteAllocate {
-            return self.write_allocate(probe, access, now).map(|evicted| (Answer::FromBelow, evicted));
-        }
-        if self.spec.write_miss == WriteMiss::FetchOnWrite && bytes != u32::MAX {
-            let evicted = self.fetch_for_write(probe, access, now)?;
-            self.tags.modify_on_fill(probe.line, sectors, bytes);
-            return Ok((Answer::AtFill, evicted));
-        }
-        self.room(1)?;
-        let through = self.spec.write == WritePolicy::Through;
-        if through {
-            self.send_write(access);
-        }
-        let evicted = self.tags.access(probe, addr, sectors, now.0);
-        self.tags.write(probe.line, sectors, bytes);
-        self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
-        let evicted = self.send_evicted(evicted, token);
-        Ok((if through { Answer::FromBelow } else { Answer::Now }, evicted))
-    }
-
-    /// Sends the write on, and fetches what it missed unless that is already on its way; either asks for room in the MSHR, and
-    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back; the last takes the
-    /// data port (D-013).
-    /// Returns the sectors that were written back.
-    fn write_allocate(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
-        self.room(3)?;
-        self.mshr_takes(self.mshr.find(self.key(access.addr)))?;
-        let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
-        self.send_write(&Access { sectors, ..*access });
-        self.fetch_for_write(probe, &Access { token: NOBODY, ..*access }, now)
     }
 
     /// Whether the MSHRs take a request for data whose fetch `found` is outstanding, or none.
     #[inline]
-    fn mshr_takes(&self, found: Option<u16>) -> Result<(), FailReason> {
+    pub(super) fn mshr_takes(&self, found: Option<u16>) -> Result<(), FailReason> {
         match found {
             Some(at) if !self.mshr.can_merge(at) => Err(FailReason::MergeFull),
             None if self.mshr.is_full() => Err(FailReason::NoMshr),
@@ -582,15 +340,11 @@ impl DataCache {
         }
     }
 
-    fn fetch_for_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
-        self.fetch(probe, access, now)
-    }
-
     /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
     /// reference does, whether one is needed or not. Returns the sectors that were written back.
     // Otherwise reads and writes call it, and every miss is a read first of all.
     #[inline(always)]
-    fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
+    pub(super) fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         let Access { addr, sectors, bytes, token, kind, .. } = *access;
         self.room(ROOM_FOR_FETCH)?;
         let atomic = kind == AccessKind::Atomic;
@@ -604,7 +358,7 @@ impl DataCache {
             None => {
                 let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
-                self.queue.append(Down { addr: self.fetched(addr), token, bytes, entry, sectors, kind: DownKind::Fetch });
+                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, sectors, kind: DownKind::Fetch { entry } });
             }
         }
         Ok(self.send_evicted(evicted, token))
@@ -615,16 +369,4 @@ impl DataCache {
 #[inline]
 fn port_cycles(spec: &Cache, sectors: u32) -> u64 {
     (u64::from(sectors) * SECTOR_BYTES).div_ceil(u64::from(spec.port_bytes))
-}
-
-/// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.
-#[inline]
-pub fn segment(sectors: SectorMask) -> SectorMask {
-    const LOW: u8 = 0b0011;
-    match (sectors.0 & LOW, sectors.0 & !LOW) {
-        _ if sectors.count() == 1 => sectors,
-        (_, 0) => SectorMask(LOW),
-        (0, _) => SectorMask(!LOW & SectorMask::ALL.0),
-        _ => SectorMask::ALL,
-    }
 }

@@ -41,6 +41,15 @@ fn request(cache: &DataCache, kind: AccessKind, addr: u64, token: u32) -> Access
     Access { addr, set: cache.set_index(addr.0), sectors: SectorMask::of(addr), bytes: u32::MAX, kind, local: false, token }
 }
 
+/// What is sent to the next level.
+fn kind(down: &Down) -> &'static str {
+    match down.kind {
+        DownKind::Fetch { .. } => "fetch",
+        DownKind::Write => "write",
+        DownKind::WriteBack => "write back",
+    }
+}
+
 fn status(cache: &mut DataCache, kind: AccessKind, addr: u64, now: u64) -> Status {
     cache.access(&request(cache, kind, addr, addr as u32), Cycle(now)).status
 }
@@ -55,8 +64,8 @@ fn a_read_misses_then_waits_then_hits() {
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 1), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 2), Status::HitReserved);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1040, 3), Status::SectorMiss);
-    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.addr.0, d.kind)).collect();
-    assert_eq!(sent, [(0x1020, DownKind::Fetch), (0x1040, DownKind::Fetch)]);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.addr.0, kind(&d))).collect();
+    assert_eq!(sent, [(0x1020, "fetch"), (0x1040, "fetch")]);
     fill(&mut cache, 0x1020, 9);
     assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1020), Some(0x1020), None]);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 10), Status::Hit);
@@ -71,7 +80,7 @@ fn a_partly_written_sector_is_fetched_only_when_it_is_read() {
     assert_eq!(cache.queued(), 0);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x40 + 128 * 32 * 64, 1), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 2), Status::SectorMiss);
-    assert_eq!(cache.pop_down().map(|d| d.kind), Some(DownKind::Fetch));
+    assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
     assert_eq!(cache.tags().dirty(), 1, "a sector on its way does not count as dirty");
     fill(&mut cache, 0x40, 5);
     assert_eq!(cache.tags().dirty(), 2, "it comes back modified");
@@ -96,7 +105,7 @@ fn eviction_writes_back_the_modified_sectors_with_their_bytes() {
     status(&mut cache, AccessKind::Write, 0x1060, 2);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 3), Status::Miss);
     let back = cache.pop_down().unwrap();
-    assert_eq!((back.addr.0, back.kind, back.sectors.0, back.bytes), (0, DownKind::WriteBack, 0b0010, 0xf0));
+    assert_eq!((back.addr.0, kind(&back), back.sectors.0, back.bytes), (0, "write back", 0b0010, 0xf0));
     assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 4), Status::Miss);
     let back = cache.pop_down().unwrap();
     assert_eq!((back.addr.0, back.sectors.0, back.bytes), (0x1000, 0b1001, u32::MAX));
@@ -138,8 +147,8 @@ fn a_write_through_cache_sends_writes_on_and_evicts_silently() {
     assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
     status(&mut cache, AccessKind::Write, 0x1000, 2);
     status(&mut cache, AccessKind::Read, 0x2000, 3);
-    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.kind, d.token)).collect();
-    assert_eq!(sent, [(DownKind::Write, 7), (DownKind::Write, 8), (DownKind::Write, 0x1000), (DownKind::Fetch, 0x2000)]);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (kind(&d), d.token)).collect();
+    assert_eq!(sent, [("write", 7), ("write", 8), ("write", 0x1000), ("fetch", 0x2000)]);
 }
 
 #[test]
@@ -181,7 +190,7 @@ fn fetch_on_write_answers_the_write_with_the_data() {
     let mut cache = DataCache::new(&spec, 2, 0);
     let outcome = cache.access(&Access { bytes: 0xf, ..request(&cache, AccessKind::Write, 0, 5) }, Cycle(0));
     assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::AtFill));
-    assert_eq!(cache.pop_down().map(|d| d.kind), Some(DownKind::Fetch));
+    assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
     fill(&mut cache, 0, 3);
     assert_eq!(cache.next_ready(), Some(5));
     assert_eq!(cache.tags().dirty(), 1);
@@ -193,8 +202,8 @@ fn write_allocate() -> DataCache {
     DataCache::new(&Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, miss_queue: 8, ..tiny(llc()) }, 2, 0)
 }
 
-fn sent(cache: &mut DataCache) -> Vec<(DownKind, u64, u8)> {
-    std::iter::from_fn(|| cache.pop_down()).map(|down| (down.kind, down.addr.0, down.sectors.0)).collect()
+fn sent(cache: &mut DataCache) -> Vec<(&'static str, u64, u8)> {
+    std::iter::from_fn(|| cache.pop_down()).map(|down| (kind(&down), down.addr.0, down.sectors.0)).collect()
 }
 
 #[test]
@@ -202,7 +211,7 @@ fn write_allocate_sends_the_write_on_and_reads_the_line_which_stays_clean() {
     let mut cache = write_allocate();
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0x1020, 5), Cycle(0));
     assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
-    assert_eq!(sent(&mut cache), [(DownKind::Write, 0x1020, 0b0010), (DownKind::Fetch, 0x1000, 0b1111)]);
+    assert_eq!(sent(&mut cache), [("write", 0x1020, 0b0010), ("fetch", 0x1000, 0b1111)]);
     fill(&mut cache, 0x1000, 3);
     assert_eq!(cache.next_ready(), Some(NOBODY), "the write is answered from below");
     assert_eq!((cache.next_ready(), cache.tags().dirty()), (None, 0));
@@ -214,10 +223,10 @@ fn write_allocate_sends_the_write_on_and_reads_the_line_which_stays_clean() {
 fn a_write_to_a_line_on_its_way_is_sent_on_and_waits_in_the_mshr() {
     let mut cache = write_allocate();
     assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
-    assert_eq!(sent(&mut cache), [(DownKind::Fetch, 0, 0b1111)]);
+    assert_eq!(sent(&mut cache), [("fetch", 0, 0b1111)]);
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0x40, 7), Cycle(1));
     assert_eq!((outcome.status, outcome.answer), (Status::HitReserved, Answer::FromBelow));
-    assert_eq!(sent(&mut cache), [(DownKind::Write, 0x40, 0b0100)]);
+    assert_eq!(sent(&mut cache), [("write", 0x40, 0b0100)]);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x60, 2), Status::Fail(FailReason::MergeFull), "the MSHR holds two");
     assert_eq!(cache.queued(), 0, "what fails sends nothing");
     fill(&mut cache, 0, 3);
@@ -239,7 +248,7 @@ fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
     status(&mut cache, AccessKind::Read, 0x1000, 3);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 4), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one place of four is free");
-    let expected = [(DownKind::Write, 0x2000, 0b0001), (DownKind::Fetch, 0x2000, 0b1111), (DownKind::WriteBack, 0, 0b1111)];
+    let expected = [("write", 0x2000, 0b0001), ("fetch", 0x2000, 0b1111), ("write back", 0, 0b1111)];
     assert_eq!(sent(&mut cache), expected);
     assert_eq!(cache.data_port_free_at(), Cycle(8), "the line that makes room leaves through the port");
 }
@@ -467,9 +476,10 @@ fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 1), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is on its way, too");
     let down = cache.pop_down().unwrap();
-    assert_eq!((down.addr, down.sectors, down.kind), (Addr(0x1000), SectorMask(0xff), DownKind::Fetch));
+    assert_eq!((down.addr, down.sectors), (Addr(0x1000), SectorMask(0xff)));
     assert!(cache.pop_down().is_none());
-    cache.fill_entry(down.entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
+    let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is no fetch") };
+    cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
     assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
     assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1080), Some(0x1000), None]);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
@@ -486,6 +496,6 @@ fn a_modified_line_of_256_bytes_is_written_back_whole() {
     for (addr, now) in [(0x0, 1), (0x180, 2), (0x280, 3)] {
         assert_eq!(status(&mut cache, AccessKind::Write, addr, now), Status::Miss);
     }
-    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors.count(), down.kind)).collect();
-    assert_eq!(sent, [(0, 8, DownKind::WriteBack)]);
+    let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|down| (down.addr.0, down.sectors.count(), kind(&down))).collect();
+    assert_eq!(sent, [(0, 8, "write back")]);
 }

@@ -10,12 +10,12 @@
 use std::collections::VecDeque;
 
 use crate::base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYTES};
-use crate::config::dram::{DramControl, DramPage};
+use crate::config::dram::DramControl;
 use crate::config::machine::{DramScheduler, Mem};
 use crate::protocol::AddressMap;
 use crate::stats::Latencies;
 
-use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Order, Page, Policy};
+use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Policy};
 use super::mapping::{Mapping, Place};
 use super::{Request, RequestKind};
 
@@ -48,10 +48,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
     let limit = |cap: u32| (cap > 0).then_some(cap);
     let share = |percent: u32| u64::from(control.write_queue) * u64::from(percent);
     Policy {
-        order: match scheduler {
-            DramScheduler::FrFcfs => Order::FrFcfs,
-            DramScheduler::Fcfs => Order::Fcfs,
-        },
+        order: scheduler,
         // A limit on hits is of no use where rows are kept open for the hits beyond it.
         protect_hits: scheduler == DramScheduler::FrFcfs && control.row_hit_cap == 0,
         hit_cap: limit(control.row_hit_cap),
@@ -59,10 +56,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
         read_queue: control.read_queue,
         write_queue: control.write_queue,
         drain: Drain::Marks { above: (share(control.drain_high) / 100) as u32, below: share(control.drain_low).div_ceil(100) as u32 },
-        page: match control.page {
-            DramPage::Open => Page::Open,
-            DramPage::Closed => Page::Closed,
-        },
+        page: control.page,
         refresh: control.refresh,
         ..Policy::RAMULATOR2
     }
@@ -148,7 +142,7 @@ impl CommandChannel {
         for begin in (0..WIDEST_LINE).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
                 let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
-                self.entering.push_back(Access { bank, row, column, write: request.kind != RequestKind::Read, token });
+                self.entering.push_back(Access { bank, row, column, write: !request.kind.is_read(), token });
             }
         }
         self.requests[token as usize] = Request { bursts: self.entering.len() as u8, ..request };
@@ -194,12 +188,12 @@ impl CommandChannel {
             let request = *request;
             self.free.push(token);
             match request.kind {
-                RequestKind::WriteBack => self.written.push_back(request),
-                RequestKind::Read => {
+                RequestKind::WriteBack { .. } => self.written.push_back(request),
+                RequestKind::Read { .. } => {
                     self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
                     self.returned.push_back(request);
                 }
-                RequestKind::Write => self.returned.push_back(request),
+                RequestKind::Write { .. } => self.returned.push_back(request),
             }
         }
         self.enter(now);

@@ -9,6 +9,7 @@ mod choice;
 mod command_channel;
 pub mod control;
 mod due;
+mod request;
 mod scheduler;
 mod simple_channel;
 #[cfg(test)]
@@ -18,4 +19,5 @@ mod timing;
 pub use crate::device::{mapping, standard};
 pub use choice::{Channel, Clocked};
 pub use command_channel::CommandChannel;
-pub use simple_channel::{DramCounters, Owner, Request, RequestKind, SimpleChannel, Worked};
+pub use request::{Owner, Request, RequestKind, Worked};
+pub use simple_channel::{DramCounters, SimpleChannel};

@@ -9,7 +9,7 @@ use crate::base::{Slots, prefetch};
 use crate::config::machine::DramScheduler;
 
 use super::due::first_from;
-use super::simple_channel::Request;
+use super::request::Request;
 
 const NONE: u16 = u16::MAX;
 

@@ -1,76 +1,14 @@
 //! The simple channel: one cycle of data bus, scheduler and command buses, and the next cycle with work.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots, prefetch};
+use crate::base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use crate::config::machine::Dram;
 use crate::stats::{Latencies, counters};
 
 use super::bank::{Banks, Command};
 use super::due::Due;
+use super::request::{Owner, Request, RequestKind, Worked};
 use super::scheduler::{Number, Scheduler};
 use super::timing::Timing;
-
-/// What a request wants, and who hears of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RequestKind {
-    /// A read, answered with its data.
-    #[default]
-    Read,
-    /// A write that is acknowledged.
-    Write,
-    /// A write that is not acknowledged.
-    WriteBack,
-}
-
-/// A request to a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    /// The address, for the requester.
-    pub addr: Addr,
-    /// Row of the bank.
-    pub row: u32,
-    /// The requester's name for it.
-    pub token: u32,
-    /// Low half of the DRAM cycle in which it left its slice, for the latency.
-    pub since: u32,
-    /// The bank.
-    pub bank: u8,
-    /// Which slice of the partition asked.
-    pub slice: u8,
-    /// The sectors meant; their number decides how many bursts are moved.
-    pub sectors: SectorMask,
-    /// What is wanted.
-    pub kind: RequestKind,
-    /// Bursts not yet commanded; the channel fills it in.
-    pub bursts: u8,
-}
-
-/// Whose a request is: a slice of the partition, and its name for the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// The slice.
-    pub slice: u8,
-    /// The name.
-    pub token: u32,
-}
-
-impl Request {
-    /// Whose it is.
-    #[inline]
-    pub fn owner(&self) -> Owner {
-        Owner { slice: self.slice, token: self.token }
-    }
-}
-
-/// What a channel did in a cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
-    /// The write-back that finished.
-    pub written_back: Option<Owner>,
-    /// The read whose data was given a place on the data bus, where that is known before it is finished.
-    pub moving: Option<Owner>,
-    /// The read that finished, which is now the youngest of the return queue, where that is known.
-    pub read: Option<Owner>,
-}
 
 counters! {
     /// What a DRAM channel counts.
@@ -233,7 +171,7 @@ impl SimpleChannel {
         if let Some(number) = self.scheduler.schedule(!self.busy & self.all, self.first) {
             let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
-            let next = self.banks.next(bank, request.row, request.kind != RequestKind::Read);
+            let next = self.banks.next(bank, request.row, !request.kind.is_read());
             let hit = matches!(next.0, Command::Read | Command::Write);
             *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
             *self.serving.get_mut(bank as u32) = number;
@@ -273,11 +211,11 @@ impl SimpleChannel {
             return;
         }
         let owner = Some(request.owner());
-        if request.kind == RequestKind::WriteBack {
+        if let RequestKind::WriteBack { .. } = request.kind {
             worked.written_back = owner;
             self.scheduler.release(*number);
         } else {
-            if request.kind == RequestKind::Read {
+            if request.kind.is_read() {
                 worked.read = owner;
                 self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
             }
@@ -320,7 +258,7 @@ impl SimpleChannel {
         let present = now.0 - self.stopped;
         let number = *self.serving.get(bank as u32);
         let request = self.scheduler.request_mut(number);
-        let write = request.kind != RequestKind::Read;
+        let write = !request.kind.is_read();
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
         self.last_place = (present + latency).max(self.last_place + 1);
@@ -348,7 +286,7 @@ impl SimpleChannel {
             self.counters.activates += 1;
         }
         self.due.forget(bank);
-        self.due.need(bank, self.banks.next(bank, row, kind != RequestKind::Read), now);
+        self.due.need(bank, self.banks.next(bank, row, !kind.is_read()), now);
         self.turn_to(bank as u32 + 1);
     }
 

@@ -40,12 +40,24 @@ fn hbm2() -> Dram {
     }
 }
 
-fn request(kind: RequestKind, bank: u8, row: u32, token: u32) -> Request {
-    Request { addr: Addr(u64::from(token) * 32), row, token, bank, sectors: SectorMask(1), kind, ..Request::default() }
+fn request(kind: RequestKind, bank: u8, row: u32) -> Request {
+    Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, sectors: SectorMask(1), kind, ..Request::default() }
 }
 
-fn read(bank: u8, row: u32, token: u32) -> Request {
-    request(RequestKind::Read, bank, row, token)
+fn read(bank: u8, row: u32, number: u32) -> Request {
+    request(RequestKind::Read { entry: number as u16 }, bank, row)
+}
+
+fn write(bank: u8, row: u32, number: u32) -> Request {
+    request(RequestKind::WriteBack { number }, bank, row)
+}
+
+/// What tells requests apart.
+fn number(kind: RequestKind) -> u32 {
+    match kind {
+        RequestKind::Read { entry } => entry.into(),
+        RequestKind::Write { number } | RequestKind::WriteBack { number } => number,
+    }
 }
 
 /// Takes everything that was returned.
@@ -64,10 +76,10 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
     while now < cycles {
         drain(channel);
         if let Some(finished) = channel.cycle(Cycle(now)).written_back {
-            done.push((now, finished.token));
+            done.push((now, number(finished.kind)));
         }
         if let Some(returned) = channel.returned() {
-            done.push((now, returned.token));
+            done.push((now, number(returned.kind)));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
             channel.push(&requests[next].1);
@@ -113,12 +125,7 @@ fn reads_of_an_open_row_stream_at_the_rate_of_their_bank_groups() {
 
 #[test]
 fn a_read_after_a_write_waits_for_the_bus_to_turn() {
-    let requests = [
-        (0, request(RequestKind::WriteBack, 0, 5, 1)),
-        (40, request(RequestKind::WriteBack, 0, 5, 2)),
-        (40, read(1, 0, 3)),
-        (42, read(0, 5, 4)),
-    ];
+    let requests = [(0, write(0, 5, 1)), (40, write(0, 5, 2)), (40, read(1, 0, 3)), (42, read(0, 5, 4))];
     let done = play(&mut SimpleChannel::new(&hbm2()), &requests, 1000, true);
     let at = |token| done.iter().find(|(_, t)| *t == token).unwrap().0;
     // The activate allows the write tRCD - WL - 1 cycles on, and its data follows WL later.
@@ -155,7 +162,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     let mut got = Vec::new();
     for _ in 0..200 {
         if let Some(returned) = channel.returned() {
-            got.push(returned.token);
+            got.push(number(returned.kind));
             channel.drop_returned();
         }
         channel.cycle(Cycle(now));
@@ -188,7 +195,7 @@ fn one_command_bus_carries_one_command_a_cycle() {
 #[test]
 fn requests_of_several_sectors_move_several_bursts() {
     let mut channel = SimpleChannel::new(&hbm2());
-    let wide = Request { sectors: SectorMask(0b1011), ..request(RequestKind::WriteBack, 0, 0, 9) };
+    let wide = Request { sectors: SectorMask(0b1011), ..write(0, 0, 9) };
     let done = play(&mut channel, &[(0, wide)], 100, true);
     assert_eq!(channel.counters().writes, 3);
     assert_eq!(done, [(1 + 9 + 2 + 2 * 2, 9)], "three bursts of one bank group");
@@ -223,7 +230,7 @@ struct Countdown {
 
 impl Countdown {
     fn cycle(&mut self, now: u64) -> Option<u32> {
-        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| self.bus.remove(i).1.token);
+        let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind));
         for i in 0..16 {
             let b = (i + self.first) % 16;
             if self.serving[b].is_some() || !self.waiting.iter().any(|r| usize::from(r.bank) == b) {
@@ -243,7 +250,7 @@ impl Countdown {
         for i in 0..16 {
             let b = (i + self.first) % 16;
             let Some(r) = self.serving[b] else { continue };
-            let write = r.kind != RequestKind::Read;
+            let write = !r.kind.is_read();
             let own = if write { self.rcdwr[b] + self.rtw } else { self.rcd[b] + self.wtr };
             if self.ccd + self.ccdl[b % 4] + own > 0 || !self.open[b] || self.row[b] != r.row {
                 continue;
@@ -291,10 +298,9 @@ proptest! {
         load in prop::collection::vec((0u64..12, 0u8..16, 0u32..3, prop::bool::weighted(0.3)), 1..150),
     ) {
         let mut at = 0;
-        let requests: Vec<_> = load.iter().enumerate().map(|(i, (gap, bank, row, write))| {
+        let requests: Vec<_> = load.iter().enumerate().map(|(i, (gap, bank, row, writes))| {
             at += gap;
-            let kind = if *write { RequestKind::WriteBack } else { RequestKind::Read };
-            (at, request(kind, *bank, *row, i as u32))
+            (at, if *writes { write(*bank, *row, i as u32) } else { read(*bank, *row, i as u32) })
         }).collect();
         let end = 20_000;
         let mut every = SimpleChannel::new(&hbm2());

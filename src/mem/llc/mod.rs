@@ -1,12 +1,15 @@
 //! An LLC slice: arrival queue, cache, queues to and from DRAM, queue to the network.
 //!
-//! `slice` has its cycle; `sets` the set index of addresses; `pending` the requests that wait for data; `counters` the counters.
+//! `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `pending` the requests that wait for data; `counters` the counters.
 
 mod counters;
+mod from_dram;
 mod pending;
 mod sets;
 mod slice;
+mod waits;
 
 pub use counters::LlcCounters;
+pub use from_dram::FromDram;
 pub use sets::Sets;
-pub use slice::{Acted, Fetched, Slice, ToDram};
+pub use slice::{Acted, Slice};

@@ -10,24 +10,9 @@ use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
 
+use super::from_dram::FromDram;
 use super::pending::Pending;
 use super::{LlcCounters, Sets};
-
-/// A request on its way to DRAM.
-pub type ToDram = Down;
-
-/// What comes back from DRAM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fetched {
-    /// The address that was asked for.
-    pub addr: Addr,
-    /// Its sectors.
-    pub sectors: SectorMask,
-    /// The token of an awaited write that was sent down, or the MSHR of a fetch.
-    pub token: u32,
-    /// Whether it is an awaited write rather than data.
-    pub write: bool,
-}
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +28,8 @@ const EXPECTED: usize = 12;
 
 /// A request that arrives, with the sectors that are not yet looked up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrived {
-    packet: MemPacket,
+pub(super) struct Arrived {
+    pub(super) packet: MemPacket,
     /// Low half of the cycle in which it is seen.
     at: u32,
     /// The set of its line.
@@ -64,24 +49,24 @@ impl Arrived {
 /// An LLC slice.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    id: SliceId,
+    pub(super) id: SliceId,
     sectored: bool,
     cache: DataCache,
-    arrivals: Ring<Arrived>,
+    pub(super) arrivals: Ring<Arrived>,
     /// When the oldest of them arrived; never where there is none.
-    since: Cycle,
-    pending: Pending,
-    /// Capacity in requests of the queue from the cache to DRAM.
-    to_dram: u32,
-    from_dram: Ring<Fetched>,
+    pub(super) since: Cycle,
+    pub(super) pending: Pending,
+    /// What left the miss queue of the cache for DRAM.
+    to_dram: Ring<Down>,
+    from_dram: Ring<FromDram>,
     /// Answers for the network, as numbers of `pending`.
-    out: Ring<u32>,
+    pub(super) out: Ring<u32>,
     /// Why the oldest request failed, while nothing changed since.
-    stuck: Option<FailReason>,
+    pub(super) stuck: Option<FailReason>,
     /// Requests by what was found, in the order of [`found`], and whether they read or write.
     outcomes: [[u64; 2]; 4],
     /// What else is counted.
-    counters: LlcCounters,
+    pub(super) counters: LlcCounters,
 }
 
 impl Slice {
@@ -94,7 +79,7 @@ impl Slice {
             arrivals: Ring::new(16),
             since: Cycle::NEVER,
             pending: Pending::new(),
-            to_dram: queues.to_dram,
+            to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
             out: Ring::new(queues.out_queue as usize),
             stuck: None,
@@ -105,7 +90,7 @@ impl Slice {
 
     /// Bytes of the slice and of the arrays that its cycles may touch, without what grows with the requests inside.
     pub fn hot_bytes(&self) -> usize {
-        size_of::<Self>() + self.cache.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
+        size_of::<Self>() + self.cache.hot_bytes() + self.to_dram.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
     }
 
     /// Which slice this is.
@@ -163,7 +148,7 @@ impl Slice {
     /// Whether a request to DRAM waits.
     #[inline]
     pub fn has_to_dram(&self) -> bool {
-        self.cache.left() > 0
+        !self.to_dram.is_empty()
     }
 
     /// Asks the host for what the next cycles begin with.
@@ -198,13 +183,13 @@ impl Slice {
     /// Whether the queue to DRAM takes nothing more.
     #[inline]
     pub fn to_dram_full(&self) -> bool {
-        self.cache.left() >= self.to_dram
+        self.to_dram.is_full()
     }
 
     /// Takes the oldest request to DRAM.
     #[inline]
-    pub fn pop_to_dram(&mut self) -> Option<ToDram> {
-        self.cache.pop_left()
+    pub fn pop_to_dram(&mut self) -> Option<Down> {
+        self.to_dram.pop()
     }
 
     /// Whether nothing more can come from DRAM.
@@ -215,20 +200,20 @@ impl Slice {
 
     /// The data of a fetch is on DRAM's data bus, and [`Slice::expect_data`] will be called before it comes.
     #[inline]
-    pub fn expect_entry(&self, token: u32) {
-        self.cache.expect_entry(token as u16);
+    pub fn expect_entry(&self, entry: u16) {
+        self.cache.expect_entry(entry);
     }
 
     /// The data of a fetch comes next, or soon.
     #[inline]
-    pub fn expect_data(&self, token: u32) {
-        self.pending.prefetch(self.cache.expect_line(token as u16));
+    pub fn expect_data(&self, entry: u16) {
+        self.pending.prefetch(self.cache.expect_line(entry));
     }
 
     /// Takes something that came from DRAM; there is room.
     #[inline]
-    pub fn push_from_dram(&mut self, fetched: Fetched) {
-        self.from_dram.push(fetched);
+    pub fn push_from_dram(&mut self, what: FromDram) {
+        self.from_dram.push(what);
     }
 
     /// Takes the oldest answer for the network, where there is one, and hands it on.
@@ -260,11 +245,13 @@ impl Slice {
         }
         let mut dram = self.take_data(now, map);
         let waited = self.has_to_dram();
-        if !self.to_dram_full()
-            && let Some(down) = self.cache.leave()
+        if self.cache.queued() > 0
+            && !self.to_dram_full()
+            && let Some(down) = self.cache.pop_down()
         {
+            self.to_dram.push(down);
             match down.kind {
-                DownKind::Fetch => self.counters.fetches += 1,
+                DownKind::Fetch { .. } => self.counters.fetches += 1,
                 DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
                 DownKind::Write => {}
             }
@@ -288,12 +275,10 @@ impl Slice {
         if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram_full() {
             return from;
         }
-        if let Some(fetched) = self.from_dram.front() {
-            if !fetched.write {
-                next = self.cache.fill_port_free_at();
-            } else if !self.out.is_full() {
-                return from;
-            }
+        match self.from_dram.front() {
+            Some(FromDram::Data { .. }) => next = self.cache.fill_port_free_at(),
+            Some(FromDram::Written { .. }) if !self.out.is_full() => return from,
+            Some(FromDram::Written { .. }) | None => {}
         }
         if self.since != Cycle::NEVER && !self.is_blocked() {
             next = next.min(self.cache.data_port_free_at().max(self.since.after(1)));
@@ -309,53 +294,17 @@ impl Slice {
         }
     }
 
-    /// Requests and answers inside, for the report of a deadlock.
-    pub fn waiting(&self, lines: &mut Vec<String>) {
-        if let Some(arrived) = self.arrivals.front() {
-            let why = match self.stuck {
-                Some(FailReason::NoLine) => "no line of its set can make room",
-                Some(FailReason::NoMshr) => "all MSHRs are taken",
-                Some(FailReason::MergeFull) => "its MSHR takes no more requests",
-                Some(FailReason::QueueFull) => "the miss queue is full",
-                None if self.to_dram_full() => "the queue to DRAM is full",
-                None if self.out.is_full() => "the queue to the network is full",
-                None => "it is about to be looked up",
-            };
-            let packet = &arrived.packet;
-            lines.push(format!(
-                "{}: {} requests, the oldest for {} of {} since {}: {why}",
-                self.id,
-                self.arrivals.len(),
-                packet.addr,
-                packet.port,
-                self.since
-            ));
-        }
-        let for_data = self.pending.len() - self.out.len();
-        if for_data > 0 {
-            lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
-        }
-        if let Some(packet) = self.out.front().map(|number| self.pending.get(*number)) {
-            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
-        }
-    }
-
     /// Data from DRAM goes into the cache, an acknowledged write to its sender. Returns whether the queue it
     /// came from was full.
     // Called from one place, for every sector.
     #[inline(always)]
     fn take_data(&mut self, now: Cycle, map: &LocalMap) -> bool {
-        let Some(&Fetched { addr, sectors, token, write }) = self.from_dram.front() else { return false };
-        if write {
-            if self.out.is_full() {
-                return false;
+        match self.from_dram.front() {
+            Some(&FromDram::Data { entry, addr, sectors }) if self.cache.fill_port_free(now) => {
+                self.cache.fill_entry(entry, addr, || map.within_slice(addr), sectors, now);
             }
-            self.out.push(token);
-        } else {
-            if !self.cache.fill_port_free(now) {
-                return false;
-            }
-            self.cache.fill_entry(token as u16, addr, || map.within_slice(addr), sectors, now);
+            Some(&FromDram::Written { number }) if !self.out.is_full() => self.out.push(number),
+            Some(_) | None => return false,
         }
         let full = self.from_dram.is_full();
         self.from_dram.drop_front();
@@ -416,25 +365,6 @@ impl Slice {
             arrived.packet.sectors = rest;
         }
         false
-    }
-
-    /// Counts cycles in which the oldest request could have been looked up, by what it waited for.
-    #[inline]
-    fn count_waiting(&mut self, cycles: u64) {
-        let counter = if self.to_dram_full() {
-            &mut self.counters.to_dram_full
-        } else if self.out.is_full() {
-            &mut self.counters.out_full
-        } else {
-            match self.stuck {
-                Some(FailReason::NoLine) => &mut self.counters.fail_no_line,
-                Some(FailReason::NoMshr) => &mut self.counters.fail_no_mshr,
-                Some(FailReason::MergeFull) => &mut self.counters.fail_merge_full,
-                Some(FailReason::QueueFull) => &mut self.counters.fail_queue_full,
-                None => return,
-            }
-        };
-        *counter += cycles;
     }
 }
 

@@ -4,15 +4,17 @@
 //! stays at the end of the pipe and is retried every cycle; the accesses after it close up and wait.
 
 mod bank_heads;
+mod prefetch;
 
-use crate::base::{Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask, prefetch};
+use crate::base::{self, Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, DataCache, Down, Outcome, Probe, Status};
+use crate::mem::cache::{Access as Lookup, AccessKind, DataCache, Down, Outcome, Prefetcher, Probe, Status};
 
 use super::coalesce::Access;
 use super::net::Reply;
 
 use bank_heads::BankHeads;
+pub(super) use prefetch::PREFETCH;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,8 @@ pub(super) struct Common {
     pub(super) write: bool,
     /// Whether they go to local memory.
     pub(super) local: bool,
+    /// How many bytes ahead of them is prefetched; 0 for nothing.
+    pub(super) ahead: i32,
 }
 
 /// An access that the tags took.
@@ -71,6 +75,7 @@ pub(super) struct L1 {
     latency: u32,
     /// Lines whose sectors come in several replies, with those that came.
     partial: Vec<(Addr, SectorMask)>,
+    pub(super) prefetcher: Option<Box<Prefetcher>>,
 }
 
 impl L1 {
@@ -87,6 +92,7 @@ impl L1 {
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
+            prefetcher: Prefetcher::new(spec.prefetch, spec.prefetch_distance, Self::max_lines(cache, spec)).map(Box::new),
         }
     }
 
@@ -113,13 +119,16 @@ impl L1 {
 
     /// Bytes of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
-        self.cache.hot_bytes() + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>() + self.heads.hot_bytes()
+        self.cache.hot_bytes()
+            + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
+            + self.heads.hot_bytes()
+            + self.prefetcher.as_ref().map_or(0, |prefetcher| prefetcher.hot_bytes())
     }
 
     /// Prefetches what the next cycles begin with.
     #[inline]
     pub(super) fn prefetch(&self) {
-        prefetch(&*self.pipes);
+        base::prefetch(&*self.pipes);
         self.cache.prefetch_queue();
     }
 
@@ -153,7 +162,7 @@ impl L1 {
     // Called from one place, for every access.
     #[inline(always)]
     pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
-        let Common { name, kernel, write, local } = common;
+        let Common { name, kernel, write, local, ahead } = common;
         let at = now.after(u64::from(self.latency));
         let (mut closed, mut count) = (self.full, 0);
         let (mut line, mut set) = (Addr(u64::MAX), 0);
@@ -179,6 +188,9 @@ impl L1 {
             pipe.push(Piped { at, addr, bytes, name, kernel, set: set as u16, sectors, write, local });
             self.full |= u64::from(pipe.is_full()) << bank;
         }
+        if ahead != 0 {
+            self.want_ahead(&accesses[accesses.len() - count..], common, at);
+        }
         count
     }
 
@@ -187,7 +199,7 @@ impl L1 {
     pub(super) fn next_ready(&mut self) -> Option<u32> {
         let name = self.cache.next_ready()?;
         self.heads.answered(!self.cache.mshr().is_full());
-        Some(name)
+        if prefetch::is_prefetch(name) { self.next_awaited() } else { Some(name) }
     }
 
     /// Whether a request's data came.
@@ -237,11 +249,6 @@ impl L1 {
     #[inline]
     pub(super) fn move_up_to(&mut self, now: Cycle) {
         self.heads.move_up_to(now);
-    }
-
-    /// Forgets all lines.
-    pub(super) fn invalidate(&mut self) {
-        self.cache.invalidate();
     }
 
     /// Divides the unified memory: shared memory takes `shared` of its `total` bytes, the L1 the rest. Returns whether that changes
@@ -320,7 +327,18 @@ impl L1 {
             self.cache.expect_room(set);
         }
         self.tags_changed(line, sectors);
+        if self.prefetcher.is_some() && !write {
+            self.note_read(addr, outcome.status);
+        }
         Some(Served { addr, name, kernel, sectors, write, outcome, before })
+    }
+
+    /// Empties the cache.
+    pub(super) fn invalidate(&mut self) {
+        self.cache.invalidate();
+        if let Some(prefetcher) = &mut self.prefetcher {
+            prefetcher.clear();
+        }
     }
 
     /// Takes the data of a fetch; `false` when the fill port is busy.
@@ -380,7 +398,8 @@ impl L1 {
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
         let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
-        if busy { now } else { self.heads.next_look_up().max(now) }
+        let next = if self.prefetcher.is_some() { self.next_prefetch() } else { Cycle::NEVER };
+        if busy { now } else { self.heads.next_look_up().min(next).max(now) }
     }
 
     /// What waits, for reports of a standstill.

@@ -28,6 +28,7 @@ impl Lsu {
             local: false,
             texture: false,
             atomic_lanes: 0,
+            ahead: 0,
             leaves: core.now,
         };
         self.accesses.clear();
@@ -121,6 +122,19 @@ impl Lsu {
             let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
             self.count_loads(core.now, core);
             entry.work = Work::Load(self.loads.add(load));
+            self.train(issued, entry);
+        }
+    }
+
+    /// The L1's prefetcher, where there is one, hears of a load.
+    #[inline]
+    fn train(&mut self, issued: &IssuedInst, entry: &mut Entry) {
+        if let (Some(l1), Some(access)) = (&mut self.l1, self.accesses.first())
+            && let (Some(prefetcher), false) = (&mut l1.prefetcher, entry.bypass)
+        {
+            let load = cache::LoadAt { warp: issued.warp, inst: issued.inst.index, addr: access.addr };
+            // Farther than 2 GiB is no stride of an array.
+            entry.ahead = prefetcher.ahead(load).try_into().unwrap_or(0);
         }
     }
 

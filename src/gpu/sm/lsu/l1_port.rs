@@ -33,12 +33,12 @@ impl Lsu {
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
         let (op, name) = match down.kind {
-            DownKind::Fetch => (MemOp::Read, token::LOAD | u32::from(down.entry)),
+            DownKind::Fetch { entry } => (MemOp::Read, token::LOAD | u32::from(entry)),
             DownKind::Write => (MemOp::Write, down.token),
             DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
         };
-        if down.kind == DownKind::Fetch && observers.watch_lines() {
-            observers.line_requested(down.entry, self.warp_of(down.token));
+        if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
+            observers.line_requested(entry, self.warp_of(down.token));
         }
         let kernel = self.kernel_of(down.token, core);
         self.send(down.addr, down.sectors, down.bytes, op, name, kernel, core, out);
@@ -55,8 +55,11 @@ impl Lsu {
         {
             self.take_served(&served, core, observers);
         }
-        if let Some(l1) = &self.l1 {
+        if let Some(l1) = &mut self.l1 {
             core.counters.sm.l1_retries += l1.retries();
+            if l1.prefetcher.is_some() {
+                l1.prefetch_ahead(core.now);
+            }
         }
     }
 
@@ -92,9 +95,13 @@ impl Lsu {
         if name & token::KIND == token::STORE { name as u8 } else { self.loads.get(name as u16).warp }
     }
 
-    /// The kernel that a load or store belongs to.
+    /// The kernel that a load, a store or a prefetch belongs to.
     fn kernel_of(&self, name: u32, core: &Core) -> KernelIndex {
-        if name & token::KIND == token::STORE { core.kernel_of(usize::from(name as u8)) } else { self.loads.get(name as u16).kernel }
+        match name & token::KIND {
+            token::STORE => core.kernel_of(usize::from(name as u8)),
+            token::PREFETCH => KernelIndex(name as u16),
+            _ => self.loads.get(name as u16).kernel,
+        }
     }
 
     /// The L1 takes a reply; `false` when its fill port is busy.

@@ -45,6 +45,8 @@ pub(super) mod token {
     pub(in crate::gpu::sm) const TEXTURE: u32 = WRITE_BACK | 1 << 29;
     /// The bits of that place.
     pub(in crate::gpu::sm) const PLACE: u32 = 0xffff;
+    /// Within the SM, a prefetch of the L1, which nothing waits for; names the kernel.
+    pub(in crate::gpu::sm) use super::super::l1::PREFETCH;
     /// The bits that tell these apart.
     pub(in crate::gpu::sm) const KIND: u32 = 3 << 30;
 }
@@ -125,6 +127,8 @@ struct Entry {
     texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
+    /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.
+    ahead: i32,
     /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
     leaves: Cycle,
 }

@@ -91,7 +91,7 @@ impl Lsu {
             _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
         };
         let kernel = core.kernel_of(usize::from(entry.warp));
-        let entered = l1.enter(&self.accesses, Common { name, kernel, write, local: entry.local }, core.now);
+        let entered = l1.enter(&self.accesses, Common { name, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
         let left = self.accesses.len() - entered;
         if write {
             let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();

@@ -3,9 +3,10 @@
 use crate::base::Cycle;
 use crate::mem::dram::standard::Command;
 
+use super::page::{self, Row};
 use super::pick::column;
 use super::queue::{Entry, Place};
-use super::{Controller, Done, Issued, Page};
+use super::{Controller, Done, Issued};
 
 impl Controller {
     /// A command for a request that waits in the queue of the present direction.
@@ -86,7 +87,7 @@ impl Controller {
 
     fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
         let write = entry.access.write;
-        let closes = self.policy.page == Page::Closed && self.is_last(bank);
+        let closes = page::closes(self.policy.page, Row { wanted: self.is_wanted(bank) });
         let command = match (closes, write) {
             (false, _) => column(write),
             (true, false) => Command::ReadPrecharge,
@@ -113,9 +114,10 @@ impl Controller {
         }
     }
 
-    /// Whether no other request needs the open row of a bank.
-    fn is_last(&self, bank: usize) -> bool {
-        (self.active | self.reads.hits | self.writes.hits) >> bank & 1 == 0
+    /// Whether another request needs the open row of a bank.
+    #[inline]
+    fn is_wanted(&self, bank: usize) -> bool {
+        (self.active | self.reads.hits | self.writes.hits) >> bank & 1 != 0
     }
 
     fn set_row(&mut self, bank: usize, row: Option<u32>) {

@@ -10,6 +10,7 @@
 
 mod counters;
 mod issue;
+mod page;
 mod pick;
 mod policy;
 mod queue;
@@ -26,8 +27,10 @@ use super::standard::{Command, CommandBus, Standard, Timing};
 use queue::{Entry, Queue};
 use timers::Timers;
 
+pub use crate::config::dram::DramPage as Page;
+pub use crate::config::machine::DramScheduler as Order;
 pub use counters::{BankCounters, ControlCounters};
-pub use policy::{Drain, Order, Page, Policy, RefreshClose};
+pub use policy::{Drain, Policy, RefreshClose};
 
 /// What a requester wants of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

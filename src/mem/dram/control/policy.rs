@@ -1,22 +1,6 @@
 //! The parameters of a controller: order, queues, draining of writes, pages, refresh.
 
-/// The order in which requests get commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Only the oldest request of the queue.
-    Fcfs,
-    /// Requests whose command is allowed now, the oldest first.
-    FrFcfs,
-}
-
-/// What happens to an open row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
-    /// It stays open until another row of its bank is wanted.
-    Open,
-    /// The last queued request for it closes it.
-    Closed,
-}
+use super::{Order, Page};
 
 /// When waiting writes are drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,8 @@
+//! Open page: no command closes its row.
+
+use super::Row;
+
+#[inline]
+pub(super) fn closes(_: Row) -> bool {
+    false
+}

@@ -1,0 +1,20 @@
+//! The other line of an aligned pair.
+
+use crate::base::LINE_BYTES;
+
+use super::{LoadAt, Policy};
+
+/// The pair's other line.
+#[derive(Clone, Debug)]
+pub(super) struct Pair;
+
+impl Policy for Pair {
+    fn new(_: u32) -> Self {
+        Self
+    }
+
+    fn ahead(&mut self, load: LoadAt) -> i64 {
+        let line = LINE_BYTES as i64;
+        if load.addr.0 & LINE_BYTES == 0 { line } else { -line }
+    }
+}
