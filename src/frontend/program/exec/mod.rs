@@ -4,6 +4,7 @@
 //! left it, one stream of instructions per warp, and a [`Tally`]. A CTA's warps take turns, each up to the next barrier, in ascending order.
 
 mod access;
+mod at_once;
 mod control;
 mod convert;
 mod copies;
@@ -20,6 +21,7 @@ mod tensor;
 mod tests;
 #[cfg(test)]
 mod tests_of_parts;
+mod turn;
 mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};

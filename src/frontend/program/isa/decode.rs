@@ -8,8 +8,10 @@ use super::super::error::ProgramError;
 use super::super::listing::{KernelText, TextInst};
 use super::super::operand::{Half, Kind, Operand, PT, RZ, URZ};
 use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, Source};
-use super::op::{Op, Special};
-use super::table::{Parts, lookup};
+use super::kinds::Special;
+use super::op::Op;
+use super::parts::Parts;
+use super::table::lookup;
 
 /// Most instructions of a kernel, which streams number in 24 bits.
 const MOST_CODE: usize = 1 << 23;

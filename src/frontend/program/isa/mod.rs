@@ -5,13 +5,16 @@
 
 mod decode;
 mod inst;
+mod kinds;
 mod op;
+mod parts;
 mod table;
 mod tensor;
 
 pub(super) use decode::{Banks, Decoded, decode};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
-pub(super) use op::{
-    AtomicOp, AtomicType, Barrier, Compare, Element, Float, Group, Halves, Logic, MufuOp, Number, Op, Round, ShuffleMode, Space, Special,
-    Tensor, VoteMode,
+pub(super) use kinds::{
+    AtomicOp, AtomicType, Barrier, Compare, Element, Float, Halves, Logic, MufuOp, Number, Round, ShuffleMode, Space, Special, Tensor,
+    VoteMode,
 };
+pub(super) use op::{Group, Op};

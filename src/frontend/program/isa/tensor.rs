@@ -1,7 +1,8 @@
 //! The table of tensor instructions: shapes and types of the matrices that a warp multiplies.
 
-use super::op::{Element, Op, Tensor};
-use super::table::Parts;
+use super::kinds::{Element, Tensor};
+use super::op::Op;
+use super::parts::Parts;
 
 /// The operation of HMMA, IMMA or DMMA and the shape of its operands; `Err` names the modifier that is not known.
 ///

@@ -1,0 +1,219 @@
+//! The modifiers of operations: roundings, comparisons, types, spaces.
+
+/// How a result that lies between two numbers is rounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum Round {
+    #[default]
+    Near,
+    Zero,
+    Down,
+    Up,
+}
+
+/// Modifiers of arithmetic in floating point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Float {
+    /// Denormals count as zero.
+    pub(in super::super) flush: bool,
+    /// The result is limited to 0 to 1.
+    pub(in super::super) saturate: bool,
+    pub(in super::super) round: Round,
+}
+
+/// Modifiers of arithmetic on two numbers of 16 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Halves {
+    pub(in super::super) bfloat: bool,
+    /// The result is limited to 0 to 1.
+    pub(in super::super) saturate: bool,
+    /// What is negative becomes zero.
+    pub(in super::super) rectify: bool,
+}
+
+/// A comparison: which of less, equal, greater and unordered make it true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Compare(pub(in super::super) u8);
+
+impl Compare {
+    pub(in super::super) const LESS: u8 = 1;
+    pub(in super::super) const EQUAL: u8 = 2;
+    pub(in super::super) const GREATER: u8 = 4;
+    pub(in super::super) const UNORDERED: u8 = 8;
+
+    /// The lanes in which it holds, given those in which a number is less than another, equal to it and greater.
+    #[inline(always)]
+    pub(in super::super) fn holds(self, less: u32, equal: u32, greater: u32) -> u32 {
+        let wanted = |relation: u8, lanes: u32| if self.0 & relation != 0 { lanes } else { 0 };
+        wanted(Self::LESS, less)
+            | wanted(Self::EQUAL, equal)
+            | wanted(Self::GREATER, greater)
+            | wanted(Self::UNORDERED, !(less | equal | greater))
+    }
+}
+
+/// How a comparison is combined with a predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Logic {
+    And,
+    Or,
+    Xor,
+}
+
+impl Logic {
+    /// Combines 32 lanes at once.
+    pub(in super::super) fn apply(self, a: u32, b: u32) -> u32 {
+        match self {
+            Self::And => a & b,
+            Self::Or => a | b,
+            Self::Xor => a ^ b,
+        }
+    }
+}
+
+/// The kind of a number in a conversion or an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Number {
+    /// An integer: bytes, and whether it has a sign.
+    Integer(u8, bool),
+    /// Floating point of so many bytes.
+    Float(u8),
+    /// The 16-bit format with 8 bits of exponent.
+    Bfloat,
+}
+
+/// The elements of a matrix that a tensor instruction multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Element {
+    /// Half precision.
+    Half,
+    /// 8 bits of exponent and 7 of fraction.
+    Bfloat,
+    /// Single precision without the last 13 bits of the fraction.
+    Tf32,
+    Double,
+    /// Integers of so many bits, and whether they have a sign.
+    Integer(u8, bool),
+}
+
+/// A product of matrices by a warp: `m` x `k` by `k` x 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Tensor {
+    /// Rows: 8 or 16.
+    pub(in super::super) m: u8,
+    pub(in super::super) k: u8,
+    pub(in super::super) a: Element,
+    pub(in super::super) b: Element,
+    /// Sums of half precision.
+    pub(in super::super) half: bool,
+    /// Sums of integers are limited to 32 bits.
+    pub(in super::super) saturate: bool,
+}
+
+/// What MUFU computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum MufuOp {
+    Rcp,
+    Rsq,
+    Sqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+    Tanh,
+    Rcp64,
+    Rsq64,
+}
+
+/// What an atomic access does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    /// Compare and swap; returns the old value.
+    Swap,
+    /// Compare and swap; returns 1 where it swapped, else 0.
+    Cast,
+    /// Adds one for each lane.
+    Count,
+}
+
+/// The type of an atomic access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum AtomicType {
+    U32,
+    S32,
+    U64,
+    S64,
+    F32,
+    F64,
+    /// Two numbers of half precision.
+    F16x2,
+}
+
+impl AtomicType {
+    /// Whether it has 64 bits.
+    pub(in super::super) fn is_wide(self) -> bool {
+        matches!(self, Self::U64 | Self::S64 | Self::F64)
+    }
+}
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Space {
+    Global,
+    Shared,
+    Local,
+    /// Told apart by the windows of shared and local memory.
+    Generic,
+}
+
+/// Special registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Special {
+    Zero,
+    /// The thread's index in its CTA: dimension.
+    Thread(u8),
+    /// The CTA's index in the grid: dimension.
+    Cta(u8),
+    Lane,
+    Warp,
+    /// Instructions that the warp has executed: low or high word.
+    Clock(u8),
+    /// Lanes equal, below, up to, above, from the own one.
+    LaneMask(u8),
+    /// The high word of the window of shared memory.
+    SharedWindow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum VoteMode {
+    All,
+    Any,
+    Equal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ShuffleMode {
+    Index,
+    Up,
+    Down,
+    Butterfly,
+}
+
+/// What a barrier of the CTA does beyond waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Barrier {
+    Sync,
+    Arrive,
+    /// Counts the threads whose condition holds.
+    Count,
+    And,
+    Or,
+}

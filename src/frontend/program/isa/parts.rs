@@ -1,0 +1,129 @@
+//! A mnemonic in its parts, and what the modifiers say.
+
+use super::kinds::{Compare, Float, Halves, Logic, Number, Round};
+
+/// A mnemonic in its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    /// All of it.
+    mnemonic: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(mnemonic: &'a str) -> Self {
+        Self { mnemonic }
+    }
+
+    pub(super) fn name(self) -> &'a str {
+        self.mnemonic.split('.').next().unwrap_or_default()
+    }
+
+    pub(super) fn modifiers(self) -> impl Iterator<Item = &'a str> {
+        self.mnemonic.split('.').skip(1)
+    }
+
+    pub(super) fn has(self, modifier: &str) -> bool {
+        self.modifiers().any(|part| part == modifier)
+    }
+
+    /// The first modifier for which `read` has a meaning.
+    pub(super) fn find<T>(self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.modifiers().find_map(read)
+    }
+
+    /// The first modifier that `known` lacks.
+    pub(super) fn unknown(self, known: &[&[&str]]) -> Option<&'a str> {
+        self.modifiers().find(|part| !known.iter().any(|group| group.contains(part)))
+    }
+
+    pub(super) fn round(self) -> Round {
+        let read = |part: &str| match part {
+            "RN" => Some(Round::Near),
+            "RZ" | "TRUNC" => Some(Round::Zero),
+            "RM" | "FLOOR" => Some(Round::Down),
+            "RP" | "CEIL" => Some(Round::Up),
+            _ => None,
+        };
+        self.find(read).unwrap_or_default()
+    }
+
+    pub(super) fn float(self) -> Float {
+        Float { flush: self.has("FTZ"), saturate: self.has("SAT"), round: self.round() }
+    }
+
+    pub(super) fn halves(self) -> Halves {
+        Halves { bfloat: self.has("BF16_V2"), saturate: self.has("SAT"), rectify: self.has("RELU") }
+    }
+
+    pub(super) fn compare(self) -> Option<Compare> {
+        let read = |part: &str| {
+            let (ordered, unordered) = match part.strip_suffix('U') {
+                Some(rest) if !rest.is_empty() => (rest, Compare::UNORDERED),
+                _ => (part, 0),
+            };
+            Some(match ordered {
+                "F" => 0,
+                "LT" => Compare::LESS | unordered,
+                "EQ" => Compare::EQUAL | unordered,
+                "LE" => Compare::LESS | Compare::EQUAL | unordered,
+                "GT" => Compare::GREATER | unordered,
+                "NE" => Compare::LESS | Compare::GREATER | unordered,
+                "GE" => Compare::GREATER | Compare::EQUAL | unordered,
+                "NUM" => Compare::LESS | Compare::EQUAL | Compare::GREATER,
+                "NAN" => Compare::UNORDERED,
+                "T" => 15,
+                _ => return None,
+            })
+        };
+        self.find(read).map(Compare)
+    }
+
+    pub(super) fn logic(self) -> Option<Logic> {
+        self.find(|part| match part {
+            "AND" => Some(Logic::And),
+            "OR" => Some(Logic::Or),
+            "XOR" => Some(Logic::Xor),
+            _ => None,
+        })
+    }
+
+    pub(super) fn floats(self) -> impl Iterator<Item = Number> + 'a {
+        self.modifiers().filter_map(|part| match part {
+            "F16" => Some(Number::Float(2)),
+            "F32" => Some(Number::Float(4)),
+            "F64" => Some(Number::Float(8)),
+            "BF16" => Some(Number::Bfloat),
+            _ => None,
+        })
+    }
+
+    pub(super) fn integer(self) -> Option<Number> {
+        self.find(|part| {
+            let signed = part.starts_with('S');
+            let bytes = match part.get(1..)? {
+                "8" => 1,
+                "16" => 2,
+                "32" => 4,
+                "64" => 8,
+                _ => return None,
+            };
+            (signed || part.starts_with('U')).then_some(Number::Integer(bytes, signed))
+        })
+    }
+
+    /// What an access moves: the number of a lane, and its registers.
+    pub(super) fn access(self) -> (Number, u8) {
+        let read = |part: &str| {
+            Some(match part {
+                "U8" => (Number::Integer(1, false), 1),
+                "S8" => (Number::Integer(1, true), 1),
+                "U16" => (Number::Integer(2, false), 1),
+                "S16" => (Number::Integer(2, true), 1),
+                "64" => (Number::Integer(4, false), 2),
+                "128" => (Number::Integer(4, false), 4),
+                _ => return None,
+            })
+        };
+        self.find(read).unwrap_or((Number::Integer(4, false), 1))
+    }
+}
