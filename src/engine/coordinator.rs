@@ -125,8 +125,8 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
         own.looked = Instant::now();
         let mut work = Work::default();
         for worker in workers.iter_mut() {
-            worker.tray.close();
-            for part in worker.tray.iter_mut().map(|slot| slot.unit.progress()) {
+            worker.work.close();
+            for part in worker.work.iter_mut().map(|slot| slot.unit.progress()) {
                 work.instructions += part.instructions;
                 work.tasks += part.tasks;
             }
@@ -279,8 +279,8 @@ impl<U: Unit, D> Coordinator<U, D> {
     fn unbalanced(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
         let mut costs = vec![vec![0; self.worker_of_shard.len()]; self.reached.len()];
         for worker in workers.iter_mut() {
-            worker.tray.close();
-            for slot in worker.tray.iter_mut() {
+            worker.work.close();
+            for slot in worker.work.iter_mut() {
                 let group = usize::from(classes[usize::from(slot.class)].group);
                 costs[group][self.shard_of[slot.id.index()] as usize] += slot.nanos;
             }
@@ -292,7 +292,7 @@ impl<U: Unit, D> Coordinator<U, D> {
         for costs in &costs {
             improved |= improve(costs, &mut self.worker_of_shard, active);
         }
-        for slot in workers.iter_mut().flat_map(|worker| worker.tray.iter_mut()) {
+        for slot in workers.iter_mut().flat_map(|worker| worker.work.iter_mut()) {
             // The last measurement has the largest weight, but a single disturbed one moves nothing.
             slot.all_nanos += slot.nanos - slot.nanos / 2;
             slot.nanos /= 2;
@@ -315,12 +315,12 @@ fn rescale<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
 /// Moves shards to the workers that `worker_of_shard` assigns them to. All mailboxes are empty.
 fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.tray.drain()).collect();
+    let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.work.drain()).collect();
     slots.sort_by_key(|slot| slot.id);
     let worker_of: Vec<u16> = own.shard_of.iter().map(|&shard| own.worker_of_shard[shard as usize]).collect();
     for slot in slots {
         let worker = usize::from(worker_of[slot.id.index()]);
-        workers.get_mut(worker).tray.push(slot);
+        workers.get_mut(worker).work.push(slot);
     }
     for worker in workers.iter_mut() {
         worker.index_slots(&shared.classes, &worker_of);

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warpshard_sync::TrayGuest;
+use warpshard_sync::Stealer;
 
 use crate::base::{ClockDomain, Cycle, Tick, UnitId};
 
@@ -85,7 +85,7 @@ pub(super) struct Shared<U: Unit, C> {
     /// Workers that take part in this epoch: the first ones. The others are retired and hold no units.
     pub(super) active: usize,
     /// Where each worker offers its units to the others.
-    pub(super) trays: Vec<TrayGuest<Slot<U>>>,
+    pub(super) stealers: Vec<Stealer<Slot<U>>>,
     /// Whether the host time of single units is measured in this epoch.
     pub(super) measured: bool,
     /// Whether workers visit their units from the last to the first: in every other round, so that units whose state the host's

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, tray};
+use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::LateMessages;
@@ -193,15 +193,15 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
         }
         let units = plan.units.len();
-        let (trays, guests): (Vec<_>, Vec<_>) = (0..threads).map(|_| tray(Vec::new())).unzip();
+        let (owners, stealers): (Vec<_>, Vec<_>) = (0..threads).map(|_| worklist(Vec::new())).unzip();
         let mut workers: Vec<Worker<U>> = senders
             .into_iter()
             .zip(receivers)
-            .zip(trays)
+            .zip(owners)
             .enumerate()
-            .map(|(index, ((senders, receivers), tray))| {
+            .map(|(index, ((senders, receivers), work))| {
                 let outbox = Outbox::new(Arc::clone(&routes), (0..units as u16).collect(), units);
-                Worker::new(index, units, tray, outbox, senders, receivers, settings.log)
+                Worker::new(index, units, work, outbox, senders, receivers, settings.log)
             })
             .collect();
 
@@ -217,7 +217,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             let next = planned.unit.next_event();
             let class = class as u16;
             let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, nanos: 0, all_nanos: 0 };
-            workers[usize::from(worker_of[index])].tray.push(slot);
+            workers[usize::from(worker_of[index])].work.push(slot);
         }
         workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &worker_of));
 
@@ -256,7 +256,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             bounds: vec![Cycle(0); classes.len()],
             limits: vec![Tick(0); classes.len()],
             active: threads,
-            trays: guests,
+            stealers,
             measured: true,
             backwards: false,
             sampled: wants_counters,
@@ -369,8 +369,8 @@ fn finish<U: Unit, D>(
     let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
     let mut slots = Vec::new();
     for mut worker in workers {
-        worker.tray.close();
-        let held = worker.tray.drain();
+        worker.work.close();
+        let held = worker.work.drain();
         let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
         host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
         host.messages += worker.messages;

@@ -1,12 +1,12 @@
 //! What one worker owns and does in an epoch: deliver messages, step units, hand messages on.
 //!
-//! A worker's units lie on a tray. Those that have something to do in an epoch are offered there, and a worker that has
+//! A worker's units are the items of its work list. Those that have something to do in an epoch are offered there, and a worker that has
 //! finished its own takes some of another's. Which worker steps a unit has no effect on anything simulated, since all messages of
 //! a unit in an epoch leave in their order and become visible in the next epoch.
 
 use std::time::{Duration, Instant};
 
-use warpshard_sync::{Receiver, Sender, TrayOwner};
+use warpshard_sync::{Receiver, Sender, WorkOwner};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::LateMessages;
@@ -51,9 +51,9 @@ struct Assignment {
 /// One worker's share of the machine and its report to the coordinator.
 pub(super) struct Worker<U: Unit> {
     index: usize,
-    pub(super) tray: TrayOwner<Slot<U>>,
+    pub(super) work: WorkOwner<Slot<U>>,
     agenda: Agenda,
-    /// Places of the units that were due in the last epoch; their next events are on the tray, not yet in the agenda.
+    /// Places of the units that were due in the last epoch; their next events are in the list, not yet in the agenda.
     due: Vec<u32>,
     /// Place of each unit that the worker owns.
     place: Vec<u32>,
@@ -87,7 +87,7 @@ impl<U: Unit> Worker<U> {
     pub(super) fn new(
         index: usize,
         units: usize,
-        tray: TrayOwner<Slot<U>>,
+        work: WorkOwner<Slot<U>>,
         outbox: Outbox<U::Payload, U::Event>,
         senders: Vec<Sender<Transfer<U>>>,
         receivers: Vec<Receiver<Transfer<U>>>,
@@ -95,7 +95,7 @@ impl<U: Unit> Worker<U> {
     ) -> Self {
         Self {
             index,
-            tray,
+            work,
             agenda: Agenda::default(),
             due: Vec::new(),
             place: vec![u32::MAX; units],
@@ -123,8 +123,8 @@ impl<U: Unit> Worker<U> {
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
         self.place.fill(u32::MAX);
         self.due.clear();
-        let mut entries = Vec::with_capacity(self.tray.len());
-        for (index, slot) in self.tray.iter_mut().enumerate() {
+        let mut entries = Vec::with_capacity(self.work.len());
+        for (index, slot) in self.work.iter_mut().enumerate() {
             self.place[slot.id.index()] = index as u32;
             entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
         }
@@ -139,9 +139,9 @@ impl<U: Unit> Worker<U> {
 
     /// Ends the offer of its units, and enters the next events of those that were stepped into the agenda.
     fn take_back<C>(&mut self, shared: &Shared<U, C>) {
-        self.tray.close();
+        self.work.close();
         for place in self.due.drain(..) {
-            let slot = self.tray.get_mut(place as usize);
+            let slot = self.work.get_mut(place as usize);
             self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
         }
     }
@@ -154,13 +154,13 @@ impl<U: Unit> Worker<U> {
     /// Delivers what was sent in the epoch before.
     pub(super) fn receive<C>(&mut self, shared: &Shared<U, C>) {
         self.take_back(shared);
-        let Self { tray, agenda, receivers, log, late, .. } = self;
+        let Self { work, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
             receiver.empty(shared.epoch, |transfer| {
                 let Some(Transfer { messages, filled }) = transfer.first_mut() else { return };
                 for place in filled.drain(..).map(|place| place as usize) {
                     let to_unit = &mut messages[place];
-                    let slot = tray.get_mut(place);
+                    let slot = work.get_mut(place);
                     let class = usize::from(slot.class);
                     let first = deliver(&mut slot.unit, to_unit, shared.presents[class], shared.classes[class], shared, log, late);
                     if first < slot.next {
@@ -178,7 +178,7 @@ impl<U: Unit> Worker<U> {
         for (unit, decision) in &shared.decisions {
             let place = self.place[unit.index()];
             if place != u32::MAX {
-                let slot = self.tray.get_mut(place as usize);
+                let slot = self.work.get_mut(place as usize);
                 slot.unit.apply(shared.presents[usize::from(slot.class)], decision);
                 slot.next = slot.unit.next_event();
                 self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
@@ -193,7 +193,7 @@ impl<U: Unit> Worker<U> {
         self.next = self.agenda.due(&shared.limits, &mut self.due);
         if !shared.skip {
             self.due.clear();
-            self.due.extend(0..self.tray.len() as u32);
+            self.due.extend(0..self.work.len() as u32);
             self.next = Tick::NEVER;
         }
         if shared.backwards {
@@ -206,25 +206,25 @@ impl<U: Unit> Worker<U> {
         if shared.active == 1 || self.due.len() < WORTH_OFFERING {
             for (i, &place) in self.due.iter().enumerate() {
                 if let Some(&far) = self.due.get(i + 2) {
-                    self.tray.get_mut(far as usize).unit.prefetch(false);
+                    self.work.get_mut(far as usize).unit.prefetch(false);
                 }
                 if let Some(&near) = self.due.get(i + 1) {
-                    self.tray.get_mut(near as usize).unit.prefetch(true);
+                    self.work.get_mut(near as usize).unit.prefetch(true);
                 }
-                stepper.step(self.tray.get_mut(place as usize));
+                stepper.step(self.work.get_mut(place as usize));
             }
         } else {
-            self.tray.offer(&self.due);
-            while let Some(mut slot) = self.tray.take() {
+            self.work.offer(&self.due);
+            while let Some(mut slot) = self.work.take() {
                 slot.unit.prefetch(false);
                 slot.unit.prefetch(true);
                 stepper.step(&mut slot);
             }
         }
         for distance in 1..shared.active {
-            let other = &shared.trays[(self.index + distance) % shared.active];
+            let other = &shared.stealers[(self.index + distance) % shared.active];
             while other.left() > LEAVE
-                && let Some(mut slot) = other.take()
+                && let Some(mut slot) = other.steal()
             {
                 stepper.step(&mut slot);
                 self.taken += 1;
@@ -272,7 +272,7 @@ impl<U: Unit> Worker<U> {
         self.take_back(shared);
         self.counters.clear();
         let tick = shared.reference.tick(shared.last_cut);
-        for slot in self.tray.iter_mut() {
+        for slot in self.work.iter_mut() {
             let at = shared.classes[usize::from(slot.class)].clock.edge_at_or_after(tick);
             slot.unit.settle(at);
             if shared.sampled {
@@ -285,8 +285,8 @@ impl<U: Unit> Worker<U> {
 
     /// Collects what every unit waits for.
     pub(super) fn explain(&mut self) {
-        self.tray.close();
-        self.waiting = self.tray.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect();
+        self.work.close();
+        self.waiting = self.work.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect();
     }
 }
 

@@ -13,20 +13,20 @@
 //!
 //! # The terms
 //! * [`EpochBarrier`]: each worker holds a [`Party`] with a *local state* of its own and reads a *shared state*. The last
-//!   party to arrive runs the *control step* on all states, with exclusive access; then all parties go on. The control step
+//!   party to arrive runs the *coordinator* on all states, with exclusive access; then all parties go on. The coordinator
 //!   may *retire* parties: they sleep, and the barrier does not wait for them until they are active again.
 //! * [`mailbox()`]: carries a batch from one worker to another; what is sent in epoch e is received in epoch e+1. It has one
 //!   *slot* per parity of the epoch, so that sender and receiver never use the same one at a time.
-//! * [`tray()`]: a worker's list of items for work stealing. In each epoch the owner offers those that have work; workers
+//! * [`worklist()`]: a worker's list of items for work stealing. In each epoch the owner offers those that have work; workers
 //!   that have finished their own steal from it. Each item goes to one worker.
 //! * [`Published`]: the newest of some values, for readers outside of the workers that look at any time, such as a progress bar;
 //!   nothing simulated may depend on it.
-//! * [`StopFlag`]: a request from outside to end the run; the control step reads it and chooses the cycle.
+//! * [`StopFlag`]: a request from outside to end the run; the coordinator reads it and chooses the cycle.
 //! * *Poison*: a party has failed (a panic, a drop, a call), so the barrier can never again be complete: every wait, now or
 //!   later, returns [`Poisoned`] with the party and the reason, and no party hangs.
 //!
 //! # An example
-//! Two workers send each other their numbers; the control step counts the epochs and sees all states.
+//! Two workers send each other their numbers; the coordinator counts the epochs and sees all states.
 //!
 //! ```
 //! use warpshard_sync::{EpochBarrier, Party, Receiver, Sender, WaitPolicy, mailbox};
@@ -90,10 +90,10 @@ mod mutant;
 mod primitive;
 mod published;
 mod stop;
-mod tray;
+mod worklist;
 
 pub use barrier::{EpochBarrier, Locals, Party, Poisoned, Role, WaitPolicy};
 pub use mailbox::{Receiver, Sender, mailbox};
 pub use published::Published;
 pub use stop::StopFlag;
-pub use tray::{Taken, TrayGuest, TrayOwner, tray};
+pub use worklist::{Stealer, Taken, WorkOwner, worklist};

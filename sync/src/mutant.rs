@@ -18,7 +18,7 @@ mutants! {
     BARRIER_NOTIFY_UNLOCKED = "mutant_barrier_notify_unlocked";
     /// An arrival does not publish what the party wrote.
     BARRIER_RELAXED_ARRIVAL = "mutant_barrier_relaxed_arrival";
-    /// The release does not publish what the control step wrote.
+    /// The release does not publish what the coordinator wrote.
     BARRIER_RELAXED_RELEASE = "mutant_barrier_relaxed_release";
     /// The party before the last counts as the last.
     BARRIER_EARLY = "mutant_barrier_early";
@@ -32,7 +32,7 @@ mutants! {
     POISON_NO_WAKE = "mutant_poison_no_wake";
     /// Poisoning does not wake retired parties.
     POISON_RETIRED_NO_WAKE = "mutant_poison_retired_no_wake";
-    /// A panic of the control step is not turned into poison.
+    /// A panic of the coordinator is not turned into poison.
     POISON_CONTROL_UNNOTICED = "mutant_poison_control_unnoticed";
     /// A party that finishes does not look whether others wait for it.
     LEAVE_UNNOTICED = "mutant_leave_unnoticed";
@@ -55,13 +55,13 @@ mutants! {
     /// A stop request does not publish what was written before it.
     STOP_RELAXED = "mutant_stop_relaxed";
     /// An offer does not publish what the owner did to the items.
-    TRAY_RELAXED_OFFER = "mutant_tray_relaxed_offer";
+    WORKLIST_RELAXED_OFFER = "mutant_worklist_relaxed_offer";
     /// An item is given back without publishing what its taker did.
-    TRAY_RELAXED_RETURN = "mutant_tray_relaxed_return";
+    WORKLIST_RELAXED_RETURN = "mutant_worklist_relaxed_return";
     /// Two takers may count down to the same entry.
-    TRAY_TAKEN_TWICE = "mutant_tray_taken_twice";
+    WORKLIST_TAKEN_TWICE = "mutant_worklist_taken_twice";
     /// The owner does not look whether all items are back.
-    TRAY_CLOSED_EARLY = "mutant_tray_closed_early";
+    WORKLIST_CLOSED_EARLY = "mutant_worklist_closed_early";
 }
 
 /// The memory order `right`, or `Relaxed` under the fault.

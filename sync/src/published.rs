@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 /// The newest of the values that were published; clones share it.
 ///
 /// For readers that stand outside of the [barrier](crate::EpochBarrier) and look whenever they like. What they see belongs to no
-/// particular cycle, so nothing simulated may depend on it. Parties of a barrier need none of this: the control step writes what it
+/// particular cycle, so nothing simulated may depend on it. Parties of a barrier need none of this: the coordinator writes what it
 /// publishes for them into the shared state.
 ///
 /// # Memory ordering

@@ -15,7 +15,7 @@ fn on_threads<L: Send, G: Send + Sync, R: Send>(parties: Vec<Party<L, G>>, work:
     })
 }
 
-/// Everybody adds its index plus one, the control step sums up; returns the sum and how often each party was last.
+/// Everybody adds its index plus one, the coordinator sums up; returns the sum and how often each party was last.
 fn sum_up(threads: usize, epochs: u64, policy: WaitPolicy) -> (u64, Vec<u64>) {
     let parties = EpochBarrier::new(vec![0_u64; threads], (0_u64, 0_u64), policy);
     let lasts = on_threads(parties, |mut party| {
@@ -24,7 +24,7 @@ fn sum_up(threads: usize, epochs: u64, policy: WaitPolicy) -> (u64, Vec<u64>) {
         for epoch in 0..epochs {
             let (local, shared) = party.both();
             assert_eq!(shared.1, epoch, "a party saw another epoch's shared state");
-            assert_eq!(*local, 0, "the control step's writes to a local state were not seen");
+            assert_eq!(*local, 0, "the coordinator's writes to a local state were not seen");
             *local = mine;
             let role = party.wait(|shared, locals| {
                 for local in locals.iter_mut() {

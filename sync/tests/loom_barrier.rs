@@ -77,7 +77,7 @@ fn the_last_arriver_sees_all_local_states() {
             party.finish();
             role.expect("nobody poisons")
         });
-        assert_eq!(roles.iter().filter(|role| **role == Role::Last).count(), 1, "the control step runs once");
+        assert_eq!(roles.iter().filter(|role| **role == Role::Last).count(), 1, "the coordinator runs once");
     });
 }
 
@@ -113,7 +113,7 @@ fn the_last_to_finish_gets_all_states_and_nobody_else_does() {
 
 /// Passes `epochs` epochs; after epoch e, counted from 1, `active[e - 1]` parties are active.
 ///
-/// Each party counts in its local state in which epochs it took part. The control step checks all counts and changes them, those of
+/// Each party counts in its local state in which epochs it took part. The coordinator checks all counts and changes them, those of
 /// retired parties too, so that an access of theirs outside of their epochs is a data race.
 fn take_part(mut party: Party<u64, usize>, active: &'static [usize]) {
     let mut passed = 0;

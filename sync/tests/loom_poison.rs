@@ -14,7 +14,7 @@ const SLEEP: WaitPolicy = WaitPolicy::sleeping();
 /// Waits once on a thread of its own and returns the poison that it must get, and its party.
 fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, Party<u64, u64>)> {
     thread::spawn(move || {
-        let poisoned = party.wait(|_, _| unreachable!("the control step needs everybody")).expect_err("one is missing");
+        let poisoned = party.wait(|_, _| unreachable!("the coordinator needs everybody")).expect_err("one is missing");
         (poisoned, party)
     })
 }
@@ -72,7 +72,7 @@ fn a_panicking_control_step_is_told_to_everybody() {
         let (here, _party) = arrive(parties.remove(0));
         let (there, _party) = other.join().expect("the panic is caught");
         let told: Vec<Poisoned> = [here, there].into_iter().flatten().map(|wait| wait.expect_err("poisoned")).collect();
-        assert_eq!(told.len(), 1, "one ran the control step, one was told");
+        assert_eq!(told.len(), 1, "one ran the coordinator, one was told");
         assert_eq!(told[0].message, "bad step");
     });
 }

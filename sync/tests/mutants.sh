@@ -28,10 +28,10 @@ mailbox_stamp_ignored          loom_mailbox   nothing_is_visible_before_the_next
 mailbox_overtake_unchecked     loom_mailbox   no_epoch_is_overtaken
 mailbox_relaxed_empty          loom_mailbox   no_epoch_is_overtaken
 stop_relaxed                   loom_stop      who_sees_the_request_sees_what_came_before_it
-tray_relaxed_offer             loom_tray      a_taker_sees_what_the_owner_did_before_the_offer
-tray_relaxed_return            loom_tray      the_owner_sees_what_every_taker_did
-tray_taken_twice               loom_tray      every_item_on_offer_is_taken_once_and_no_other
-tray_closed_early              loom_tray      a_tray_with_an_item_out_does_not_close
+worklist_relaxed_offer         loom_worklist  a_taker_sees_what_the_owner_did_before_the_offer
+worklist_relaxed_return        loom_worklist  the_owner_sees_what_every_taker_did
+worklist_taken_twice           loom_worklist  every_item_on_offer_is_taken_once_and_no_other
+worklist_closed_early          loom_worklist  a_work_list_with_an_item_out_does_not_close
 '
 
 export RUSTFLAGS="--cfg loom"

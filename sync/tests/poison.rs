@@ -58,7 +58,7 @@ fn a_guarded_worker_reports_the_text_of_its_panic() {
 fn a_panicking_control_step_stops_the_others_with_its_text() {
     let ends = survivors(4, |mut party| {
         let role = party.wait(|_, _| panic!("no work left at cycle 7"));
-        role.expect_err("the control step panicked")
+        role.expect_err("the coordinator panicked")
     });
     assert_eq!(ends.len(), 3);
     assert!(ends.iter().all(|end| end.message == "no work left at cycle 7"), "{ends:?}");
@@ -98,7 +98,7 @@ fn the_first_reason_stays_and_every_later_wait_fails_with_it() {
     parties[0].poison("second".to_owned());
     for _ in 0..3 {
         for party in &mut parties {
-            let refused = party.wait(|_, _| panic!("no control step runs after a poisoning")).expect_err("poisoned");
+            let refused = party.wait(|_, _| panic!("no coordinator runs after a poisoning")).expect_err("poisoned");
             assert_eq!(refused, Poisoned { party: 1, message: "first".to_owned() });
             assert_eq!(refused.to_string(), "party 1 broke off: first");
         }

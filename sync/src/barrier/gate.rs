@@ -35,7 +35,7 @@ const MOST_FAILURES: u32 = 6;
 /// What an arriver has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// All others have arrived: run the control step, then call [`Gate::release`].
+    /// All others have arrived: run the coordinator, then call [`Gate::release`].
     Last,
     /// Call [`Gate::wait`].
     Early,

@@ -1,4 +1,4 @@
-//! All local states, as the control step sees them.
+//! All local states, as the coordinator sees them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::primitive::UnsafeCell;
 
-/// One party's local state: written by its party between barriers and by the control step at them; empty once taken out.
+/// One party's local state: written by its party between barriers and by the coordinator at them; empty once taken out.
 pub(super) type LocalCell<L> = CachePadded<UnsafeCell<Option<L>>>;
 
 /// Exclusive access to the local states of all parties, in the order given to `EpochBarrier::new`.
@@ -38,7 +38,7 @@ impl<'a, L> Locals<'a, L> {
     }
 
     /// The number of parties, retired ones included.
-    #[expect(clippy::len_without_is_empty, reason = "a barrier has at least one party when its control step runs")]
+    #[expect(clippy::len_without_is_empty, reason = "a barrier has at least one party when its coordinator runs")]
     pub fn len(&self) -> usize {
         self.cells.len()
     }

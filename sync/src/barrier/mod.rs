@@ -1,7 +1,7 @@
 //! The epoch barrier: all active parties arrive, the last arriver runs a closure on all states, all active parties go on.
 //!
 //! Inputs: one local state per party, one shared state, a [`WaitPolicy`]. Outputs: one [`Party`] per worker.
-//! Invariants: the control step runs alone, exactly once per epoch; no party enters an epoch before all have left the
+//! Invariants: the coordinator runs alone, exactly once per epoch; no party enters an epoch before all have left the
 //! one before; a party that waits is released when an epoch counts it, or gets [`Poisoned`]. `gate` holds the protocol, `party` the state it guards.
 
 mod gate;

@@ -21,24 +21,24 @@ use crate::primitive::{Arc, AtomicUsize, Ordering, UnsafeCell};
 /// # Memory ordering
 /// An arrival is a read-modify-write with `AcqRel` on one counter: it publishes what the party wrote to its local state,
 /// and the last arriver, whose own arrival is the end of that chain, acquires it from everybody. The release is a
-/// `Release` swap of one word that every waiter polls with `Acquire`: it publishes what the control step wrote. So there
-/// is a happens-before edge from everything before anybody's `wait` to the control step, and from there to everything
+/// `Release` swap of one word that every waiter polls with `Acquire`: it publishes what the coordinator wrote. So there
+/// is a happens-before edge from everything before anybody's `wait` to the coordinator, and from there to everything
 /// after everybody's `wait`. Poison travels over the same word and carries its reason under a lock.
 ///
-/// # Why the control step is alone
+/// # Why the coordinator is alone
 /// It runs only when the counter says that every party has arrived in this epoch, and a party arrives at most once per
 /// epoch. An arrived party is inside `wait(&mut self)`, so no reference to a state obtained through it is alive, and it
 /// leaves only when released or poisoned. Poison is set only by a party that has not arrived and never will (it called
 /// `poison`, was dropped, finished, or met one that had finished), in which case the count never becomes full and no
-/// control step runs any more, or by the last arriver itself when its control step is over.
+/// coordinator runs any more, or by the last arriver itself when its coordinator has returned.
 ///
 /// # Active and retired parties
-/// The control step sets how many parties are active in the following epochs ([`Locals::set_active`]): the first ones. A retired
+/// The coordinator sets how many parties are active in the following epochs ([`Locals::set_active`]): the first ones. A retired
 /// party stays inside the `wait` in which it was retired and sleeps there, and costs the others nothing; that `wait` returns when
 /// the party is active again. The barrier counts the arrivals of active parties only, and a party that is inside `wait` holds no
-/// reference to a state, so the control step is alone all the same. Its last writes to its local state were published by its last
+/// reference to a state, so the coordinator is alone all the same. Its last writes to its local state were published by its last
 /// arrival, and every release since then happened after that one; the release that makes it active again publishes the writes of
-/// every control step in between.
+/// every call of the coordinator in between.
 pub struct EpochBarrier<L, G> {
     gate: Gate,
     /// Parties that have not left; the one that brings it to zero owns the states.
@@ -49,7 +49,7 @@ pub struct EpochBarrier<L, G> {
 
 // SAFETY: the only data that the barrier lends out are the local states, each to one thread at a time (hence `L: Send`),
 // and the shared state, to all threads at once between barriers and to one thread at a time, mutably, at them (hence
-// `G: Send + Sync`). Everything else in it is `Sync` by itself. "Why the control step is alone" shows that no two of
+// `G: Send + Sync`). Everything else in it is `Sync` by itself. "Why the coordinator is alone" shows that no two of
 // these loans conflict.
 unsafe impl<L: Send, G: Send + Sync> Sync for EpochBarrier<L, G> {}
 // SAFETY: moving the barrier moves the states it owns, which are `Send`.
@@ -58,9 +58,9 @@ unsafe impl<L: Send, G: Send + Sync> Send for EpochBarrier<L, G> {}
 /// What a party was at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It arrived last and ran the control step.
+    /// It arrived last and ran the coordinator.
     Last,
-    /// It arrived earlier; its control step was dropped unused.
+    /// It arrived earlier; its coordinator was dropped unused.
     Waited,
     /// It arrived, as the last or earlier, and was retired for an epoch or more before it went on.
     Retired,
@@ -124,7 +124,7 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// The shared state, which nobody changes while anybody is between barriers.
     #[inline]
     pub fn shared(&self) -> &G {
-        // SAFETY: the shared state is written only by a control step and by the last `finish`. This party is in neither
+        // SAFETY: the shared state is written only by the coordinator and by the last `finish`. This party is in neither
         // while the reference lives, since both take it mutably or whole, and neither happens without this party.
         let shared = self.barrier.shared.with(|shared| unsafe { &*shared });
         shared.as_ref().expect("the shared state stays in its cell until the last party has left")
@@ -133,7 +133,7 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// Both of the above, side by side.
     #[inline]
     pub fn both(&mut self) -> (&mut L, &G) {
-        // SAFETY: only this party and the control step access this cell, the control step only while this party is
+        // SAFETY: only this party and the coordinator access this cell, the coordinator only while this party is
         // inside `wait`, and `&mut self` excludes both that and a second reference from here.
         let local = self.barrier.locals[self.index].with_mut(|local| unsafe { full(local) });
         (local, self.shared())
@@ -207,14 +207,14 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
         Some((locals, shared.expect("only the last party takes the states")))
     }
 
-    /// Runs the control step of the last arriver; returns how many parties are active afterwards.
+    /// Runs the coordinator of the last arriver; returns how many parties are active afterwards.
     #[inline]
     fn control(&mut self, control: impl FnOnce(&mut G, &mut Locals<'_, L>)) -> usize {
         let barrier = &*self.barrier;
         let active = barrier.gate.active();
         let step = AssertUnwindSafe(|| {
             // SAFETY: this party arrived last in this epoch, so all others are inside `wait` and stay there until the
-            // release or the poison, both of which come after this closure; see "Why the control step is alone".
+            // release or the poison, both of which come after this closure; see "Why the coordinator is alone".
             let (shared, mut locals) = unsafe { (barrier.shared.with_mut(|shared| full(shared)), Locals::new(&barrier.locals, active)) };
             control(shared, &mut locals);
             locals.active()

@@ -1,4 +1,4 @@
-//! The tray under every interleaving: each item is taken once, and what its owner and its takers did is seen by the next.
+//! The work list under every interleaving: each item is taken once, and what its owner and its takers did is seen by the next.
 #![cfg(loom)]
 
 mod explore;
@@ -7,12 +7,12 @@ mod pair;
 use explore::explore;
 use loom::thread;
 use pair::pair;
-use warpshard_sync::{TrayGuest, TrayOwner, tray};
+use warpshard_sync::{Stealer, WorkOwner, worklist};
 
 /// Takes until nothing is left, adding ten to each item; says how many it took.
-fn guest_takes(guest: &TrayGuest<u32>) -> u32 {
+fn stealer_takes(stealer: &Stealer<u32>) -> u32 {
     let mut taken = 0;
-    while let Some(mut item) = guest.take() {
+    while let Some(mut item) = stealer.steal() {
         *item += 10;
         taken += 1;
     }
@@ -20,13 +20,13 @@ fn guest_takes(guest: &TrayGuest<u32>) -> u32 {
 }
 
 /// The same for the owner, which then waits until everything has been given back.
-fn owner_takes(owner: &mut TrayOwner<u32>) -> u32 {
+fn owner_takes(owner: &mut WorkOwner<u32>) -> u32 {
     let mut taken = 0;
     while let Some(mut item) = owner.take() {
         *item += 10;
         taken += 1;
     }
-    // There is no barrier here, so the tray alone must publish what was done.
+    // There is no barrier here, so the list alone must publish what was done.
     while !owner.is_done() {
         thread::yield_now();
     }
@@ -34,20 +34,20 @@ fn owner_takes(owner: &mut TrayOwner<u32>) -> u32 {
     taken
 }
 
-fn items(owner: &mut TrayOwner<u32>) -> Vec<u32> {
+fn items(owner: &mut WorkOwner<u32>) -> Vec<u32> {
     owner.iter_mut().map(|item| *item).collect()
 }
 
 #[test]
 fn every_item_on_offer_is_taken_once_and_no_other() {
     explore(|| {
-        let (mut owner, guest) = tray(vec![0, 1, 2]);
+        let (mut owner, stealer) = worklist(vec![0, 1, 2]);
         let owning = move || {
             owner.offer(&[0, 2]);
             (owner_takes(&mut owner), items(&mut owner))
         };
-        let ((by_owner, items), by_guest) = pair(owning, move || guest_takes(&guest));
-        assert_eq!(by_owner + by_guest, 2);
+        let ((by_owner, items), by_stealer) = pair(owning, move || stealer_takes(&stealer));
+        assert_eq!(by_owner + by_stealer, 2);
         assert_eq!(items, [10, 1, 12]);
     });
 }
@@ -55,7 +55,7 @@ fn every_item_on_offer_is_taken_once_and_no_other() {
 #[test]
 fn a_taker_sees_what_the_owner_did_before_the_offer() {
     explore(|| {
-        let (mut owner, guest) = tray(vec![0]);
+        let (mut owner, stealer) = worklist(vec![0]);
         let owning = move || {
             *owner.get_mut(0) = 7;
             owner.offer(&[0]);
@@ -64,7 +64,7 @@ fn a_taker_sees_what_the_owner_did_before_the_offer() {
             }
         };
         let taking = move || loop {
-            if let Some(item) = guest.take() {
+            if let Some(item) = stealer.steal() {
                 assert_eq!(*item, 7);
                 break;
             }
@@ -77,20 +77,20 @@ fn a_taker_sees_what_the_owner_did_before_the_offer() {
 #[test]
 fn the_owner_sees_what_every_taker_did() {
     explore(|| {
-        let (mut owner, guest) = tray(vec![0, 0]);
+        let (mut owner, stealer) = worklist(vec![0, 0]);
         let owning = move || {
             owner.offer(&[0, 1]);
             owner_takes(&mut owner);
             assert_eq!(items(&mut owner), [10, 10]);
         };
-        pair(owning, move || guest_takes(&guest));
+        pair(owning, move || stealer_takes(&stealer));
     });
 }
 
 #[test]
 fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
     explore(|| {
-        let (mut owner, guest) = tray(vec![0, 0]);
+        let (mut owner, stealer) = worklist(vec![0, 0]);
         let owning = move || {
             let mut taken = 0;
             for _ in 0..2 {
@@ -99,7 +99,7 @@ fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
                     *item += 10;
                     taken += 1;
                 }
-                // A guest that is slow ends the story here: a model cannot wait for it in a bounded number of steps.
+                // A stealer that is slow ends the story here: a model cannot wait for it in a bounded number of steps.
                 if !owner.is_done() {
                     return None;
                 }
@@ -107,30 +107,30 @@ fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
             }
             Some((taken, items(&mut owner)))
         };
-        let taking = move || match guest.take() {
+        let taking = move || match stealer.steal() {
             Some(mut item) => {
                 *item += 10;
                 1
             }
             None => 0,
         };
-        let (end, by_guest) = pair(owning, taking);
+        let (end, by_stealer) = pair(owning, taking);
         if let Some((by_owner, items)) = end {
-            assert_eq!(by_owner + by_guest, 2);
+            assert_eq!(by_owner + by_stealer, 2);
             assert_eq!(items, [0, 20]);
         }
     });
 }
 
 #[test]
-fn a_tray_with_an_item_out_does_not_close() {
+fn a_work_list_with_an_item_out_does_not_close() {
     explore(|| {
-        let (mut owner, guest) = tray(vec![0]);
+        let (mut owner, stealer) = worklist(vec![0]);
         let owning = move || {
             owner.offer(&[0]);
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| owner.close())).is_ok()
         };
-        let taking = move || match guest.take() {
+        let taking = move || match stealer.steal() {
             Some(item) => {
                 std::mem::forget(item);
                 true

@@ -1,9 +1,9 @@
-//! What the tray does on real threads.
+//! What the work list does on real threads.
 #![cfg(not(loom))]
 
 use std::thread;
 
-use warpshard_sync::{EpochBarrier, WaitPolicy, tray};
+use warpshard_sync::{EpochBarrier, WaitPolicy, worklist};
 
 const fn rounds(full: u64) -> u64 {
     if cfg!(miri) { 20 } else { full }
@@ -11,29 +11,29 @@ const fn rounds(full: u64) -> u64 {
 
 #[test]
 fn items_are_taken_from_the_end_of_the_list() {
-    let (mut owner, guest) = tray(vec!["a", "b", "c", "d"]);
+    let (mut owner, stealer) = worklist(vec!["a", "b", "c", "d"]);
     owner.offer(&[0, 1, 3]);
-    assert_eq!(guest.left(), 3);
+    assert_eq!(stealer.left(), 3);
     assert_eq!(owner.take().as_deref(), Some(&"d"));
-    assert_eq!(guest.take().as_deref(), Some(&"b"));
+    assert_eq!(stealer.steal().as_deref(), Some(&"b"));
     assert_eq!(owner.take().as_deref(), Some(&"a"));
-    assert!(owner.take().is_none() && guest.take().is_none());
+    assert!(owner.take().is_none() && stealer.steal().is_none());
     assert!(owner.is_done());
     owner.close();
     assert_eq!(owner.len(), 4);
     owner.offer(&[2, 1]);
-    assert_eq!((owner.take().as_deref(), guest.take().as_deref()), (Some(&"b"), Some(&"c")));
+    assert_eq!((owner.take().as_deref(), stealer.steal().as_deref()), (Some(&"b"), Some(&"c")));
 }
 
 #[test]
 fn what_nobody_took_stays() {
-    let (mut owner, guest) = tray(vec![1, 2]);
+    let (mut owner, stealer) = worklist(vec![1, 2]);
     owner.offer(&[0, 1]);
-    *guest.take().unwrap() += 10;
+    *stealer.steal().unwrap() += 10;
     assert!(!owner.is_done());
     owner.close();
-    assert_eq!(guest.left(), 0);
-    assert!(guest.take().is_none());
+    assert_eq!(stealer.left(), 0);
+    assert!(stealer.steal().is_none());
     assert_eq!(owner.drain(), [1, 12]);
     owner.push(5);
     assert_eq!(*owner.get_mut(0), 5);
@@ -41,17 +41,17 @@ fn what_nobody_took_stays() {
 
 #[test]
 #[should_panic(expected = "closed while 1 of its items were taken")]
-fn a_tray_with_an_item_out_does_not_close() {
-    let (mut owner, guest) = tray(vec![1]);
+fn a_work_list_with_an_item_out_does_not_close() {
+    let (mut owner, stealer) = worklist(vec![1]);
     owner.offer(&[0]);
-    let _item = guest.take();
+    let _item = stealer.steal();
     owner.close();
 }
 
 #[test]
 #[should_panic(expected = "accesses its items while they are on offer")]
 fn the_owner_has_no_items_while_they_are_on_offer() {
-    let (mut owner, _guest) = tray(vec![1]);
+    let (mut owner, _stealer) = worklist(vec![1]);
     owner.offer(&[0]);
     owner.get_mut(0);
 }
@@ -59,21 +59,21 @@ fn the_owner_has_no_items_while_they_are_on_offer() {
 #[test]
 #[should_panic(expected = "a wrong list")]
 fn an_item_is_not_offered_twice() {
-    let (mut owner, _guest) = tray(vec![1, 2]);
+    let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[1, 1]);
 }
 
 #[test]
 #[should_panic(expected = "a wrong list")]
 fn a_list_that_turns_may_name_an_item_twice() {
-    let (mut owner, _guest) = tray(vec![1, 2, 3]);
+    let (mut owner, _stealer) = worklist(vec![1, 2, 3]);
     owner.offer(&[0, 2, 1]);
 }
 
 #[test]
 #[should_panic(expected = "a wrong list")]
 fn an_item_that_is_not_there_is_not_offered() {
-    let (mut owner, _guest) = tray(vec![1, 2]);
+    let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[2, 1]);
 }
 
@@ -81,14 +81,14 @@ fn an_item_that_is_not_there_is_not_offered() {
 fn every_item_is_worked_on_once_per_epoch_whoever_takes_it() {
     const WORKERS: usize = 4;
     const ITEMS: u32 = 9;
-    let (owners, guests): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| tray(vec![0_u64; ITEMS as usize])).unzip();
-    let parties = EpochBarrier::new(owners, guests, WaitPolicy::for_threads(WORKERS, 2));
+    let (owners, stealers): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| worklist(vec![0_u64; ITEMS as usize])).unzip();
+    let parties = EpochBarrier::new(owners, stealers, WaitPolicy::for_threads(WORKERS, 2));
     let list: Vec<u32> = (0..ITEMS).collect();
     let ends: Vec<_> = thread::scope(|scope| {
-        let run = |mut party: warpshard_sync::Party<_, Vec<warpshard_sync::TrayGuest<u64>>>| {
+        let run = |mut party: warpshard_sync::Party<_, Vec<warpshard_sync::Stealer<u64>>>| {
             for epoch in 0..rounds(3000) {
                 let index = party.index();
-                let (owner, guests): (&mut warpshard_sync::TrayOwner<u64>, _) = party.both();
+                let (owner, stealers): (&mut warpshard_sync::WorkOwner<u64>, _) = party.both();
                 owner.close();
                 owner.iter_mut().for_each(|item| assert_eq!(*item, epoch));
                 owner.offer(&list);
@@ -96,7 +96,7 @@ fn every_item_is_worked_on_once_per_epoch_whoever_takes_it() {
                     *item += 1;
                 }
                 for step in 1..WORKERS {
-                    while let Some(mut item) = guests[(index + step) % WORKERS].take() {
+                    while let Some(mut item) = stealers[(index + step) % WORKERS].steal() {
                         *item += 1;
                     }
                 }

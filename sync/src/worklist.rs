@@ -20,7 +20,7 @@ struct Content<T> {
     offered: Vec<u32>,
 }
 
-/// What the owner and the other workers (guests) share.
+/// What the owner and the other workers (stealers) share.
 struct Shared<T> {
     /// Entries of the list that nobody has taken yet; at most zero when nothing is on offer.
     left: CachePadded<AtomicU64>,
@@ -33,13 +33,13 @@ struct Shared<T> {
 // `content` itself, and each item of the list is touched by the one taker that counted `left` down to its entry. So items
 // only move between threads: `T: Send` is enough.
 unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: moving the tray moves the items in it, which are `Send`.
+// SAFETY: moving the list moves the items in it, which are `Send`.
 unsafe impl<T: Send> Send for Shared<T> {}
 
-/// Makes a tray of `items` with its owner and a first guest.
+/// Makes a work list of `items` with its owner and a first stealer.
 ///
-/// The owner [offers](TrayOwner::offer) some of its items, then owner and guests [take](TrayOwner::take) them one by one,
-/// from the last to the first. When all that was taken has been given back, the owner [closes](TrayOwner::close) the tray
+/// The owner [offers](WorkOwner::offer) some of its items, then owner and stealers [take](WorkOwner::take) them one by one,
+/// from the last to the first. When all that was taken has been given back, the owner [closes](WorkOwner::close) the list
 /// and has its items for itself again.
 ///
 /// # Memory ordering
@@ -48,25 +48,25 @@ unsafe impl<T: Send> Send for Shared<T> {}
 /// offer. Giving back is a `Release` addition to a second word, which the owner loads with `Acquire` before it touches the
 /// items again, so it sees what the takers did. A taker that comes after the closing finds nothing left, and one that comes
 /// after the next offer takes part in that.
-pub fn tray<T: Send>(items: Vec<T>) -> (TrayOwner<T>, TrayGuest<T>) {
+pub fn worklist<T: Send>(items: Vec<T>) -> (WorkOwner<T>, Stealer<T>) {
     let content = Content { items: items.into_iter().map(UnsafeCell::new).collect(), offered: Vec::new() };
     let shared = Arc::new(Shared {
         left: CachePadded::new(AtomicU64::new(0)),
         done: CachePadded::new(AtomicU64::new(0)),
         content: UnsafeCell::new(content),
     });
-    (TrayOwner { shared: Arc::clone(&shared), offered: None }, TrayGuest { shared })
+    (WorkOwner { shared: Arc::clone(&shared), offered: None }, Stealer { shared })
 }
 
-/// The owner of a [`tray()`].
-pub struct TrayOwner<T: Send> {
+/// The owner of a [`worklist()`].
+pub struct WorkOwner<T: Send> {
     shared: Arc<Shared<T>>,
     /// Entries of the present offer.
     offered: Option<u64>,
 }
 
 /// Another worker's access to the offered items; there may be any number of them.
-pub struct TrayGuest<T: Send> {
+pub struct Stealer<T: Send> {
     shared: Arc<Shared<T>>,
 }
 
@@ -76,12 +76,12 @@ pub struct Taken<'a, T: Send> {
     item: *mut T,
 }
 
-impl<T: Send> TrayOwner<T> {
+impl<T: Send> WorkOwner<T> {
     /// Offers the items whose numbers are in `list`, which must ascend or descend, so that it names each once; they are taken from
     /// its end.
     ///
     /// # Panics
-    /// When the tray is not closed, or the list neither ascends nor descends or names an item that is not there.
+    /// When the work list is not closed, or `list` neither ascends nor descends or names an item that is not there.
     #[inline]
     pub fn offer(&mut self, list: &[u32]) {
         self.shut();
@@ -90,12 +90,12 @@ impl<T: Send> TrayOwner<T> {
             let content = unsafe { &mut *content };
             let once = list.is_sorted_by(|a, b| a < b) || list.is_sorted_by(|a, b| a > b);
             let there = [list.first(), list.last()].into_iter().flatten().all(|&end| (end as usize) < content.items.len());
-            assert!(once && there, "tray: a wrong list {list:?}");
+            assert!(once && there, "work list: a wrong offer {list:?}");
             content.offered.clear();
             content.offered.extend_from_slice(list);
         });
         self.offered = Some(list.len() as u64);
-        self.shared.left.store(list.len() as u64, mutant::order(mutant::TRAY_RELAXED_OFFER, Ordering::Release));
+        self.shared.left.store(list.len() as u64, mutant::order(mutant::WORKLIST_RELAXED_OFFER, Ordering::Release));
     }
 
     /// Takes the last item on offer that nobody has taken yet.
@@ -107,7 +107,7 @@ impl<T: Send> TrayOwner<T> {
     /// Whether all that was taken has been given back, and nothing is left to take.
     #[inline]
     pub fn is_done(&self) -> bool {
-        let order = mutant::order(mutant::TRAY_RELAXED_RETURN, Ordering::Acquire);
+        let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
         self.offered.is_none_or(|offered| self.shared.done.load(order) == offered)
     }
 
@@ -120,9 +120,9 @@ impl<T: Send> TrayOwner<T> {
         let Some(offered) = self.offered else { return };
         let left = self.shared.left.swap(0, Ordering::Relaxed);
         let taken = if left < HALF { offered - left } else { offered };
-        let order = mutant::order(mutant::TRAY_RELAXED_RETURN, Ordering::Acquire);
+        let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
         let done = self.shared.done.load(order);
-        assert!(done == taken || mutant::TRAY_CLOSED_EARLY, "tray: closed while {} of its items were taken", taken - done);
+        assert!(done == taken || mutant::WORKLIST_CLOSED_EARLY, "work list: closed while {} of its items were taken", taken - done);
         self.shared.done.store(0, Ordering::Relaxed);
         self.offered = None;
     }
@@ -130,7 +130,7 @@ impl<T: Send> TrayOwner<T> {
     /// The number of items.
     ///
     /// # Panics
-    /// As all that follow, when the tray is not closed.
+    /// As all that follow, when the list is not closed.
     pub fn len(&self) -> usize {
         self.shut();
         // SAFETY: nothing is on offer, so nobody but the owner touches the content, and `&self` keeps it from changing.
@@ -181,14 +181,14 @@ impl<T: Send> TrayOwner<T> {
 
     #[inline]
     fn shut(&self) {
-        assert!(self.offered.is_none(), "tray: the owner accesses its items while they are on offer");
+        assert!(self.offered.is_none(), "work list: the owner accesses its items while they are on offer");
     }
 }
 
-impl<T: Send> TrayGuest<T> {
+impl<T: Send> Stealer<T> {
     /// Takes the last item on offer that nobody has taken yet.
     #[inline]
-    pub fn take(&self) -> Option<Taken<'_, T>> {
+    pub fn steal(&self) -> Option<Taken<'_, T>> {
         self.shared.take()
     }
 
@@ -208,7 +208,7 @@ impl<T: Send> Shared<T> {
         if seen == 0 || seen >= HALF {
             return None;
         }
-        let before = if mutant::TRAY_TAKEN_TWICE {
+        let before = if mutant::WORKLIST_TAKEN_TWICE {
             self.left.store(seen - 1, Ordering::Relaxed);
             self.left.load(Ordering::Acquire) + 1
         } else {
@@ -246,19 +246,19 @@ impl<T: Send> DerefMut for Taken<'_, T> {
 impl<T: Send> Drop for Taken<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.done.fetch_add(1, mutant::order(mutant::TRAY_RELAXED_RETURN, Ordering::Release));
+        self.shared.done.fetch_add(1, mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Release));
     }
 }
 
-impl<T: Send> fmt::Debug for TrayOwner<T> {
+impl<T: Send> fmt::Debug for WorkOwner<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrayOwner").field("offered", &self.offered).finish_non_exhaustive()
+        f.debug_struct("WorkOwner").field("offered", &self.offered).finish_non_exhaustive()
     }
 }
 
-impl<T: Send> fmt::Debug for TrayGuest<T> {
+impl<T: Send> fmt::Debug for Stealer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrayGuest").field("left", &self.left()).finish_non_exhaustive()
+        f.debug_struct("Stealer").field("left", &self.left()).finish_non_exhaustive()
     }
 }
 
