@@ -65,16 +65,6 @@ impl Errors {
 #[serde(deny_unknown_fields)]
 struct Own {
     near_saturation: f64,
-    metastable: Metastable,
-}
-
-/// Points whose latency is not graded.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Metastable {
-    pattern: String,
-    writes: f64,
-    loads: (f64, f64),
 }
 
 fn published() -> Published<Own, ()> {
@@ -83,15 +73,11 @@ fn published() -> Published<Own, ()> {
 
 /// Which of bandwidth, latency and row hits are outside their bands; `most` is the greatest bandwidth of the point's sweep.
 fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
-    let Own { near_saturation, metastable } = &bands.own;
-    let Options { pattern, writes, load, .. } = point.options;
-    let (from, to) = metastable.loads;
-    let graded = !(pattern.name() == metastable.pattern && writes == metastable.writes && (from..=to).contains(&load));
-    let latency = if point.achieved <= near_saturation * most { "latency" } else { "latency_near_saturation" };
+    let latency = if point.achieved <= bands.own.near_saturation * most { "latency" } else { "latency_near_saturation" };
     let outside = |band: &str, theirs: f64, ours: f64| bands.band(band).around(theirs).grade(Some(ours)) != Verdict::Holds;
     [
         outside("bandwidth", point.achieved, ours.achieved),
-        graded && point.latency > 0.0 && outside(latency, point.latency, ours.mean_controller_latency()),
+        point.latency > 0.0 && outside(latency, point.latency, ours.mean_controller_latency()),
         outside("row_hits", point.hits, ours.row_hit_rate()),
     ]
 }
@@ -172,7 +158,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     }
     let band = |name: &str| bands.band(name).around(100.0).band();
     output.note(format!(
-        "bands of a value of 100 of {}: bandwidth {}, latency {}, near saturation {}; of row hits, 1 point",
+        "bands of a value of 100 of {}: bandwidth {}, latency {}, near saturation {}; of row hits, 0.05 points",
         bands.source,
         band("bandwidth"),
         band("latency"),
@@ -256,6 +242,5 @@ mod tests {
         for band in ["bandwidth", "latency", "latency_near_saturation", "row_hits"] {
             assert!(!bands.band(band).around(1.0).band().is_empty());
         }
-        assert!(Pattern::named(&bands.own.metastable.pattern).is_some());
     }
 }
