@@ -45,7 +45,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
             "policy::registry",
             "chip",
-            "engine::Scaling",
             "report",
             "rig",
             "study",
@@ -58,6 +57,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Rooms whose results must follow from machine, workload and seed alone.
 const SIMULATED: &[&str] = &["base", "protocol", "stats", "mem", "noc", "gpu", "cpu", "rig", "control", "policy"];
+
+/// Folders whose files are the stages of one pipeline: a stage names what the next one takes, which names what it is handed, so
+/// they may import each other.
+const PIPELINES: &[&str] = &["frontend/program/exec", "gpu/sm", "mem", "noc/mesh"];
 
 /// Rooms that may print.
 const PRINTING: &[&str] = &["report", "cli", "main"];
@@ -162,69 +165,83 @@ fn the_arrows_have_no_loop() {
     verdict("arrows point upwards in the table:", wrong.collect());
 }
 
-/// The folder under `src` whose module a path names: as many of its segments as are folders.
-fn folder_named(segments: &[String], folders: &BTreeSet<String>) -> String {
-    let mut folder = String::new();
-    for segment in segments {
-        let inner = if folder.is_empty() { segment.clone() } else { format!("{folder}/{segment}") };
-        if !folders.contains(&inner) {
-            break;
-        }
-        folder = inner;
-    }
-    folder
-}
+/// Who imports whom, each arrow with a place that makes it.
+type Arrows = BTreeMap<String, BTreeMap<String, String>>;
 
-/// A circle of folders that import each other, none of which contains another; each arrow with a place that makes it.
-fn circle_of_folders(sources: &[Source]) -> Option<Vec<String>> {
-    let code = || sources.iter().filter(|source| !source.path.contains("tests"));
-    let folder_of = |source: &Source| {
-        let inside = source.path.strip_prefix("src/").unwrap_or_default();
-        inside.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned())
-    };
-    let mut folders: BTreeSet<String> = BTreeSet::new();
-    for folder in sources.iter().map(folder_of) {
-        folders.extend(folder.match_indices('/').map(|(at, _)| folder[..at].to_owned()).chain([folder.clone()]));
-    }
-    let mut arrows: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-    for source in code() {
-        let from = folder_of(source);
-        for path in source.crate_paths() {
-            let to = folder_named(&path.segments, &folders);
-            let within = |a: &str, b: &str| a == b || a.is_empty() || b.strip_prefix(a).is_some_and(|rest| rest.starts_with('/'));
-            if !within(&from, &to) && !within(&to, &from) {
+/// The arrows between the folders of `sources`, or between their files. `node` names the folder or file of a path of modules; an
+/// arrow between a module and one inside it does not count.
+fn arrows_between(sources: &[Source], node: impl Fn(&[String]) -> Vec<String>) -> Arrows {
+    let mut arrows = Arrows::new();
+    for source in sources.iter().filter(|source| !source.path.contains("tests")) {
+        let from = node(&source.module());
+        let tests = source.code.find("#[cfg(test)]\nmod tests {").map_or(usize::MAX, |at| source.line_of(at));
+        for path in source.crate_paths().into_iter().filter(|path| path.line < tests) {
+            let to = node(&path.segments);
+            if !from.starts_with(&to) && !to.starts_with(&from) {
                 let place = format!("{}:{}: {}", source.path, path.line, path.segments.join("::"));
-                arrows.entry(from.clone()).or_default().entry(to).or_insert(place);
+                arrows.entry(from.join("/")).or_default().entry(to.join("/")).or_insert(place);
             }
         }
     }
-    // Folders without an arrow to a folder that is left lie on no circle.
-    loop {
-        let left: BTreeSet<String> = arrows.keys().cloned().collect();
-        let before = arrows.values().map(BTreeMap::len).sum::<usize>();
-        arrows.values_mut().for_each(|to| to.retain(|folder, _| left.contains(folder)));
-        arrows.retain(|_, to| !to.is_empty());
-        if arrows.values().map(BTreeMap::len).sum::<usize>() == before {
-            break;
+    arrows
+}
+
+/// The circles among `arrows`: who imports each other, directly or through others, and the places of the arrows between them.
+fn circles(arrows: &Arrows) -> Vec<(Vec<&str>, Vec<String>)> {
+    let mut reach: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for from in arrows.keys() {
+        let (seen, mut open) = (reach.entry(from).or_default(), vec![from]);
+        while let Some(node) = open.pop() {
+            open.extend(arrows.get(node).into_iter().flat_map(BTreeMap::keys).filter(|to| seen.insert(to)));
         }
     }
-    let mut walked: Vec<(String, String)> = Vec::new();
-    let mut folder = arrows.keys().next()?.clone();
-    loop {
-        if let Some(first) = walked.iter().position(|(from, _)| *from == folder) {
-            return Some(walked.drain(first..).map(|(_, place)| place).collect());
+    let mut found = Vec::new();
+    for (from, seen) in &reach {
+        let members: Vec<&str> = seen.iter().copied().filter(|to| reach.get(to).is_some_and(|back| back.contains(from))).collect();
+        if members.first() == Some(from) {
+            let inside = members.iter().flat_map(|member| &arrows[*member]).filter(|(to, _)| members.contains(&to.as_str()));
+            let places = inside.map(|(_, place)| place.clone()).collect();
+            found.push((members, places));
         }
-        let (to, place) = arrows[&folder].iter().next().map(|(to, place)| (to.clone(), place.clone()))?;
-        walked.push((folder, place));
-        folder = to;
     }
+    found
+}
+
+/// The folders under `src`, and the files there, as paths of modules.
+fn modules_of(sources: &[Source]) -> (BTreeSet<Vec<String>>, BTreeSet<Vec<String>>) {
+    let files: BTreeSet<Vec<String>> = sources.iter().map(Source::module).collect();
+    let folder = |source: &Source| source.path.split('/').skip(1).map(str::to_owned).collect::<Vec<String>>();
+    let folders = sources.iter().map(folder).flat_map(|path| (0..path.len()).map(move |end| path[..end].to_vec())).collect();
+    (folders, files)
+}
+
+/// The longest beginning of `path` that is among `known`.
+fn longest(path: &[String], known: &BTreeSet<Vec<String>>) -> Vec<String> {
+    (0..=path.len()).rev().map(|end| &path[..end]).find(|path| known.contains(*path)).unwrap_or_default().to_vec()
+}
+
+fn circles_of_folders(sources: &[Source]) -> Vec<String> {
+    let (folders, _) = modules_of(sources);
+    circles(&arrows_between(sources, |path| longest(path, &folders))).into_iter().flat_map(|(_, places)| places).collect()
+}
+
+fn circles_of_files(sources: &[Source]) -> Vec<String> {
+    let (_, files) = modules_of(sources);
+    let arrows = arrows_between(sources, |path| longest(path, &files));
+    let inside = |member: &&str, folder: &str| member.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let one_pipeline = |members: &[&str]| PIPELINES.iter().any(|folder| members.iter().all(|member| inside(member, folder)));
+    let found = circles(&arrows).into_iter().filter(|(members, _)| !one_pipeline(members));
+    found.map(|(members, places)| format!("{}:\n    {}", members.join(" <-> "), places.join("\n    "))).collect()
 }
 
 #[test]
 fn no_folders_import_each_other_in_a_circle() {
-    verdict("folders that do not contain each other import each other in one direction only:", {
-        circle_of_folders(&Source::all("src")).unwrap_or_default()
-    });
+    verdict("folders that do not contain each other import each other in one direction only:", circles_of_folders(&Source::all("src")));
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    verdict("files import each other in one direction only:", circles_of_files(&Source::all("src")));
 }
 
 #[test]
@@ -341,29 +358,45 @@ mod the_checks_themselves {
         assert_eq!(arrows("src/attic/mod.rs", ""), ["src/attic/mod.rs:1: room `attic` is not in the arrow table"]);
     }
 
+    fn sources(files: &[(&str, &str)]) -> Vec<Source> {
+        files.iter().map(|(path, text)| Source::new(path, text)).collect()
+    }
+
     #[test]
     fn find_a_circle_of_folders_across_files() {
-        let circle = |files: &[(&str, &str)]| {
-            let sources: Vec<Source> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
-            circle_of_folders(&sources)
-        };
         let mut files = vec![
             ("src/mem/llc/slice.rs", "use super::super::cache::Tags;"),
             ("src/mem/cache/tags.rs", "use crate::mem::dram::Channel;"),
             ("src/mem/dram/mod.rs", "use crate::base::Cycle;"),
             ("src/base/mod.rs", ""),
         ];
-        assert_eq!(circle(&files), None);
+        assert_eq!(circles_of_folders(&sources(&files)), [""; 0]);
         files.push(("src/mem/dram/due.rs", "use super::super::cache::Tags;"));
-        assert_eq!(
-            circle(&files),
-            Some(vec!["src/mem/cache/tags.rs:1: mem::dram::Channel".to_owned(), "src/mem/dram/due.rs:1: mem::cache::Tags".to_owned()])
-        );
+        let circle = ["src/mem/cache/tags.rs:1: mem::dram::Channel", "src/mem/dram/due.rs:1: mem::cache::Tags"];
+        assert_eq!(circles_of_folders(&sources(&files)), circle);
         // A folder and one inside it may name each other.
-        assert_eq!(
-            circle(&[("src/mem/mod.rs", "pub use super::mem::cache::Tags;"), ("src/mem/cache/tags.rs", "use super::super::Unit;")]),
-            None
-        );
+        let inside = [("src/mem/mod.rs", "pub use super::mem::cache::Tags;"), ("src/mem/cache/tags.rs", "use super::super::Unit;")];
+        assert_eq!(circles_of_folders(&sources(&inside)), [""; 0]);
+    }
+
+    #[test]
+    fn find_a_circle_of_files_unless_they_are_one_pipeline() {
+        let found = |folder: &str, ports: &str| {
+            let file = |name: &str, text: &str| Source::new(&format!("src/{folder}/{name}.rs"), text);
+            let room = folder.replace('/', "::");
+            circles_of_files(&[
+                file("mod", &format!("mod tags; mod queue; use crate::{room}::tags::Tags;")),
+                file("tags", "use super::queue::Queue; use super::Unit;"),
+                file("queue", "use super::ports::Port;"),
+                file("ports", ports),
+            ])
+        };
+        assert_eq!(found("cpu", ""), [""; 0]);
+        let circle = "cpu/ports <-> cpu/queue:\n    src/cpu/ports.rs:1: cpu::queue::Queue\n    src/cpu/queue.rs:1: cpu::ports::Port";
+        assert_eq!(found("cpu", "use crate::cpu::{queue::Queue, Unit};"), [circle]);
+        assert_eq!(found("gpu/sm", "use super::queue::Queue;"), [""; 0]);
+        // What only tests import does not count.
+        assert_eq!(found("cpu", "#[cfg(test)]\nmod tests {\n use super::super::queue::Queue;\n}"), [""; 0]);
     }
 
     #[test]

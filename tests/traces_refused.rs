@@ -440,7 +440,7 @@ fn a_raw_trace_is_refused_until_it_is_grouped() {
     let raw = format!("{HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
     assert_eq!(
         refused(&raw),
-        "error: kernel-1.traceg:12: instructions stand outside of a CTA's block
+        "error: kernel-1.traceg:12: instructions are outside of a CTA's block
   found: `0 0 0 0 0000 ffffffff 1 R1 MOV 0 0`
   expected: `#BEGIN_TB`, which opens cta 0
   help: a raw .trace must pass through the tracer's post-traces-processing tool first"

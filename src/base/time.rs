@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A clock frequency in kilohertz, so that "1132 MHz" and "1.2 GHz" are exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frequency(pub u64);
 
 impl Frequency {

@@ -121,6 +121,6 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
                 dispatch.launch_latency
             )
         },
-        || "word of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency".to_owned(),
+        || "the notice of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency".to_owned(),
     );
 }

@@ -2,30 +2,31 @@
 //!
 //! A variant is declared here and nowhere else; the models that act on it match on it, so the compiler lists the arms to add.
 
-use super::keys::Field;
-use super::value::{Choice, Kind, Value};
 use crate::protocol::PartitionHash;
 
+/// One of the words that a key accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
 /// An enumeration with a word for each variant.
-pub(super) trait Words: Sized {
-    /// The values that its keys accept.
-    const KIND: Kind;
+pub(super) trait Words: Copy + 'static {
+    /// Its variants.
+    const ALL: &'static [Self];
+    /// The word of each variant, in the same order.
+    const WORDS: &'static [Choice];
 }
 
 /// The words of an enumeration: `Variant = "word": "meaning"`.
 macro_rules! words {
     ($name:ident { $($variant:ident = $word:literal: $doc:literal,)+ }) => {
         impl Words for $name {
-            const KIND: Kind = Kind::Choice(&[$(Choice { name: $word, doc: $doc }),+]);
-        }
-
-        impl Field for $name {
-            fn of(value: &Value) -> Self {
-                match value {
-                    Value::Choice(position) => [$(Self::$variant),+][*position],
-                    other => panic!("{other:?} for a choice"),
-                }
-            }
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+            const WORDS: &'static [Choice] = &[$(Choice { name: $word, doc: $doc }),+];
         }
     };
 }
@@ -42,6 +43,13 @@ macro_rules! choices {
                 $(#[$inner])*
                 $variant,
             )+
+        }
+
+        /// The first.
+        impl Default for $name {
+            fn default() -> Self {
+                Self::ALL[0]
+            }
         }
 
         words!($name { $($variant = $word: $doc,)+ });

@@ -2,10 +2,11 @@
 
 use crate::base::LINE_BYTES;
 
-use super::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
+use super::cache::Cache;
+use super::choices::WriteMiss;
 
 /// A trace-driven out-of-order core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuSpec {
     /// Instructions fetched, executed and committed per cycle.
     pub width: u32,
@@ -37,27 +38,15 @@ pub struct PrivateCaches {
     pub l2_latency: u64,
 }
 
-impl CpuSpec {
-    /// Private caches without size or latency: what write-back caches of whole lines that allocate on every miss have in common.
-    pub(super) const NO_CACHES: PrivateCaches = {
-        let cache = Cache {
-            sets: 0,
-            ways: 0,
-            line_bytes: LINE_BYTES as u16,
-            sectored: false,
-            write: WritePolicy::Back,
-            write_miss: WriteMiss::FetchOnWrite,
-            allocate: Allocate::OnMiss,
-            index: SetIndex::Linear,
-            replacement: Replacement::Lru,
-            mshrs: 0,
-            mshr_merge: 0,
-            miss_queue: 0,
-            port_bytes: LINE_BYTES as u32,
-        };
-        PrivateCaches { l1: cache, l1_latency: 0, l2: cache, l2_latency: 0 }
-    };
+/// Caches without size or latency: what write-back caches of whole lines that allocate on every miss have in common.
+impl Default for PrivateCaches {
+    fn default() -> Self {
+        let cache = Cache { write_miss: WriteMiss::FetchOnWrite, port_bytes: LINE_BYTES as u32, ..Cache::default() };
+        Self { l1: cache, l1_latency: 0, l2: cache, l2_latency: 0 }
+    }
+}
 
+impl CpuSpec {
     /// The core of Table I of the `hetero` paper: 3-wide, 128 entries, L1 32 KB 4-way 2 cycles, L2 256 KB 8-way 8 cycles.
     /// The table gives no numbers of MSHRs; 16 and 32 are ours, more than a window of loads with usual miss rates fills.
     pub fn hetero() -> Self {
@@ -67,7 +56,7 @@ impl CpuSpec {
             mshrs,
             mshr_merge: 16,
             miss_queue: 16,
-            ..Self::NO_CACHES.l1
+            ..PrivateCaches::default().l1
         };
         Self {
             width: 3,

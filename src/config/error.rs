@@ -34,7 +34,7 @@ impl Source {
 pub struct Place {
     /// The text.
     pub source: Arc<Source>,
-    /// The bytes meant; an empty span means the source as a whole.
+    /// The bytes in question; an empty span means the source as a whole.
     pub span: Range<usize>,
 }
 
@@ -223,7 +223,7 @@ mod tests {
             let first = wrong.chars().next().unwrap();
             assert_eq!(lines[0].chars().nth(caret), Some(first), "{shown}");
         }
-        // Blanks at the end of a line are not shown, and a caret may stand among them.
+        // Blanks at the end of a line are not shown, and a caret may be among them.
         let source = Source::file("a.toml", format!("x{}", " ".repeat(100_000)));
         assert!(Problem::at(&Place { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
     }

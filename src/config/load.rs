@@ -50,7 +50,7 @@ pub struct Loaded {
     pub machine: Machine,
     /// The origin of every value.
     pub provenance: Provenance,
-    /// What is allowed but probably not meant.
+    /// What is allowed but probably not intended.
     pub warnings: Vec<Problem>,
 }
 
@@ -74,7 +74,7 @@ impl Machine {
         load(text, overrides)
     }
 
-    /// Loads a machine from a text; `name` stands for the file in messages. `extends` looks in the working directory.
+    /// Loads a machine from a text; messages call the file `name`. `extends` looks in the working directory.
     ///
     /// # Errors
     /// As [`Machine::load`].
@@ -106,7 +106,7 @@ struct Text {
 }
 
 impl Text {
-    /// Opens a built-in machine or a file; `asked` is where it was asked for, `folder` where relative paths start.
+    /// Opens a built-in machine or a file; `asked` is where it was requested, `folder` where relative paths start.
     fn open(name: &str, asked: Option<&Place>, folder: Option<&Path>) -> Result<Self, Problem> {
         let problem =
             |message: String| asked.map_or_else(|| Problem::nowhere(message.clone()), |place| Problem::at(place, message.clone()));
@@ -210,7 +210,7 @@ impl Layers {
                 match Text::open(&name, Some(&place), text.folder()) {
                     Ok(base) if chain.contains(&base.id) => {
                         let names: Vec<String> = chain.iter().chain([&base.id]).map(Id::to_string).collect();
-                        problems.push(Problem::at(&place, format!("`extends` goes round in a circle: {}", names.join(" -> "))));
+                        problems.push(Problem::at(&place, format!("`extends` forms a circle: {}", names.join(" -> "))));
                         self.complete = false;
                     }
                     Ok(base) => {

@@ -1,18 +1,20 @@
 //! The resolved machine: every value given, in the units that the models use. Durations are in cycles of the clock that each field names.
 
-use crate::base::{Frequency, SECTOR_BYTES, SectorMask};
+use crate::base::Frequency;
+use crate::device::standard::{Standard, StandardError};
 use crate::protocol::AddressMap;
 
+pub use super::cache::Cache;
 pub use super::choices::{
     Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Topology, WarpOrder, WriteMiss,
     WritePolicy,
 };
 use super::cpu::CpuSpec;
-use super::dram::DramControl;
-use super::placement::Seat;
+pub use super::dram::{Dram, DramTiming};
+use super::seat::Seat;
 
-/// A whole chip.
-#[derive(Clone, Debug, PartialEq)]
+/// A whole chip. Its default, before any key is read, has none of anything.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The machine's name, as reports print it.
     pub name: String,
@@ -33,7 +35,7 @@ pub struct Machine {
 }
 
 /// What the energy of a machine is computed with. Changes nothing that is simulated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Energy {
     /// The set of event energies: a built-in name, a path, or "none".
     pub set: String,
@@ -42,7 +44,7 @@ pub struct Energy {
 }
 
 /// Clock frequencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// SMs and the grid scheduler; the reference clock of epochs, intervals and `--max-cycles`.
     pub core: Frequency,
@@ -55,7 +57,7 @@ pub struct Clocks {
 }
 
 /// CPU cores.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cpu {
     /// CPU cores of the chip.
     pub count: u32,
@@ -66,7 +68,7 @@ pub struct Cpu {
 }
 
 /// SMs and the grid scheduler.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gpu {
     /// SMs of the chip.
     pub sms: u32,
@@ -77,7 +79,7 @@ pub struct Gpu {
 }
 
 /// The grid scheduler.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dispatch {
     /// Latency of the links between the grid scheduler and the SMs, each way, in core cycles.
     pub latency: u64,
@@ -92,7 +94,7 @@ pub struct Dispatch {
 }
 
 /// An SM.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sm {
     /// Warp slots.
     pub warps: u32,
@@ -146,7 +148,7 @@ pub struct Sm {
 
 /// A texture cache: tags that know at once whether a line will be there, and a queue that gives results in the order of their
 /// accesses (Igehy et al., "Prefetching in a texture cache architecture", 1998). Its lines have 128 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextureCache {
     /// Sets.
     pub sets: u32,
@@ -164,7 +166,7 @@ pub struct TextureCache {
 
 /// Cache-conscious wavefront scheduling (Rogers et al., MICRO 2012): warps that lose no locality in the L1 may not load while
 /// others do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ccws {
     /// Victim tags of a warp.
     pub victim_tags: u32,
@@ -177,7 +179,7 @@ pub struct Ccws {
 }
 
 /// Fetch and instruction buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fetch {
     /// Decoded instructions that a warp's buffer holds; refilled when empty.
     pub buffer: u32,
@@ -190,7 +192,7 @@ pub struct Fetch {
 }
 
 /// A cache as a latency model: tags are real, a miss costs a fixed time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimpleCache {
     /// Sets.
     pub sets: u32,
@@ -203,7 +205,7 @@ pub struct SimpleCache {
 }
 
 /// Operand collectors and register banks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
     /// Collector units of the SM.
     pub collectors: u32,
@@ -216,7 +218,7 @@ pub struct Operands {
 }
 
 /// Execution units of an SM, by kind; 0 where the machine lacks the kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Units {
     /// Single precision.
     pub sp: u32,
@@ -237,7 +239,7 @@ pub struct Units {
 }
 
 /// Timing of an opcode class, in core cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpTiming {
     /// From entering the unit to the result.
     pub latency: u32,
@@ -246,7 +248,7 @@ pub struct OpTiming {
 }
 
 /// Shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedMemory {
     /// Banks of four bytes.
     pub banks: u32,
@@ -255,7 +257,7 @@ pub struct SharedMemory {
 }
 
 /// Load/store unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lsu {
     /// The coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).
     pub sector_requests: bool,
@@ -266,7 +268,7 @@ pub struct Lsu {
 }
 
 /// L1 data cache.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct L1 {
     /// Geometry and policies; `None` leaves the SM without an L1.
     pub cache: Option<Cache>,
@@ -287,7 +289,7 @@ pub struct L1 {
 }
 
 /// The adaptive split between L1 and shared memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnifiedL1 {
     /// Bytes of the unified memory.
     pub total_bytes: u32,
@@ -295,46 +297,8 @@ pub struct UnifiedL1 {
     pub shared_options: Vec<u32>,
 }
 
-/// A cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cache {
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Bytes of a line, 128 or 256.
-    pub line_bytes: u16,
-    /// Whether lines are filled sector by sector.
-    pub sectored: bool,
-    /// When data reaches the next level.
-    pub write: WritePolicy,
-    /// What a write miss does.
-    pub write_miss: WriteMiss,
-    /// Whether a miss reserves its line when sent or when filled.
-    pub allocate: Allocate,
-    /// Set index function.
-    pub index: SetIndex,
-    /// Which line of a full set makes room.
-    pub replacement: Replacement,
-    /// Outstanding misses (sectors, or lines of a line cache).
-    pub mshrs: u32,
-    /// Requests merged into one outstanding miss.
-    pub mshr_merge: u32,
-    /// Misses waiting to leave for the next level.
-    pub miss_queue: u32,
-    /// Bytes that the data port moves in a cycle.
-    pub port_bytes: u32,
-}
-
-impl Cache {
-    /// The sectors of a whole line, of which one of 256 bytes has eight.
-    pub fn whole_line(&self) -> SectorMask {
-        SectorMask((1u16 << (u64::from(self.line_bytes) / SECTOR_BYTES)).wrapping_sub(1) as u8)
-    }
-}
-
 /// The network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noc {
     /// Packets that wait at an input of a subnet.
     pub input_queue: u32,
@@ -353,7 +317,7 @@ pub struct Noc {
 }
 
 /// A crossbar with virtual channels: one router with a port for each sender and receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VcCrossbar {
     /// Stages of the router's pipeline: 2 (speculative), 3, or 4 (route computation in a cycle of its own).
     pub stages: u32,
@@ -373,7 +337,7 @@ impl VcCrossbar {
 }
 
 /// A 2-D mesh of virtual-channel routers with XY routing; one per subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mesh {
     /// Routers of a row.
     pub columns: u32,
@@ -398,7 +362,7 @@ pub struct Mesh {
 }
 
 /// LLC slices and DRAM channels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mem {
     /// Partitions, slices, and where an address lies.
     pub map: AddressMap,
@@ -416,8 +380,18 @@ pub struct Mem {
     pub memcpy_warms: MemcpyWarms,
 }
 
+impl Mem {
+    /// The device that the command-level controllers drive at the command clock `clock`; `None` with GPGPU-Sim's channels.
+    ///
+    /// # Errors
+    /// When the device is slower than the clock, or the machine's own table is no device; see [`Standard::check`].
+    pub fn device(&self, clock: Frequency) -> Result<Option<Standard>, StandardError> {
+        self.dram.device(&self.map, clock)
+    }
+}
+
 /// Queue capacities of a memory partition, in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionQueues {
     /// Network to slice.
     pub in_queue: u32,
@@ -427,81 +401,4 @@ pub struct PartitionQueues {
     pub from_dram: u32,
     /// Slice to network.
     pub out_queue: u32,
-}
-
-/// A DRAM channel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dram {
-    /// Banks.
-    pub banks: u32,
-    /// Bank groups; 1 where the device has none.
-    pub bank_groups: u32,
-    /// Whether neighbouring bank numbers lie in different groups.
-    pub group_low_bits: bool,
-    /// Bytes of the data bus.
-    pub bus_bytes: u32,
-    /// Beats of a burst.
-    pub burst: u32,
-    /// Data beats per command clock (2 for DDR).
-    pub beats_per_clock: u32,
-    /// Whether row and column commands have buses of their own (HBM).
-    pub dual_command_bus: bool,
-    /// The order in which requests are served.
-    pub scheduler: DramScheduler,
-    /// Requests that the scheduler sees.
-    pub queue: u32,
-    /// Answers that wait to leave.
-    pub return_queue: u32,
-    /// Timing in cycles of the DRAM command clock.
-    pub timing: DramTiming,
-    /// The command-level controller that takes the place of GPGPU-Sim's; `None` keeps that.
-    pub control: Option<DramControl>,
-}
-
-impl Dram {
-    /// Whether widths, banks and timing are the machine's own, and not those of a device that it names.
-    pub fn has_own_device(&self) -> bool {
-        self.control.as_ref().is_none_or(|control| control.standard.is_none())
-    }
-
-    /// Bytes of a burst, and bursts that a channel's data buses move in a command clock.
-    pub fn burst(&self) -> (u64, f64) {
-        match self.control.as_ref().and_then(|control| control.standard) {
-            Some(standard) => (u64::from(standard.organisation.burst_bytes), standard.peak_per_clock()),
-            None => {
-                let bytes = u64::from(self.bus_bytes) * u64::from(self.burst);
-                (bytes, f64::from(self.beats_per_clock) / f64::from(self.burst))
-            }
-        }
-    }
-}
-
-/// DRAM timing, data-sheet names, in cycles of the command clock.
-#[allow(non_snake_case, reason = "data-sheet parameters keep their data-sheet names")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DramTiming {
-    /// Column to column, other bank group.
-    pub tCCD: u32,
-    /// Column to column, same bank group.
-    pub tCCDL: u32,
-    /// Activate to activate, other bank.
-    pub tRRD: u32,
-    /// Activate to column.
-    pub tRCD: u32,
-    /// Activate to precharge.
-    pub tRAS: u32,
-    /// Precharge to activate.
-    pub tRP: u32,
-    /// Activate to activate, same bank.
-    pub tRC: u32,
-    /// Read to data.
-    pub tCL: u32,
-    /// Write to data.
-    pub tWL: u32,
-    /// Last write data to read.
-    pub tCDLR: u32,
-    /// Last write data to precharge.
-    pub tWR: u32,
-    /// Read to precharge, same bank.
-    pub tRTPL: u32,
 }

@@ -4,7 +4,7 @@
 //! with every value checked, or [`ConfigErrors`] that name every problem with its place. The stages, in order: [`source`] (as
 //! typed, with places), [`resolve`] (as meant), [`check`] (as a whole), [`load`] (files and layers).
 
-mod blank;
+pub mod cache;
 pub mod check;
 pub mod choices;
 pub mod cpu;
@@ -23,6 +23,7 @@ pub mod quantity;
 pub mod reference;
 pub mod resolve;
 pub mod run;
+pub mod seat;
 pub mod source;
 pub mod value;
 

@@ -1,62 +1,7 @@
-//! Where cores and memory partitions sit in a mesh: a text per router, row by row.
-//!
-//! `"gpu0 gpu1"` names what sits there; `"gpu"` without a number stands for an even share of all cores of that kind, dealt out
-//! in the order of the routers; `"-"` is a router where nothing sits.
+//! Where cores and memory partitions sit in a mesh: the router of each, from what sits at each router.
 
 use super::machine::{Machine, Mesh};
-use super::value::Raw;
-
-/// What sits at a router; without a number, a share of all of that kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
-    /// An SM.
-    Gpu(Option<u32>),
-    /// A CPU core.
-    Cpu(Option<u32>),
-    /// A memory partition.
-    Mem(Option<u32>),
-}
-
-type Kind = (&'static str, fn(Option<u32>) -> Seat);
-
-const KINDS: [Kind; 3] = [("gpu", Seat::Gpu), ("cpu", Seat::Cpu), ("mem", Seat::Mem)];
-
-impl Seat {
-    fn parse(word: &str) -> Option<Self> {
-        let (name, make) = KINDS.iter().find(|(name, _)| word.starts_with(name))?;
-        match &word[name.len()..] {
-            "" => Some(make(None)),
-            number => number.parse().ok().map(|number| make(Some(number))),
-        }
-    }
-
-    fn text(self) -> String {
-        let (name, number) = match self {
-            Self::Gpu(number) => ("gpu", number),
-            Self::Cpu(number) => ("cpu", number),
-            Self::Mem(number) => ("mem", number),
-        };
-        number.map_or_else(|| name.to_owned(), |number| format!("{name}{number}"))
-    }
-}
-
-/// Reads a router's text.
-pub(super) fn read(raw: &Raw) -> Option<Vec<Seat>> {
-    match raw {
-        Raw::Text(text) if text.trim() == "-" => Some(Vec::new()),
-        Raw::Text(text) => text.split_whitespace().map(Seat::parse).collect::<Option<Vec<_>>>().filter(|seats| !seats.is_empty()),
-        _ => None,
-    }
-}
-
-/// Writes all routers as TOML that [`read`] reads back.
-pub(super) fn write(nodes: &[Vec<Seat>]) -> String {
-    let text = |node: &Vec<Seat>| match node.as_slice() {
-        [] => "\"-\"".to_owned(),
-        seats => format!("\"{}\"", seats.iter().map(|seat| seat.text()).collect::<Vec<_>>().join(" ")),
-    };
-    format!("[{}]", nodes.iter().map(text).collect::<Vec<_>>().join(", "))
-}
+use super::seat::Seat;
 
 /// The router of every core and partition, by their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,10 +70,11 @@ fn seat_all(nodes: &[Vec<Seat>], of: fn(Seat) -> Option<Option<u32>>, name: &str
 
 #[cfg(test)]
 mod tests {
+    use super::super::seat::{read, write};
     use super::*;
 
     fn nodes(texts: &[&str]) -> Vec<Vec<Seat>> {
-        texts.iter().map(|text| read(&Raw::Text((*text).to_owned())).unwrap()).collect()
+        texts.iter().map(|text| read(text).unwrap()).collect()
     }
 
     fn gpus(texts: &[&str], count: u32) -> Result<Vec<u16>, String> {
@@ -139,7 +85,7 @@ mod tests {
     fn what_is_written_is_read_back_and_nonsense_is_refused() {
         assert_eq!(write(&nodes(&["gpu0  gpu1", "-", "mem"])), "[\"gpu0 gpu1\", \"-\", \"mem\"]");
         for text in ["", "tpu0", "gpu0 x", "gpu-1", "cpu1.5"] {
-            assert_eq!(read(&Raw::Text(text.to_owned())), None, "{text}");
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::base::Frequency;
 
-/// Why a text is not the quantity that was asked for.
+/// Why a text is not the quantity that was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError {
     /// What the key takes, with an example.

@@ -4,7 +4,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::blank::blank;
 use super::error::{Place, Problem};
 use super::keys::{self, Key};
 use super::machine::Machine;
@@ -49,7 +48,7 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
     for entry in layers {
         given.insert(entry.path.clone(), entry);
     }
-    let mut machine = blank();
+    let mut machine = Machine::default();
     let mut settings: Vec<Setting> = Vec::new();
     let mut missing: Vec<&'static Key> = Vec::new();
     let mut wrong: Vec<Problem> = Vec::new();

@@ -4,9 +4,10 @@ use std::ops::RangeInclusive;
 
 use crate::base::Frequency;
 
+pub use super::choices::Choice;
 use super::layout::Layout;
-use super::placement::{self, Seat};
 use super::quantity::{self, Bytes, QuantityError};
+use super::seat::{self, Seat};
 
 /// A value as typed, before anything is known about its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +22,6 @@ pub enum Raw {
     List(Vec<Raw>),
     /// Something that no key takes: "a table", "a date".
     Other(&'static str),
-}
-
-/// One of the words that a key accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// The word.
-    pub name: &'static str,
-    /// What it stands for.
-    pub doc: &'static str,
 }
 
 /// What a key takes.
@@ -162,10 +154,10 @@ impl Kind {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
             },
-            (Self::Nodes, Raw::List(list)) => match list.iter().map(placement::read).collect() {
-                Some(nodes) => Ok(Value::Nodes(nodes)),
-                None => fail(None),
-            },
+            (Self::Nodes, Raw::List(list)) => {
+                let router = |raw: &Raw| if let Raw::Text(text) = raw { seat::read(text) } else { None };
+                list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
+            }
             (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
             _ => fail(None),
         }
@@ -187,7 +179,7 @@ impl Kind {
                 let sizes: Vec<String> = sizes.iter().map(|size| format!("\"{}\"", Bytes(*size))).collect();
                 format!("[{}]", sizes.join(", "))
             }
-            (_, Value::Nodes(nodes)) => placement::write(nodes),
+            (_, Value::Nodes(nodes)) => seat::write(nodes),
             (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
         }
     }

@@ -16,9 +16,8 @@ use crate::stats::CounterVisitor;
 
 use super::caches::Caches;
 use super::counters::{CpuCounters, CpuMarks};
-use super::fetch::Deferred;
 use super::net::{CpuPorts, Net};
-use super::window::Window;
+use super::window::{Deferred, Window};
 
 /// Instruction counts that the core reports by an event when it reaches them, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

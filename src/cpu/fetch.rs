@@ -6,15 +6,7 @@ use crate::protocol::{MemOp, Outbox};
 
 use super::caches::{Accessed, STORE};
 use super::core::CpuCore;
-
-/// A load in the window whose address is not known yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deferred {
-    load: u64,
-    addr: Addr,
-    /// The load whose data gives the address.
-    needs: u64,
-}
+use super::window::Deferred;
 
 impl CpuCore {
     /// When the oldest load without an address can go to memory; a failed access is no event.

@@ -3,7 +3,7 @@
 //! Only loads can be incomplete, so the window is two numbers and a queue of loads; runs of other instructions take no
 //! memory and are simulated in closed form.
 
-use crate::base::Cycle;
+use crate::base::{Addr, Cycle};
 
 /// A load in the window.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,15 @@ struct Load {
     index: u64,
     /// When its data is available; [`Cycle::NEVER`] while unknown.
     done: Cycle,
+}
+
+/// A load in the window whose address is not known yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deferred {
+    pub(super) load: u64,
+    pub(super) addr: Addr,
+    /// The load whose data gives the address.
+    pub(super) needs: u64,
 }
 
 /// The window.

@@ -115,7 +115,7 @@ pub struct StaticInst {
     pub registers: RegisterSets,
 }
 
-/// The registers that an instruction names, found once and asked for whenever it is executed.
+/// The registers that an instruction names, found once and used whenever it is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterSets {
     /// Those below 64, as a set.

@@ -10,9 +10,10 @@ use std::ops::Range;
 use crate::base::{Addr, SliceId};
 
 /// How the slice number is hashed with the address bits above it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartitionHash {
     /// The slice bits as they are.
+    #[default]
     Linear,
     /// Exclusive or with the next bits up.
     Xor,
@@ -35,7 +36,7 @@ pub struct Location {
 
 /// The machine's address mapping, as bit fields. A map with reserved partitions is split into parts: [`AddressMap::of_gpu`],
 /// [`AddressMap::of_cpu`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressMap {
     /// Memory partitions (channels) that addresses are spread over.
     pub partitions: u32,

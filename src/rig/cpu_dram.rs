@@ -12,7 +12,7 @@ use crate::mem::dram::mapping::{Mapping, Place};
 use crate::mem::dram::standard::Standard;
 use crate::protocol::{Credit, MemOp, MemPacket, Payload};
 
-use super::cpu::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
+use super::cpu_memory::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
 
 /// The reference's order of address fields.
 const MAPPING: &str = "RoBaRaCoCh";

@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod cpu;
 mod cpu_dram;
+mod cpu_memory;
 pub mod dram;
 pub mod noc;
 mod pattern;

@@ -91,7 +91,7 @@ impl Source {
     }
 
     /// The modules from the crate's root to the file.
-    fn module(&self) -> Vec<String> {
+    pub(crate) fn module(&self) -> Vec<String> {
         let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
         let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs" | "main.rs"));
         parts.map(|part| part.trim_end_matches(".rs").to_owned()).collect()

@@ -59,7 +59,7 @@ fn a_circle_of_files_is_named() {
         fs::write(folder.path().join(format!("{name}.toml")), format!("extends = \"{base}.toml\"\n")).unwrap();
     }
     assert_snapshot!(errors(folder.path(), &folder.path().join("a.toml")), @r#"
-    error: `extends` goes round in a circle: a.toml -> b.toml -> c.toml -> a.toml
+    error: `extends` forms a circle: a.toml -> b.toml -> c.toml -> a.toml
       --> c.toml:1:11
        | extends = "a.toml"
        |           ^^^^^^^^
@@ -123,7 +123,7 @@ fn a_credit_loop_below_full_rate_and_a_launch_within_the_round_trip_are_warned_o
       --> the command line
        | --set gpu.dispatch.launch_latency=10
        |                                   ^^
-       = help: word of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency
+       = help: the notice of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency
        = note: `gpu.dispatch.latency` = 40 comes from v100 (built in):22
 
     `noc.output_queue` holds 64 packets for a credit round trip of 164 noc cycles: at most 39 % of a packet per cycle

@@ -60,7 +60,7 @@ fn a_texture_lies_in_a_buffer() {
     let body = r#"{ op = "load", dst = "x", buffer = "a", index = "global_thread" }"#;
     let texture = r#"{ op = "load", dst = "x", buffer = "t", index = "thread", cache = "texture" }"#;
     insta::assert_snapshot!(complaint(&[("block = 256", "block = 256\nshared = { t = { elements = 256 } }"), (body, texture)], &[]), @r#"
-    bad.toml:12: `cache`: a texture lies in device memory
+    bad.toml:12: `cache`: a texture is in device memory
       given: "t"
       help: load it from a buffer of the model, or remove `cache`
 

@@ -89,7 +89,7 @@ fn line(mem: &Mem, checker: &mut Checker<'_>) {
         bytes == LINE_BYTES || bytes == 2 * LINE_BYTES,
         &[key],
         || format!("{}, expected {LINE_BYTES} B or {} B", is(), 2 * LINE_BYTES),
-        || "what SMs ask for lies within 128 B".to_owned(),
+        || "a request of an SM lies within 128 B".to_owned(),
     );
     checker.require(
         bytes == LINE_BYTES || !mem.llc.sectored,

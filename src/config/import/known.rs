@@ -1,6 +1,6 @@
 //! What becomes of each option of Accel-Sim that does not describe a part of our machine.
 //!
-//! Options that are translated are known by being asked for; the rest is here: those without an effect on what is
+//! Options that are translated are known by being read; the rest is here: those without an effect on what is
 //! simulated, each with the reason, and those whose effect we do not model, each with the value that has none.
 
 /// Options without effect on a trace-driven simulation here, by prefix of their name, and why.
@@ -11,10 +11,10 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("gpgpu_heap_size_limit", "functional simulation"),
     ("gpgpu_runtime_sync_depth_limit", "functional simulation"),
     ("gpgpu_runtime_pending_launch_count_limit", "functional simulation"),
-    ("gpgpu_compute_capability_", "what a program is told about the device"),
-    ("gpgpu_shmem_sizeDefault", "what a program is told about the device"),
-    ("gpgpu_shmem_per_block", "what a program is told about the device"),
-    ("gpgpu_registers_per_block", "what a program is told about the device"),
+    ("gpgpu_compute_capability_", "what a program can query of the device"),
+    ("gpgpu_shmem_sizeDefault", "what a program can query of the device"),
+    ("gpgpu_shmem_per_block", "what a program can query of the device"),
+    ("gpgpu_registers_per_block", "what a program can query of the device"),
     ("gpgpu_occupancy_sm_number", "a table for PTX register counts"),
     ("gpgpu_ignore_resources_limitation", "a check of PTX programs"),
     ("gpgpu_simd_model", "the reconvergence stack; a trace contains the masks"),

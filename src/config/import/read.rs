@@ -17,7 +17,7 @@ pub(super) struct Given {
     pub(super) name: String,
     /// Its value, quotes and blanks removed: the parts of a quoted value joined.
     pub(super) value: String,
-    /// Where the value stands, or the name where there is none.
+    /// Where the value is, or the name where there is none.
     pub(super) place: Place,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<Giv
                 Some(open) => open.parts.push((word.to_owned(), span)),
                 None if is_conflict_marker(word) => {}
                 None => problems.push(
-                    Problem::at(&at_span(source, span), format!("`{word}` stands before the first option"))
+                    Problem::at(&at_span(source, span), format!("`{word}` comes before the first option"))
                         .help("an option is a word that starts with a dash, such as `-gpgpu_n_clusters 80`"),
                 ),
             }
@@ -122,6 +122,6 @@ mod tests {
         let mut problems = Vec::new();
         read(&Source::file("f", "7\n-a \"1\n"), &mut problems);
         let text: Vec<String> = problems.iter().map(|p| format!("{} {}", p.place.as_ref().unwrap(), p.message)).collect();
-        assert_eq!(text, ["f:1 `7` stands before the first option", "f:2 a quoted value has no end"]);
+        assert_eq!(text, ["f:1 `7` comes before the first option", "f:2 a quoted value has no end"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The machine under construction: what was asked of the options, what became of them, and the text that results.
+//! The machine under construction: which options were read, what became of them, and the text that results.
 
 use rustc_hash::FxHashMap;
 
@@ -140,7 +140,7 @@ impl Sheet {
         self.set(key, flag, comment);
     }
 
-    /// Sorts the options that nothing asked for, and writes the machine.
+    /// Sorts the options that nothing read, and writes the machine.
     pub(super) fn finish(mut self, head: &str) -> (String, Report, Vec<Problem>) {
         let mut rest: Vec<&Given> = self.options.values().filter(|given| !self.asked.contains(&given.name)).collect();
         rest.sort_by_key(|given| (given.place.source.name.clone(), given.place.span.start));

@@ -1,26 +1,5 @@
 //! Keys that every cache has.
 
-use crate::base::LINE_BYTES;
-
-use super::super::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
-
-/// A cache none of whose keys has been read yet.
-pub(super) const NO_CACHE: Cache = Cache {
-    sets: 0,
-    ways: 0,
-    line_bytes: LINE_BYTES as u16,
-    sectored: false,
-    write: WritePolicy::Back,
-    write_miss: WriteMiss::NoAllocate,
-    allocate: Allocate::OnMiss,
-    index: SetIndex::Linear,
-    replacement: Replacement::Lru,
-    mshrs: 0,
-    mshr_merge: 0,
-    miss_queue: 0,
-    port_bytes: 0,
-};
-
 /// `cache_keys!(NAME, "table.", "-option, ", |m| cache of m, .when(..))`: the keys of one cache as a constant list.
 macro_rules! cache_keys {
     ($list:ident, $table:literal, $option:literal, |$machine:ident| $cache:expr $(, .when($flag:literal, $value:literal))?) => {
@@ -40,11 +19,11 @@ macro_rules! cache_keys {
                 member!(sets, Kind::Count(1, 32768), "Sets.", "nsets"),
                 member!(ways, Kind::Count(1, 1024), "Ways.", "assoc"),
                 member!(sectored, Kind::Flag, "Whether lines are filled sector by sector.", "S or N"),
-                member!(write, WritePolicy::KIND, "When written data reaches the next level.", "wr"),
-                member!(write_miss, WriteMiss::KIND, "What a write miss does.", "wr_alloc"),
-                member!(allocate, Allocate::KIND, "Whether a miss reserves its line when sent or when filled.", "alloc"),
-                member!(index, SetIndex::KIND, "Set index function.", "set_index_fn"),
-                member!(replacement, Replacement::KIND, "Which line of a full set makes room.", "rep").default("\"lru\""),
+                member!(write, Kind::Choice(WritePolicy::WORDS), "When written data reaches the next level.", "wr"),
+                member!(write_miss, Kind::Choice(WriteMiss::WORDS), "What a write miss does.", "wr_alloc"),
+                member!(allocate, Kind::Choice(Allocate::WORDS), "Whether a miss reserves its line when sent or when filled.", "alloc"),
+                member!(index, Kind::Choice(SetIndex::WORDS), "Set index function.", "set_index_fn"),
+                member!(replacement, Kind::Choice(Replacement::WORDS), "Which line of a full set makes room.", "rep").default("\"lru\""),
                 member!(mshrs, Kind::Count(1, 16384), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
                 member!(mshr_merge, Kind::Count(1, 16384), "Requests merged into one outstanding miss.", "mshr merge"),
                 member!(miss_queue, Kind::Count(1, 16384), "Misses waiting to leave for the next level.", "mq"),

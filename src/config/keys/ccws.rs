@@ -9,7 +9,7 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.ccws.enabled",
         Kind::Flag,
         "Whether warps may not load while others lose the locality of their lines in the L1 (CCWS; Rogers et al., MICRO 2012).",
-        |m, value| m.gpu.sm.ccws = bool::of(value).then_some(NOTHING),
+        |m, value| m.gpu.sm.ccws = bool::of(value).then(Ccws::default),
     )
     .default("false"),
     key!("gpu.sm.ccws.victim_tags", Kind::Count(1, 4096), "Victim tags of a warp; the paper's Table 3.", |m| ccws(m).victim_tags)
@@ -32,9 +32,6 @@ pub(super) const KEYS: &[Key] = &[
     .when("gpu.sm.ccws.enabled", true),
 ];
 
-/// What none of whose keys has been read yet.
-const NOTHING: Ccws = Ccws { victim_tags: 0, victim_ways: 0, base_score: 0, k_throttle: 0 };
-
 fn ccws(machine: &mut Machine) -> &mut Ccws {
-    machine.gpu.sm.ccws.get_or_insert(NOTHING)
+    machine.gpu.sm.ccws.get_or_insert_default()
 }

@@ -1,31 +1,16 @@
 //! Keys of the CPU cores.
 
-use super::super::cpu::{CpuSpec, PrivateCaches};
+use super::super::cpu::PrivateCaches;
 use super::super::machine::{Cpu, Machine};
 use super::super::value::Kind;
 use super::{Field, Key};
-use crate::base::Frequency;
-
-const NO_CPU: Cpu = Cpu {
-    count: 0,
-    clock: Frequency(0),
-    spec: CpuSpec {
-        width: 0,
-        memory_per_cycle: 0,
-        window: 0,
-        memory_ends_group: false,
-        count_writebacks: false,
-        line_bytes: 0,
-        caches: Some(CpuSpec::NO_CACHES),
-    },
-};
 
 fn cpu(machine: &mut Machine) -> &mut Cpu {
-    machine.cpu.get_or_insert(NO_CPU)
+    machine.cpu.get_or_insert_default()
 }
 
 fn caches(machine: &mut Machine) -> &mut PrivateCaches {
-    cpu(machine).spec.caches.get_or_insert(CpuSpec::NO_CACHES)
+    cpu(machine).spec.caches.get_or_insert_default()
 }
 
 macro_rules! core_key {
@@ -47,7 +32,7 @@ macro_rules! cache_key {
 pub(super) const KEYS: &[Key] = &[
     Key::new("cpu.count", Kind::Count(0, 1024), "CPU cores of the chip.", |m, value| {
         let count = u32::of(value);
-        m.cpu = (count > 0).then_some(Cpu { count, ..NO_CPU });
+        m.cpu = (count > 0).then(|| Cpu { count, ..Cpu::default() });
     })
     .default("0"),
     Key::new("cpu.clock", Kind::Frequency, "The clock of the CPU cores.", |m, value| cpu(m).clock = Field::of(value))
@@ -60,7 +45,7 @@ pub(super) const KEYS: &[Key] = &[
         "cpu.private_caches",
         Kind::Flag,
         "Whether each core has private caches; false for traces that caches filtered already.",
-        |m, value| cpu(m).spec.caches = bool::of(value).then_some(CpuSpec::NO_CACHES),
+        |m, value| cpu(m).spec.caches = bool::of(value).then(PrivateCaches::default),
     )
     .when("cpu.count", true)
     .default("true"),

@@ -44,7 +44,7 @@ impl Field for Option<&'static Standard> {
 }
 
 fn control(machine: &mut Machine) -> &mut DramControl {
-    machine.mem.dram.control.get_or_insert(DramControl::NONE)
+    machine.mem.dram.control.get_or_insert_default()
 }
 
 /// A key that only the command-level controller has.
@@ -84,7 +84,7 @@ const LONG: Kind = Kind::Cycles("dram", 0, 1 << 20);
 
 pub(super) const KEYS: &[Key] = &[
     Key::new(CONTROLLER, Kind::Choice(CONTROLLERS), "What schedules the commands of a channel.", |m, value| {
-        m.mem.dram.control = value.is_set().then_some(DramControl::NONE);
+        m.mem.dram.control = value.is_set().then(DramControl::default);
     })
     .default("\"gpgpusim\""),
     Key::new(STANDARD, Kind::Choice(&DEVICES), "The device that a channel drives, at `clocks.dram`: spans of the data sheet keep their time, rounded up to cycles; a clock above the device's is refused. A machine may name its device whatever its controller.", |m, value| {
@@ -95,12 +95,12 @@ pub(super) const KEYS: &[Key] = &[
     .default("\"machine\""),
     control_key!("mapping", Kind::Text, "The bits of an address without its partition bits, as fields of the device from the highest to the lowest: Ro (row), Ba (bank), Bg (bank group), Pc (pseudo channel), Co (column); a number behind a field takes so many of its bits.", mapping)
         .default("\"RoBaCoBgPcCo1\""),
-    key!("mem.dram.scheduler", DramScheduler::KIND, "The order in which requests are served.", |m| m.mem.dram.scheduler)
+    key!("mem.dram.scheduler", Kind::Choice(DramScheduler::WORDS), "The order in which requests are served.", |m| m.mem.dram.scheduler)
         .option("-gpgpu_dram_scheduler"),
     control_key!("row_hit_cap", Kind::Count(0, 1 << 20), "Column commands to an open row after which its requests lose their advantage; 0 for no limit.", row_hit_cap)
         .default("0"),
     control_key!("age_cap", LONG, "Wait of the oldest request of a queue after which it goes before all others; 0 for no limit.", age_cap).default("0"),
-    control_key!("page", DramPage::KIND, "What happens to an open row.", page).default("\"open\""),
+    control_key!("page", Kind::Choice(DramPage::WORDS), "What happens to an open row.", page).default("\"open\""),
     Key::new("mem.dram.queue", Kind::Count(1, 8192), "Requests that the scheduler sees.", |m, value| m.mem.dram.queue = Field::of(value))
         .when(CONTROLLER, false)
         .refused("the command-level controller has a queue for reads and one for writes: `mem.dram.read_queue` and `mem.dram.write_queue`")

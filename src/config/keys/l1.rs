@@ -1,9 +1,9 @@
 //! Keys of the memory side of an SM: shared memory, the load/store unit and the L1 data cache.
 
 use super::super::choices::Words;
-use super::super::machine::{Machine, Prefetch, UnifiedL1};
+use super::super::machine::{Cache, Machine, Prefetch, UnifiedL1};
 use super::super::value::Kind;
-use super::cache::{NO_CACHE, cache_keys};
+use super::cache::cache_keys;
 use super::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
@@ -42,7 +42,7 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_l1_cache_write_ratio"),
     key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
         .option("-gpgpu_flush_l1_cache"),
-    key!("gpu.sm.l1.prefetch", Prefetch::KIND, "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch).default("\"none\""),
+    key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch).default("\"none\""),
     key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines or strides ahead of a load is prefetched.", |m| m
         .gpu
         .sm
@@ -55,20 +55,20 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.l1.cache.present",
         Kind::Flag,
         "Whether the SM has an L1; without one the other keys of the table are not read.",
-        |m, value| m.gpu.sm.l1.cache = bool::of(value).then_some(NO_CACHE),
+        |m, value| m.gpu.sm.l1.cache = bool::of(value).then(Cache::default),
     )
     .default("true")
     .option("-gpgpu_gmem_skip_L1D"),
 ];
 
-cache_keys!(L1_CACHE_KEYS, "gpu.sm.l1.cache.", "-gpgpu_cache:dl1, ", |m| m.gpu.sm.l1.cache.get_or_insert(NO_CACHE), .when("gpu.sm.l1.cache.present", true));
+cache_keys!(L1_CACHE_KEYS, "gpu.sm.l1.cache.", "-gpgpu_cache:dl1, ", |m| m.gpu.sm.l1.cache.get_or_insert_default(), .when("gpu.sm.l1.cache.present", true));
 
 pub(super) const UNIFIED_KEYS: &[Key] = &[
     Key::new(
         "gpu.sm.l1.unified.adaptive",
         Kind::Flag,
         "Whether L1 and shared memory divide one memory by what a kernel needs; else the L1's geometry stays as written.",
-        |m, value| m.gpu.sm.l1.unified = bool::of(value).then(|| UnifiedL1 { total_bytes: 0, shared_options: Vec::new() }),
+        |m, value| m.gpu.sm.l1.unified = bool::of(value).then(UnifiedL1::default),
     )
     .default("false")
     .option("-gpgpu_adaptive_cache_config"),
@@ -81,5 +81,5 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
 ];
 
 fn unified(machine: &mut Machine) -> &mut UnifiedL1 {
-    machine.gpu.sm.l1.unified.get_or_insert_with(|| UnifiedL1 { total_bytes: 0, shared_options: Vec::new() })
+    machine.gpu.sm.l1.unified.get_or_insert_default()
 }

@@ -12,7 +12,7 @@ pub(super) const KEYS: &[Key] = &[
         .option("-gpgpu_l2_rop_latency"),
     key!("mem.dram_latency", Kind::Cycles("llc", 0, 4096), "Between a slice's miss leaving and the DRAM scheduler seeing it.", |m| m.mem.dram_latency)
         .option("-dram_latency"),
-    key!("mem.memcpy_warms_llc", MemcpyWarms::KIND, "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
+    key!("mem.memcpy_warms_llc", Kind::Choice(MemcpyWarms::WORDS), "What a copy from the host leaves in the LLC.", |m| m.mem.memcpy_warms)
         .default("\"full\"")
         .option("-gpgpu_perf_sim_memcpy"),
     key!("mem.map.partitions", Kind::Count(1, 1024), "Memory partitions (channels) of the chip.", |m| m.mem.map.partitions)
@@ -48,7 +48,7 @@ pub(super) const KEYS: &[Key] = &[
         },
     )
     .option("-gpgpu_mem_addr_mapping"),
-    key!("mem.map.hash", PartitionHash::KIND, "Mixing of the slice number.", |m| m.mem.map.hash)
+    key!("mem.map.hash", Kind::Choice(PartitionHash::WORDS), "Mixing of the slice number.", |m| m.mem.map.hash)
         .option("-gpgpu_memory_partition_indexing"),
     key!("mem.queues.in_queue", Kind::Count(1, 16384), "Packets between network and slice.", |m| m.mem.queues.in_queue)
         .option("-gpgpu_dram_partition_queues, 1st"),
@@ -61,7 +61,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "mem.llc.line_bytes",
         Kind::Bytes(128, 256),
-        "Bytes of a line, 128 or, where lines are not filled sector by sector, 256: a miss reads the whole line, whatever was asked for.",
+        "Bytes of a line, 128 or, where lines are not filled sector by sector, 256: a miss reads the whole line, whatever was requested.",
         |m| m.mem.llc.line_bytes
     )
     .default("\"128 B\"")

@@ -18,6 +18,7 @@ mod units;
 
 pub use units::CLASSES;
 
+use super::choices::Words;
 use super::machine::Machine;
 use super::value::{Kind, Value};
 
@@ -94,7 +95,7 @@ impl Key {
         self.when.into_iter().chain(self.and)
     }
 
-    /// The table that the key stands in.
+    /// The table of the key.
     pub fn table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
     }
@@ -121,6 +122,15 @@ pub fn find(path: &str) -> Option<&'static Key> {
 /// Conversion of a value that the kind of its key has already checked.
 pub(super) trait Field {
     fn of(value: &Value) -> Self;
+}
+
+impl<T: Words> Field for T {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Choice(position) => T::ALL[*position],
+            other => panic!("{other:?} for a choice"),
+        }
+    }
 }
 
 impl Field for u32 {
@@ -190,7 +200,7 @@ use key;
 #[cfg(test)]
 mod tests {
     use super::super::layout::Layout;
-    use super::super::placement::Seat;
+    use super::super::seat::Seat;
     use super::*;
 
     #[test]
@@ -219,7 +229,7 @@ mod tests {
     /// without a key, shows as a missing or an untouched number.
     #[test]
     fn every_number_of_the_machine_is_set_by_its_own_key() {
-        let mut machine = super::super::blank::blank();
+        let mut machine = Machine::default();
         let mut numbers = Vec::new();
         for (i, key) in all().enumerate() {
             let number = 5000 + i as u64;
@@ -256,7 +266,7 @@ mod tests {
             };
             let mut seen: Vec<Machine> = Vec::new();
             for value in values {
-                let mut machine = super::super::blank::blank();
+                let mut machine = Machine::default();
                 (key.set)(&mut machine, &value);
                 assert!(!seen.contains(&machine), "{} = {value:?}", key.path);
                 seen.push(machine);

@@ -2,25 +2,12 @@
 
 use super::super::choices::Words;
 use super::super::machine::{Arbiter, Crossbar, Machine, Mesh, Topology};
-use super::super::placement::Seat;
+use super::super::seat::Seat;
 use super::super::value::{Kind, Value};
 use super::{Field, Key, key};
 
-const NO_MESH: Mesh = Mesh {
-    columns: 0,
-    rows: 0,
-    stages: 0,
-    vcs: 0,
-    buffers: 0,
-    channel_bytes: 0,
-    header_bytes: 0,
-    cpu_vcs: 0,
-    cpu_channel_bytes: 0,
-    placement: Vec::new(),
-};
-
 fn mesh(machine: &mut Machine) -> &mut Mesh {
-    machine.noc.mesh.get_or_insert(NO_MESH)
+    machine.noc.mesh.get_or_insert_default()
 }
 
 impl Field for Vec<Vec<Seat>> {
@@ -41,8 +28,8 @@ macro_rules! mesh_key {
 }
 
 pub(super) const KEYS: &[Key] = &[
-    Key::new("noc.topology", Topology::KIND, "What packets travel over, one for requests and one for replies.", |m, value| {
-        m.noc.mesh = (Topology::of(value) == Topology::Mesh).then_some(NO_MESH);
+    Key::new("noc.topology", Kind::Choice(Topology::WORDS), "What packets travel over, one for requests and one for replies.", |m, value| {
+        m.noc.mesh = (Topology::of(value) == Topology::Mesh).then(Mesh::default);
     })
     .default("\"crossbar\""),
     key!("noc.input_queue", Kind::Count(1, 16384), "Packets that wait at an input of a subnet.", |m| m.noc.input_queue)
@@ -51,10 +38,10 @@ pub(super) const KEYS: &[Key] = &[
         .option("-icnt_out_buffer_limit"),
     key!("noc.link_latency", Kind::Cycles("noc", 1, 4096), "Latency of each link between a core or partition and its subnet; what lies in a loop of links bounds the lookahead.", |m| m.noc.link_latency)
         .default("1"),
-    key!("noc.crossbar", Crossbar::KIND, "What kind of crossbar it is.", |m| m.noc.crossbar)
+    key!("noc.crossbar", Kind::Choice(Crossbar::WORDS), "What kind of crossbar it is.", |m| m.noc.crossbar)
         .when("noc.topology", false)
         .default("\"fifo\""),
-    key!("noc.arbiter", Arbiter::KIND, "How outputs of a `fifo` crossbar choose among inputs.", |m| m.noc.arbiter)
+    key!("noc.arbiter", Kind::Choice(Arbiter::WORDS), "How outputs of a `fifo` crossbar choose among inputs.", |m| m.noc.arbiter)
         .when("noc.topology", false)
         .option("-icnt_arbiter_algo"),
     key!("noc.vc.stages", Kind::Count(2, 4), "Stages of the router that a `vc` crossbar is: 2 (speculative), 3, or 4 (route computation in a cycle of its own).", |m| m.noc.vc.stages)

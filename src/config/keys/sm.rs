@@ -28,14 +28,17 @@ pub(super) const KEYS: &[Key] = &[
         .gpu
         .sm
         .shared_granularity),
-    key!("gpu.sm.style", CoreStyle::KIND, "Whether schedulers own their register banks and execution units.", |m| m.gpu.sm.style)
-        .option("-gpgpu_sub_core_model"),
+    key!("gpu.sm.style", Kind::Choice(CoreStyle::WORDS), "Whether schedulers own their register banks and execution units.", |m| m
+        .gpu
+        .sm
+        .style)
+    .option("-gpgpu_sub_core_model"),
     key!("gpu.sm.schedulers", Kind::Count(1, 8), "Warp schedulers; warp slot w belongs to scheduler w modulo this number.", |m| m
         .gpu
         .sm
         .schedulers)
     .option("-gpgpu_num_sched_per_core"),
-    key!("gpu.sm.order", WarpOrder::KIND, "The order in which a scheduler considers its warps.", |m| m.gpu.sm.order)
+    key!("gpu.sm.order", Kind::Choice(WarpOrder::WORDS), "The order in which a scheduler considers its warps.", |m| m.gpu.sm.order)
         .option("-gpgpu_scheduler"),
     key!("gpu.sm.ready_queue", Kind::Count(1, 64), "Warps in the ready queue of a scheduler with a two-level order.", |m| m
         .gpu
@@ -80,7 +83,7 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.fetch.icache.perfect",
         Kind::Flag,
         "Whether every instruction fetch hits; else the other keys of the table describe the instruction cache.",
-        |m, value| m.gpu.sm.fetch.icache = (!bool::of(value)).then_some(NO_CACHE),
+        |m, value| m.gpu.sm.fetch.icache = (!bool::of(value)).then(SimpleCache::default),
     )
     .default("true")
     .option("-gpgpu_perfect_inst_const_cache"),
@@ -99,7 +102,7 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.fetch.ccache.perfect",
         Kind::Flag,
         "Whether every constant access hits; else the other keys of the table describe the constant cache.",
-        |m, value| m.gpu.sm.fetch.ccache = (!bool::of(value)).then_some(NO_CACHE),
+        |m, value| m.gpu.sm.fetch.ccache = (!bool::of(value)).then(SimpleCache::default),
     )
     .default("true")
     .option("-gpgpu_perfect_inst_const_cache"),
@@ -129,13 +132,10 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_operand_collector_num_in_ports_gen"),
 ];
 
-/// A cache none of whose keys has been read yet.
-const NO_CACHE: SimpleCache = SimpleCache { sets: 0, ways: 0, line_bytes: 0, miss_latency: 0 };
-
 fn icache(machine: &mut Machine) -> &mut SimpleCache {
-    machine.gpu.sm.fetch.icache.get_or_insert(NO_CACHE)
+    machine.gpu.sm.fetch.icache.get_or_insert_default()
 }
 
 fn ccache(machine: &mut Machine) -> &mut SimpleCache {
-    machine.gpu.sm.fetch.ccache.get_or_insert(NO_CACHE)
+    machine.gpu.sm.fetch.ccache.get_or_insert_default()
 }

@@ -9,7 +9,7 @@ pub(super) const KEYS: &[Key] = &[
         "gpu.sm.texture.present",
         Kind::Flag,
         "Whether loads of textures go through a cache of their own, whose lines have 128 B; else they go through the L1.",
-        |m, value| m.gpu.sm.texture = bool::of(value).then_some(NOTHING),
+        |m, value| m.gpu.sm.texture = bool::of(value).then(TextureCache::default),
     )
     .default("false"),
     key!("gpu.sm.texture.sets", Kind::Count(1, 4096), "Sets.", |m| texture(m).sets)
@@ -34,9 +34,6 @@ pub(super) const KEYS: &[Key] = &[
 
 const PRESENT: &str = "gpu.sm.texture.present";
 
-/// What none of whose keys has been read yet.
-const NOTHING: TextureCache = TextureCache { sets: 0, ways: 0, fragments: 0, requests: 0, reorder: 0, results: 0 };
-
 fn texture(machine: &mut Machine) -> &mut TextureCache {
-    machine.gpu.sm.texture.get_or_insert(NOTHING)
+    machine.gpu.sm.texture.get_or_insert_default()
 }

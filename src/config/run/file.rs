@@ -73,7 +73,7 @@ impl RunFile {
         }
     }
 
-    /// Loads a run from a text; `name` stands for the file, and for the machine when the text holds one.
+    /// Loads a run from a text; `name` is that of the file, and of the machine when the text holds one.
     ///
     /// # Errors
     /// As [`RunFile::load`].

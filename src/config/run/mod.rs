@@ -65,7 +65,7 @@ pub enum Epoch {
     Cycles(u64),
 }
 
-/// Why a text is not the setting that was asked for.
+/// Why a text is not the setting that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; expected {expected}")]
 pub struct SettingError {

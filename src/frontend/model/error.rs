@@ -13,7 +13,7 @@ pub struct Problem {
     pub message: String,
     /// The value given, as written; empty when there is none.
     pub given: String,
-    /// What may stand there; empty when it cannot be listed.
+    /// What is allowed there; empty when it cannot be listed.
     pub allowed: Vec<String>,
     /// What to do.
     pub help: String,
@@ -31,7 +31,7 @@ impl Problem {
         self
     }
 
-    /// Adds what may stand there.
+    /// Adds what is allowed there.
     pub(super) fn allowed<S: Into<String>>(mut self, allowed: impl IntoIterator<Item = S>) -> Self {
         self.allowed = allowed.into_iter().map(Into::into).collect();
         self

@@ -109,7 +109,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Binary operators by level, loosest first; longer symbols stand before their prefixes.
+/// Binary operators by level, loosest first; longer symbols come before their prefixes.
 const LEVELS: [&[Op]; 7] = [
     &[Op::Or],
     &[Op::Xor],

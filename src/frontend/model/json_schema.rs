@@ -60,7 +60,7 @@ fn kind(kind: Kind) -> Value {
     let formula = || json!({"$ref": "#/definitions/formula"});
     let steps = || json!({"$ref": "#/definitions/steps"});
     let named = |value: Value| json!({"type": "object", "additionalProperties": value});
-    // A reference stands inside `allOf`, since its neighbours are not read.
+    // A reference is put inside `allOf`, since the keys next to it are not read.
     let referred = |value: Value| json!({"allOf": [value]});
     match kind {
         Kind::Text | Kind::Register => json!({"type": "string"}),

@@ -152,7 +152,7 @@ pub(super) static LOAD: Table = Table {
         TARGET,
         INDEX,
         WIDTH,
-        may("cache", Kind::Word(CACHES), "`llc` goes round the L1, `texture` through the texture cache."),
+        may("cache", Kind::Word(CACHES), "`llc` bypasses the L1, `texture` uses the texture cache."),
     ],
 };
 /// A store.
@@ -186,7 +186,7 @@ pub(super) static IF: Table = Table {
 pub(super) static LET: Table =
     Table { what: "a let", keys: &[must("let", Kind::Text, "Name that gets a value."), must("value", Kind::Formula, "The value.")] };
 /// A block's steps.
-pub(super) static USE: Table = Table { what: "a use", keys: &[must("use", Kind::Text, "The block whose steps stand here.")] };
+pub(super) static USE: Table = Table { what: "a use", keys: &[must("use", Kind::Text, "The block whose steps are inserted here.")] };
 
 /// The keys of which a step has exactly one.
 pub(super) const LEADS: &[&str] = &["op", "loop", "if", "let", "use"];

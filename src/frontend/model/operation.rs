@@ -123,7 +123,7 @@ impl Compiler<'_> {
             return None;
         }
         if step.cache == LoadCache::Texture && buffer.space != MemSpace::Global {
-            let problem = Problem::new(step.line, "cache", "a texture lies in device memory").given(format!("\"{}\"", step.buffer));
+            let problem = Problem::new(step.line, "cache", "a texture is in device memory").given(format!("\"{}\"", step.buffer));
             self.problems.push(problem.help("load it from a buffer of the model, or remove `cache`"));
             return None;
         }

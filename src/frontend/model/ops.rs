@@ -1,4 +1,4 @@
-//! The operations that models write, and the Volta instructions that they stand for.
+//! The operations that models write, and the Volta instructions that they represent.
 
 use crate::frontend::isa::{Generation, Opcode};
 use crate::frontend::{MemKind, MemSpace};

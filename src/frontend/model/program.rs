@@ -26,7 +26,7 @@ pub(super) struct Bound {
 pub(super) struct Origin {
     /// Line of the file.
     pub(super) line: u32,
-    /// The key that it stands at.
+    /// The key whose value it is.
     pub(super) key: String,
     /// As written.
     pub(super) text: String,

@@ -32,7 +32,7 @@ pub(super) fn is_place(name: &str) -> bool {
 }
 
 impl Compiler<'_> {
-    /// Finds every `let` of the body and decides which vary by lane: those whose value does, or that stand in divergent code.
+    /// Finds every `let` of the body and decides which vary by lane: those whose value does, or that are in divergent code.
     pub(super) fn find_lets(&mut self) {
         let mut varying = FxHashSet::default();
         let mut names = Vec::new();

@@ -3,7 +3,7 @@
 use super::ops::OpInfo;
 use super::text::Formula;
 
-/// A register operand: a name, and an index when the name stands for several registers.
+/// A register operand: a name, and an index when the name is that of several registers.
 #[derive(Clone, Debug)]
 pub(super) struct RegisterUse {
     /// The name; `rz` is the zero register.

@@ -19,7 +19,7 @@ pub(super) struct Formula {
     pub(super) expr: Expr,
     /// As written.
     pub(super) text: String,
-    /// The key that it stands at.
+    /// The key whose value it is.
     pub(super) key: String,
     /// Line of the file.
     pub(super) line: u32,

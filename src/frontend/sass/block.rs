@@ -88,11 +88,11 @@ pub(super) struct BlockParser<'a> {
     builder: StreamBuilder,
     extra: StaticTable,
     notes: Vec<u64>,
-    /// By index of the static instruction; the last stands for the beginning of a warp.
+    /// By index of the static instruction; the last represents the beginning of a warp.
     seen: Box<[Seen]>,
     /// The place in `seen` of the instruction before.
     before: usize,
-    /// The words that stand for the differences that are kept.
+    /// The words that encode the differences that are kept.
     tails: Vec<[u32; 31]>,
 }
 
@@ -158,13 +158,13 @@ impl<'a> BlockParser<'a> {
             if rest.starts_with(b"#BEGIN_TB") {
                 return Ok(next_line(self.text, at).min(block.range.end));
             }
-            // The kernel's header stands before the first CTA.
+            // The kernel's header precedes the first CTA.
             let before = rest.starts_with(b"#") || block.cta == 0 && rest.starts_with(b"-");
             if !before {
                 return Err(Fault {
                     at,
                     kind: ProblemKind::Count,
-                    what: "instructions stand outside of a CTA's block".into(),
+                    what: "instructions are outside of a CTA's block".into(),
                     found: quote(&self.text[at..next_line(self.text, at).min(block.range.end)]),
                     expected: format!("`#BEGIN_TB`, which opens cta {}", block.cta),
                     help: "a raw .trace must pass through the tracer's post-traces-processing tool first".into(),
@@ -234,7 +234,7 @@ impl<'a> BlockParser<'a> {
         Some(after)
     }
 
-    /// The access whose addresses stand at `at` into the builder, if its differences are those that are kept; returns the place
+    /// The access whose addresses begin at `at` into the builder, if its differences are those that are kept; returns the place
     /// after its line. Otherwise does nothing.
     #[inline]
     fn same_differences(&mut self, at: usize, index: u32, seen: &Seen) -> Option<usize> {

@@ -21,7 +21,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes of text read so far; of a native file, the text that it stands for.
+    /// Bytes of text read so far; of a native file, the text that it represents.
     pub(super) fn bytes_read(&self) -> u64 {
         match self {
             Self::Text(decoder) => decoder.bytes_read(),

@@ -122,7 +122,7 @@ impl Promise {
             }
             self.lines += 1;
             self.seen = end + 1;
-            // Blank lines and comments may stand between those that are promised.
+            // Blank lines and comments may come between those that are promised.
             let most = self.instructions.saturating_mul(2).saturating_add(64 * self.warps + 65_536);
             if self.lines > most {
                 let Self { lines, warps, instructions, .. } = self;
@@ -341,7 +341,7 @@ impl TextDecoder {
     fn failed(&self, from: u32, fault: Fault) -> End {
         let before = &self.text[..fault.at.min(self.text.len())];
         let mut line = self.lines + 1 + memchr::memchr_iter(b'\n', before).count() as u64;
-        // At the end of the file the last line is meant, not the empty one after its line end.
+        // At the end of the file the fault is in the last line, not in the empty one after its line end.
         if before.len() == self.text.len() && matches!(before.last(), None | Some(b'\n')) {
             line = line.saturating_sub(1).max(1);
         }

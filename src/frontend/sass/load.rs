@@ -23,7 +23,7 @@ use super::source::{Resident, Streamed, Window};
 /// compressed as `.xz`, `.gz` or `.zst`; or a native file.
 ///
 /// Headers of all kernels are checked, and kernels are decoded wholly as long as their text fits
-/// [`TraceOptions::eager_bytes`]; the others are decoded as their CTAs are asked for.
+/// [`TraceOptions::eager_bytes`]; the others are decoded as their CTAs are requested.
 ///
 /// # Errors
 /// When a file is missing, unreadable or malformed, as far as loading looks; what is found later comes by
@@ -122,7 +122,7 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
         kernel.text_bytes = decoder.bytes_read();
         kernel.static_instructions = decoder.table().map_or(0, |table| table.entries().len()) as u64;
         add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));
-        add(&mut report.notes, decoder.table().map(|table| tally.described(table)).into_iter().flatten());
+        add(&mut report.notes, decoder.table().map(|table| tally.described(table.notes())).into_iter().flatten());
         report.kernels.push(kernel);
     }
     Ok(report)

@@ -3,8 +3,6 @@
 //! A CTA carries its own counts and they are added up when it is taken, so that the sums of a run that stops early do not
 //! depend on how far decoding ran ahead.
 
-use super::table::StaticTable;
-
 /// Place of accesses written as base and stride though their lanes have gaps.
 pub(super) const GAPS: usize = 0;
 /// Place of warps that their CTA does not list.
@@ -33,9 +31,9 @@ impl Tally {
         }
     }
 
-    /// The notes that occurred, in words.
-    pub(super) fn described(&self, table: &StaticTable) -> Vec<(String, u64)> {
-        let texts = TEXTS.into_iter().chain(table.notes().iter().map(String::as_str));
+    /// The notes that occurred, in words: the fixed ones, and `notes` of the static instructions.
+    pub(super) fn described(&self, notes: &[String]) -> Vec<(String, u64)> {
+        let texts = TEXTS.into_iter().chain(notes.iter().map(String::as_str));
         let counted = texts.zip(&self.0).filter(|&(_, &times)| times > 0);
         counted.map(|(text, &times)| (text.to_string(), times)).collect()
     }

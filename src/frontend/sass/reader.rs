@@ -1,4 +1,4 @@
-//! Opens plain and compressed files and delivers their text in chunks, read ahead on a thread when asked.
+//! Opens plain and compressed files and delivers their text in chunks, read ahead on a thread when requested.
 //!
 //! With read-ahead one thread decompresses into a channel of one chunk, so at most three chunks of text exist per file.
 

@@ -79,7 +79,7 @@ impl Window {
 
     /// The notes of the CTAs that were taken, in words.
     fn described(&self) -> Vec<(String, u64)> {
-        self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table))
+        self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table.notes()))
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {

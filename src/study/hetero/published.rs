@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::study::lab::output::StudyOutput;
 use crate::study::lab::published::{Published, Value, read};
 use crate::study::lab::verdict::{Headline, Verdict};
-
-use super::concurrency::GpuType;
 
 /// The study's part of `hetero-directions.toml`, which explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
@@ -81,6 +79,17 @@ pub(super) struct PaperLengths {
 #[serde(deny_unknown_fields)]
 pub(super) struct Policies {
     pub(super) dyncta: String,
+}
+
+/// What a GPU application makes of many warps (Table II).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub(super) enum GpuType {
+    /// Wants many.
+    H,
+    /// Hardly minds.
+    M,
+    /// Wants few.
+    L,
 }
 
 /// A GPU application of Table II.

@@ -6,8 +6,6 @@ use crate::report::picture::{Picture, PictureError};
 use crate::report::plot::Plot;
 use crate::report::{ResultFile, csv};
 
-use super::verdict::Verdict;
-
 /// Why a study has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
@@ -128,11 +126,11 @@ impl StudyOutput {
         self.compared.1.push(cells);
     }
 
-    /// Counts a verdict for the summary; what was not run or contradicts itself is not graded.
-    pub(in crate::study) fn count_verdict(&mut self, verdict: Verdict) {
+    /// Counts a graded value for the summary.
+    pub(super) fn count_graded(&mut self, holds: bool) {
         let (graded, hold) = &mut self.graded;
-        *graded += u32::from(matches!(verdict, Verdict::Holds | Verdict::Misses));
-        *hold += u32::from(verdict == Verdict::Holds);
+        *graded += 1;
+        *hold += u32::from(holds);
     }
 
     /// All figures: those of the study, and how many published values hold.

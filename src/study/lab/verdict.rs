@@ -192,6 +192,13 @@ fn cell(value: Option<f64>) -> String {
 }
 
 impl StudyOutput {
+    /// Counts a verdict for the summary; what was not run or contradicts itself is not graded.
+    pub(in crate::study) fn count_verdict(&mut self, verdict: Verdict) {
+        if matches!(verdict, Verdict::Holds | Verdict::Misses) {
+            self.count_graded(verdict == Verdict::Holds);
+        }
+    }
+
     /// Adds a graded headline.
     pub(in crate::study) fn graded<S>(&mut self, value: &Value<S>, headline: &Headline) -> Verdict {
         self.graded_with(value, headline, "")

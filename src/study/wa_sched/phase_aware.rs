@@ -194,11 +194,6 @@ fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a 
     Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial }
 }
 
-/// The parameters of the tail effect.
-pub(super) fn tail() -> &'static tail::Parameters {
-    &published().own.tail
-}
-
 fn published() -> &'static Published<Own, Of> {
     static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
     READ.get_or_init(|| read("phase-aware", include_str!("../../../configs/published/phase-aware.toml")))
@@ -255,7 +250,7 @@ fn run(thesis: &Thesis<'_>) -> Result<StudyOutput, StudyError> {
     }
     shares(&mut output, &points);
     bars(&mut output, &points, machine);
-    tail::show(&mut output, thesis).map_err(StudyError::Input)?;
+    tail::show(&mut output, thesis, &published().own.tail).map_err(StudyError::Input)?;
     Ok(output)
 }
 

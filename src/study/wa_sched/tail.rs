@@ -10,7 +10,7 @@ use crate::report::plot::{Form, Plot, Series};
 use crate::study::lab::job::Job;
 use crate::study::lab::output::{PlotNames, StudyOutput};
 
-use super::{Grid, Thesis, library, phase_aware};
+use super::{Grid, Thesis, library};
 
 /// What is run; `configs/published/phase-aware.toml` explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
@@ -64,8 +64,8 @@ impl Residency {
 ///
 /// # Errors
 /// When a kernel does not run.
-pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>) -> Result<(), String> {
-    let Parameters { kernels, orders, waves, shown, period } = phase_aware::tail();
+pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), String> {
+    let Parameters { kernels, orders, waves, shown, period } = parameters;
     let machine = library().own.machines.phases.as_str();
     let wanted = kernels.iter().filter(|name| thesis.request.wants(name));
     for kernel in wanted.filter_map(|name| library().kernel(name)) {

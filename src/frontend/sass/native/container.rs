@@ -124,7 +124,7 @@ impl Container {
         &self.index.kernels[number].listed
     }
 
-    /// Reads a block as it stands in the file.
+    /// Reads a block as it is in the file.
     pub(super) fn packed(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
         // A length beyond the file is no reason to allocate it.
         if at.offset.checked_add(at.file_bytes()).is_none_or(|end| end > self.bytes) {

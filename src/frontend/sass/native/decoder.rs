@@ -37,12 +37,12 @@ impl NativeDecoder {
         Self { setup, kernel, meanings: None, code, next: 0, produced: 0, read: 0, sharing: Sharing::default() }
     }
 
-    /// Bytes of text that was decoded so far stands for.
+    /// Bytes of the text that was decoded so far.
     pub(in super::super) fn bytes_read(&self) -> u64 {
         self.read
     }
 
-    /// The static instructions and their notes, once the first batch was asked for.
+    /// The static instructions and their notes, once the first batch was requested.
     pub(in super::super) fn table(&self) -> Option<&StaticTable> {
         self.meanings.as_ref().map(|meanings| &meanings.table)
     }
@@ -59,7 +59,7 @@ impl NativeDecoder {
         self.produced
     }
 
-    /// Decodes the next blocks: at least one, further ones while the text that they stand for stays below `budget` bytes.
+    /// Decodes the next blocks: at least one, further ones while the text that they represent stays below `budget` bytes.
     pub(in super::super) fn next_batch(&mut self, budget: usize) -> Batch {
         let decoded = self.start().and_then(|meanings| self.blocks(&meanings, budget));
         decoded.unwrap_or_else(|error| {
@@ -96,7 +96,7 @@ impl NativeDecoder {
         while let Some(batch) = batches.get(self.next).filter(|_| packed.is_empty() || text < budget as u64) {
             match kernel.container.packed(Kind::Programs, &batch.programs, kernel.number) {
                 Ok(block) => packed.push(block),
-                // What lies before the block is good; it is met again by the next batch.
+                // What precedes the block is valid; the next batch finds the fault again.
                 Err(_) if !packed.is_empty() => break,
                 Err(error) => return Err(error),
             }

@@ -149,7 +149,7 @@ fn checksum(header: &[u8; BLOCK_HEADER], data: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Unpacks a block as it stands in the file; `expected` is its checksum where one is known. What is wrong comes in words.
+/// Unpacks a block as it is in the file; `expected` is its checksum where one is known. What is wrong is described in words.
 pub(super) fn unpack(kind: Kind, block: &[u8], expected: Option<u32>) -> Result<Vec<u8>, String> {
     let (header, data) = block.split_first_chunk::<BLOCK_HEADER>().ok_or("a block without a header")?;
     let field = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);

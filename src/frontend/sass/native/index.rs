@@ -3,7 +3,7 @@
 use super::frame::BlockRef;
 use super::wire::{Bytes, put, put_text};
 
-/// What stands at the end of a native file.
+/// What is at the end of a native file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Index {
     /// The trace's name.
@@ -33,7 +33,7 @@ pub(super) struct KernelIndex {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BatchIndex {
     pub(super) ctas: u32,
-    /// Bytes of text that they stand for.
+    /// Bytes of text that they represent.
     pub(super) text_bytes: u64,
     pub(super) programs: BlockRef,
     /// Patches of the text, when one CTA at least needs some.

@@ -23,7 +23,7 @@ use super::render::{apply_patch, put_patch, render};
 use super::scan::{Scanner, begin};
 use super::wire::Bytes;
 
-/// Text that a block stands for at most, but for a longer CTA: small enough that a decoder's window holds a few, large
+/// Text that a block represents at most, but for a longer CTA: small enough that a decoder's window holds a few, large
 /// enough that paths are shared by many warps and zstd finds what repeats.
 const BLOCK_TEXT: usize = 4 << 20;
 /// Bytes of a block at most, but for a larger CTA.
@@ -65,7 +65,7 @@ pub enum ConvertError {
     Trace(TraceError),
     /// The output cannot be written.
     Output(io::Error),
-    /// The watcher asked to stop.
+    /// The watcher requested a stop.
     Stopped,
     /// The program is at fault: what it wrote does not give back what it read. The place and what differs.
     Internal(String),

@@ -12,7 +12,7 @@ use super::wire::{Bytes, put, put_signed, zigzag};
 const MODE_BITS: u8 = 3;
 /// A mask follows; otherwise it is that of the step before.
 const MASK_FOLLOWS: u8 = 4;
-/// Where the jump stands in the control byte.
+/// Where the jump is in the control byte.
 const JUMP_SHIFT: u32 = 3;
 /// The jump does not fit the control byte and follows.
 const FAR: u64 = 31;

@@ -1,7 +1,7 @@
 //! The canonical text of a CTA, and patches that turn it into the text that was recorded.
 //!
 //! Text is cut into pieces that correspond one to one: the opening with the first warp's lines, each instruction line, what
-//! stands between two warps, and the closing. A patch copies, drops and inserts bytes of the canonical text, so whatever is
+//! is between two warps, and the closing. A patch copies, drops and inserts bytes of the canonical text, so whatever is
 //! unusual in a recorded file survives, at the cost of its own length.
 
 use std::io::Write;

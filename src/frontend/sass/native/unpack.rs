@@ -107,7 +107,7 @@ fn write_kernel(
     Ok(written + native.code.tail.len() as u64)
 }
 
-/// The place of a listed file, when it lies in the list's folder.
+/// The place of a listed file, when it is in the list's folder.
 fn inside(listed: &str) -> Option<PathBuf> {
     let path = Path::new(listed);
     let harmless = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

@@ -24,13 +24,13 @@ pub(super) fn put_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The unsigned number that stands for a signed one.
+/// The unsigned number that encodes a signed one.
 #[inline]
 pub(super) fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-/// The signed number that an unsigned one stands for.
+/// The signed number that an unsigned one encodes.
 #[inline]
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)

@@ -1,7 +1,8 @@
 //! The synthetic kernels: program, launch and copies of each.
 
+use super::global::{self, Atomics};
 use super::warp::{Buffer, Form, Place, WarpText};
-use super::{arithmetic, global, shared};
+use super::{arithmetic, shared};
 
 /// A kernel whose trace is generated.
 #[derive(Clone, Copy, Debug)]
@@ -28,17 +29,6 @@ pub(super) struct Copy {
     /// From the kernel's base address.
     pub(super) offset: u64,
     pub(super) bytes: u64,
-}
-
-/// What threads add to.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Atomics {
-    /// All threads to one word.
-    Shared,
-    /// Each thread to a word of its own, as long as there are any.
-    Own { words: u64 },
-    /// Each thread to a random word.
-    Random { words: u64 },
 }
 
 /// What a warp executes.

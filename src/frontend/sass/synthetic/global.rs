@@ -1,6 +1,5 @@
 //! Programs bound by global memory: streams, strides, gathers, pointer chases, divergence and atomics.
 
-use super::catalogue::Atomics;
 use super::warp::{Access, Buffer, FULL, Form, INDEX, LANES, Place, SCALE, WarpText, Xorshift, ZERO};
 
 /// Element-wise sum of two vectors.
@@ -127,6 +126,17 @@ fn branch_on(text: &mut WarpText, bit: u32) {
     text.masked(other, |text| text.effect("BRA", &[]));
     text.masked(taken, |text| branch_on(text, bit + 1));
     text.effect("BSYNC", &[]);
+}
+
+/// What threads add to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Atomics {
+    /// All threads to one word.
+    Shared,
+    /// Each thread to a word of its own, as long as there are any.
+    Own { words: u64 },
+    /// Each thread to a random word.
+    Random { words: u64 },
 }
 
 /// One atomic addition per thread.

@@ -1,8 +1,9 @@
 //! Ours for every published result of Section 6.
 
+use super::super::published::GpuType;
 use super::super::published::{Finding, Margins, concurrency};
 use super::job::Measured;
-use super::pairs::{GPU_TYPES, GpuType, Kind, Pair};
+use super::pairs::{GPU_TYPES, Kind, Pair};
 use super::results::{Gain, Results, percent};
 use super::scheme::{LIMITS, Scheme, System};
 use super::span::Total;

@@ -29,7 +29,6 @@ use super::super::lab::request::Request;
 use super::super::{StudyError, StudyOutput};
 use super::published::{PaperLengths, compare, concurrency};
 use job::{Cpus, Job, JobTask, Lengths};
-pub(super) use pairs::GpuType;
 use pairs::Pair;
 use results::Results;
 use scheme::{ELSEWHERE, SYSTEMS, Scheme, System, schemes};

@@ -8,18 +8,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::published::applications;
-
-/// What a GPU application makes of many warps (Table II).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub(in crate::study::hetero) enum GpuType {
-    /// Wants many.
-    H,
-    /// Hardly minds.
-    M,
-    /// Wants few.
-    L,
-}
+use super::super::published::{GpuType, applications};
 
 /// What CPU applications ask of the memory (Table III).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

@@ -1,9 +1,10 @@
 //! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in a point each; and, tiny,
 //! a study in parts and as a whole on the simulator.
 
+use super::super::published::GpuType;
 use super::findings::findings;
 use super::job::{Cpus, Job, Measured};
-use super::pairs::{CpuType, GpuType, Kind, Pair};
+use super::pairs::{CpuType, Kind, Pair};
 use super::results::Results;
 use super::scheme::{Scheme, System, schemes};
 use super::span::{Core, Counts, STEP, Total};

@@ -261,8 +261,7 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, S
             Ok::<_, String>([of(&onac?), of(&seq?)].map(|detected| Relative::of(&all, &detected.whole)))
         })
         .transpose()?;
-    let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
-    let of_candidate = thesis.candidate.as_ref().map(|candidate| run(candidate.apply(&base.clone().cycles(of_all)))).transpose()?;
+    let candidate = of_candidate(thesis, &base.clone().cycles(of_all), &all, instructions)?;
     Ok(Point {
         entry: entry.clone(),
         published: kernel.cores.unwrap_or(CoreType::B),
@@ -271,10 +270,18 @@ fn point(thesis: &Thesis<'_>, entry: &Entry, kernel: &Kernel) -> Result<Point, S
         curve,
         detected: [of(&onac?), of(&seq?)],
         cold,
-        all: whole_of(&all),
+        all: whole(&all, all.cycles / 4, instructions),
         to_the_end,
-        candidate: of_candidate.as_ref().map(|run| Relative::of(&whole_of(&all), &whole_of(run))),
+        candidate,
     })
+}
+
+/// The user's policy and order in place of all cores, whose run is `all`; `None` where the user gives none.
+fn of_candidate(thesis: &Thesis<'_>, of_all: &Job, all: &Run, instructions: f64) -> Result<Option<Relative>, String> {
+    let Some(candidate) = &thesis.candidate else { return Ok(None) };
+    let run = thesis.lab.one(&candidate.apply(of_all))?;
+    let whole_of = |run: &Run| whole(run, run.cycles / 4, instructions);
+    Ok(Some(Relative::of(&whole_of(all), &whole_of(&run))))
 }
 
 /// The first sample that ONAC takes of a kernel, as a row of `samples.csv` without its last cell.
@@ -304,6 +311,23 @@ mod tests {
             let ctas = Grid::of(&thesis.job(kernel, &library().own.machines.cores, &entry.grid)).unwrap().ctas;
             assert!(ctas.abs_diff(entry.ctas) * 1000 <= entry.ctas, "{}: {ctas} CTAs, published {}", entry.name, entry.ctas);
         }
+    }
+
+    #[test]
+    fn a_policy_of_the_user_is_compared_with_all_cores_in_columns_of_its_name() {
+        let policy = "static_limit:cores=8";
+        let request = Request { policy: vec![policy.into()], ..Request::default() };
+        let thesis = Thesis::new(&request);
+        let kernel = library().kernel("hotspot").unwrap();
+        let of_all = thesis.job(kernel, &library().own.machines.cores, &BTreeMap::new()).cycles(Some(8_000));
+        let instructions = Grid::of(&of_all).unwrap().instructions();
+        let all = thesis.lab.one(&of_all).unwrap();
+        let eight = of_candidate(&thesis, &of_all, &all, instructions).unwrap().unwrap();
+        assert!((20.0..40.0).contains(&eight.performance), "8 of 32 cores of a kernel that uses all: {eight:?}");
+        assert!(eight.saved < 0.0, "static power is paid for longer: {eight:?}");
+        let mut output = StudyOutput::new("onac", String::new());
+        show::rows(&mut output, &[], thesis.candidate_name());
+        assert!(output.column(&format!("{policy} perf. %")).is_some() && output.column(&format!("{policy} saves %")).is_some());
     }
 
     #[test]

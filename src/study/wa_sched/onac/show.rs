@@ -36,7 +36,7 @@ fn or_dash(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }
 
-fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
+pub(super) fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
     let columns = [
         "kernel",
         "type",
