@@ -5,6 +5,7 @@
 mod addr;
 mod id;
 mod mask;
+mod named;
 mod ring;
 mod rng;
 mod time;
@@ -12,6 +13,7 @@ mod time;
 pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
 pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
+pub(crate) use named::named;
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};

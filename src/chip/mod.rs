@@ -13,6 +13,7 @@ mod snapshot;
 mod tests;
 mod unit;
 
+pub use crate::engine::Scaling;
 pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use observe::{Observer, Progress};

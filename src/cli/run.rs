@@ -8,10 +8,9 @@ use std::time::Instant;
 
 use warpshard_sync::StopFlag;
 
-use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions};
+use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, RunOptions, Scaling};
 use crate::config::Machine;
 use crate::energy::Model;
-use crate::engine::Scaling;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::picture::PictureError;

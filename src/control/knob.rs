@@ -2,31 +2,17 @@
 
 use std::fmt;
 
-/// Something that decisions change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Knob {
-    /// Most CTAs that an SM holds.
-    CtaLimit,
-    /// Most warps that an SM's schedulers consider.
-    WarpLimit,
-    /// Whether an SM is active, paused or power-gated.
-    Power,
-}
+use crate::base::named;
 
-impl Knob {
-    /// All knobs, in the order of their declaration.
-    pub const ALL: [Self; 3] = [Self::CtaLimit, Self::WarpLimit, Self::Power];
-}
-
-impl Knob {
-    /// Its name in timelines and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CtaLimit => "cta_limit",
-            Self::WarpLimit => "warp_limit",
-            Self::Power => "power",
-        }
+named! {
+    /// Something that decisions change.
+    #[derive(Hash)]
+    pub enum Knob {
+        /// Its name in timelines and messages.
+        name: &'static str = 0;
+        CtaLimit("cta_limit"): "Most CTAs that an SM holds.",
+        WarpLimit("warp_limit"): "Most warps that an SM's schedulers consider.",
+        Power("power"): "Whether an SM is active, paused or power-gated.",
     }
 }
 

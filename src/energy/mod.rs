@@ -5,6 +5,7 @@
 //! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this module.
 
 mod breakdown;
+mod component;
 mod counts;
 mod event;
 mod model;
@@ -12,7 +13,8 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use breakdown::{Breakdown, Component};
+pub use breakdown::Breakdown;
+pub use component::Component;
 pub use counts::{Counts, SmTime};
 pub use event::{Event, TERMS, Term};
 pub use model::Model;

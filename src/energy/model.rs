@@ -151,7 +151,7 @@ impl Model {
             let times = counts.get(event);
             let spent = times as f64 * self.joules(event);
             events[event as usize] = (times, spent);
-            joules[event.describe().1 as usize] += spent;
+            joules[event.component() as usize] += spent;
         }
         let sms = &counts.sms;
         let [cycles, resident, paused, paused_resident, gated] =

@@ -34,16 +34,11 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
     output.columns(&["trace", "net cycles", "in one cycle", "difference %"]);
     let (mut errors, mut left_out) = (Vec::new(), LeftOut::default());
     for (trace, runs) in rows {
-        match runs {
-            Err(why) => output.note(format!("{trace}: {why}")),
-            Ok(None) => left_out.add(&trace),
-            Ok(Some((ahead, base))) => {
-                let error = error_percent(ahead.net_cycles, base.net_cycles);
-                errors.extend(error);
-                let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
-                output.row(vec![trace, ahead.net_cycles.to_string(), base.net_cycles.to_string(), error]);
-            }
-        }
+        let Some((ahead, base)) = left_out.found(&trace, runs, &mut output) else { continue };
+        let error = error_percent(ahead.net_cycles, base.net_cycles);
+        errors.extend(error);
+        let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
+        output.row(vec![trace, ahead.net_cycles.to_string(), base.net_cycles.to_string(), error]);
     }
     if errors.is_empty() {
         return Err(StudyError::Nothing("no trace ran".into()));

@@ -40,6 +40,16 @@ const THESIS: &str = "its machines are those of the published tables; --set chan
 /// Why studies that test one model alone take no machine, policy or order.
 const ALONE: &str = "it tests one model alone, with the configurations of the reference";
 
+/// Runs a study of the traces that a configuration of the reference has results of: the machine's own, unless the request names one.
+fn on_configuration(
+    request: &Request,
+    run: impl Fn(&References, &str, &Traces<'_>) -> Result<StudyOutput, StudyError>,
+) -> Result<StudyOutput, StudyError> {
+    let traces = request.traces("v100");
+    let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
+    run(&request.references, configuration, &traces)
+}
+
 /// All studies.
 pub const STUDIES: &[Study] = &[
     Study {
@@ -49,11 +59,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Machine, Set, Configuration],
         otherwise: "it runs all traces of the reference as the reference ran them",
         sweeps: &[],
-        run: |request| {
-            let traces = request.traces("v100");
-            let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
-            accel_sim::run(&request.references, configuration, &traces)
-        },
+        run: |request| on_configuration(request, accel_sim::run),
     },
     Study {
         name: "characterise",
@@ -80,11 +86,7 @@ pub const STUDIES: &[Study] = &[
         takes: &[Machine, Set, Configuration],
         otherwise: "it runs all traces of the reference as the reference ran them",
         sweeps: &[],
-        run: |request| {
-            let traces = request.traces("v100");
-            let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
-            dispatch::run(&request.references, configuration, &traces)
-        },
+        run: |request| on_configuration(request, dispatch::run),
     },
     Study {
         name: "relaxed",

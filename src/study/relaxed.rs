@@ -41,16 +41,10 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
     let mut left_out = LeftOut::default();
     for &(trace, _) in STANDARD_SET {
         let folder = references.trace(&traces.cache, trace);
-        let (exact, relaxed) = match folder.and_then(|folder| folder.map(|folder| measure(&folder, traces)).transpose()) {
-            Ok(Some(measured)) => measured,
-            Ok(None) => {
-                left_out.add(trace);
-                continue;
-            }
-            Err(why) => {
-                output.note(format!("{trace}: {why}"));
-                continue;
-            }
+        let Some((exact, relaxed)) =
+            left_out.found(trace, folder.and_then(|folder| folder.map(|folder| measure(&folder, traces)).transpose()), &mut output)
+        else {
+            continue;
         };
         for ((factor, run), of_factor) in FACTORS.iter().zip(&relaxed).zip(&mut by_factor) {
             let error = error_percent(run.net_cycles, exact.net_cycles).unwrap_or(0.0);

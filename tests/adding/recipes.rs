@@ -197,7 +197,6 @@ pub(crate) const RECIPES: &[Recipe] = &[
                     "    key!(\"gpu.dispatch.waiting\", Kind::Count(0, 64), \"Grids that wait.\", |m| m.gpu.dispatch.waiting).default(\"8\"),",
                 ),
             ),
-            ("src/config/blank.rs", Replace("share_sm: false", "share_sm: false, waiting: 0")),
         ],
     },
     Recipe {
@@ -237,6 +236,130 @@ pub(crate) const RECIPES: &[Recipe] = &[
                 "src/energy/set.rs",
                 After("(\"volta-12nm\", ", "    (\"volta-7nm\", include_str!(\"../../configs/energy/volta-7nm.toml\")),"),
             ),
+        ],
+    },
+    Recipe {
+        row: "energy event",
+        name: "",
+        names: &[],
+        changes: &[
+            (
+                "src/energy/event.rs",
+                After("Constant(", "        Wait(\"barrier_wait\", Component::FrontEnd): \"A warp waits at a barrier.\","),
+            ),
+            ("src/energy/event.rs", After("term(\"sm\", \"constant_accesses\"", "    term(\"sm\", \"barrier_waits\", Event::Wait),")),
+            ("src/energy/model.rs", After("Event::Constant =>", "            Event::Wait => dynamic(set.instruction.wait_pj),")),
+            ("src/energy/set.rs", After("        fetch_pj,", "        /// A wait at a barrier.\n        wait_pj,")),
+            ("configs/energy/fermi-40nm.toml", After("fetch_pj", "wait_pj = 1.0 # example")),
+            ("configs/energy/volta-12nm.toml", After("fetch_pj", "wait_pj = 0.3 # example")),
+        ],
+    },
+    Recipe {
+        row: "knob",
+        name: "",
+        names: &[("<unit>", "gpu/cta")],
+        changes: &[
+            (
+                "src/control/knob.rs",
+                After("CtaLimit(\"cta_limit\")", "        Ahead(\"ahead\"): \"Most CTAs of an SM that are bound ahead.\","),
+            ),
+            (
+                "src/control/decision.rs",
+                After(
+                    "pub enum Decision",
+                    "    /// At most `limit` CTAs are bound to an SM ahead.\n    Ahead {\n        /// The SM.\n        sm: Option<SmId>,\n        /// CTAs.\n        limit: u32,\n    },",
+                ),
+            ),
+            (
+                "src/control/decision.rs",
+                Replace("Self::Power { sm, .. }) = self", "Self::Power { sm, .. } | Self::Ahead { sm, .. }) = self"),
+            ),
+            ("src/control/decision.rs", After("Self::Power { state, .. } => *state", "            Self::Ahead { limit, .. } => *limit,")),
+            ("src/control/decision.rs", After("Self::Power { .. } => Knob::Power", "            Self::Ahead { .. } => Knob::Ahead,")),
+            (
+                "src/chip/apply.rs",
+                After(
+                    "match *decision {",
+                    "            Decision::Ahead { limit, .. } => vec![to_grid(GridDecision::Ahead { sm, limit })],",
+                ),
+            ),
+            (
+                "src/gpu/cta/mod.rs",
+                After(
+                    "pub enum GridDecision",
+                    "    /// At most `limit` CTAs are bound to `sm` ahead.\n    Ahead {\n        /// The SM.\n        sm: SmId,\n        /// CTAs.\n        limit: u32,\n    },",
+                ),
+            ),
+            (
+                "src/gpu/cta/mod.rs",
+                After(
+                    "GridDecision::Release => (self",
+                    "            GridDecision::Ahead { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),",
+                ),
+            ),
+        ],
+    },
+    Recipe {
+        row: "event",
+        name: "",
+        names: &[("<unit>", "gpu/cta")],
+        changes: &[
+            ("src/protocol/mod.rs", After("KernelStarted(KernelIndex),", "    /// A CTA started.\n    CtaStarted(SmId),")),
+            ("src/gpu/cta/mod.rs", After("self.counters.ctas_started += 1;", "                out.event(now, EventKind::CtaStarted(sm));")),
+            ("src/control/trigger.rs", After("pub enum EventSelector", "    /// A CTA started.\n    CtaStarted,")),
+            ("src/control/trigger.rs", After("match (self, event) {", "            (Self::CtaStarted, EventKind::CtaStarted(_)) => true,")),
+        ],
+    },
+    Recipe {
+        row: "field of CPU traces",
+        name: "",
+        names: &[],
+        changes: &[
+            (
+                "src/frontend/cpu/trace_line.rs",
+                After(
+                    "pub(super) read: Addr,",
+                    "    /// Whether the read's address needs the data of the read before.\n    pub(super) chained: bool,",
+                ),
+            ),
+            (
+                "src/frontend/cpu/trace_line.rs",
+                Replace(
+                    "    let writeback = fields.next();\n",
+                    "    let mut writeback = fields.next();\n    let chained = writeback == Some(b\"+\");\n    if chained {\n        writeback = fields.next();\n    }\n",
+                ),
+            ),
+            (
+                "src/frontend/cpu/trace_line.rs",
+                Replace("Ok(Line { bubbles, read, writeback })", "Ok(Line { bubbles, read, chained, writeback })"),
+            ),
+            (
+                "src/frontend/cpu/trace.rs",
+                Replace(
+                    "let Line { bubbles, read, writeback } = self.line();",
+                    "let Line { bubbles, read, chained, writeback } = self.line();",
+                ),
+            ),
+            ("src/frontend/cpu/trace.rs", Replace("dependent: self.dependent }", "dependent: self.dependent || chained }")),
+            (
+                "src/frontend/cpu/trace.rs",
+                Replace("read: crate::base::Addr(0), writeback: None", "read: crate::base::Addr(0), chained: false, writeback: None"),
+            ),
+        ],
+    },
+    Recipe {
+        row: "finding of a study",
+        name: "",
+        names: &[("<study>", "half")],
+        changes: &[
+            (
+                "configs/published/half.toml",
+                Replace(
+                    "[[value]]",
+                    "[[value]]\nfigure = \"energy\"\nsource = \"Table 2\"\nkind = \"number\"\nvalue = 1.5\nband = \"tenth\"\nof = \"energy\"\n\n[[value]]",
+                ),
+            ),
+            ("src/study/half.rs", Replace("Some(2.0)", "Some(if value.of == \"energy\" { 1.5 } else { 2.0 })")),
         ],
     },
 ];

@@ -50,17 +50,12 @@ pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckO
     let (mut checked, mut left_out) = (0, LeftOut::default());
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| options.only.as_ref().is_none_or(|only| trace.contains(only))) {
         let load = |folder: PathBuf| sass::load(&folder, &sass::TraceOptions::default()).map_err(|error| error.to_string());
-        let workload = match references.trace(&traces.cache, trace).and_then(|folder| folder.map(load).transpose()) {
-            Ok(Some(workload)) => Arc::new(workload),
-            Ok(None) => {
-                left_out.add(trace);
-                continue;
-            }
-            Err(why) => {
-                output.note(format!("{trace}: {why}"));
-                continue;
-            }
+        let Some(workload) =
+            left_out.found(trace, references.trace(&traces.cache, trace).and_then(|folder| folder.map(load).transpose()), &mut output)
+        else {
+            continue;
         };
+        let workload = Arc::new(workload);
         let (ways, cycles) = check(trace, &machine, &workload, options.max_cycles)?;
         checked += 1;
         output.row(vec![trace.to_owned(), class.to_string(), cycles.to_string(), ways.to_string(), "none".to_owned()]);

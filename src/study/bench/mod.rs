@@ -77,16 +77,10 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
             let path = if options.native { native_trace(&folder, &traces.cache, trace)? } else { folder };
             measure(&path, traces, options)
         };
-        let measured = match references.trace(&traces.cache, trace).and_then(|folder| folder.map(measured).transpose()) {
-            Ok(Some(measured)) => measured,
-            Ok(None) => {
-                left_out.add(trace);
-                continue;
-            }
-            Err(why) => {
-                output.note(format!("{trace}: {why}"));
-                continue;
-            }
+        let Some(measured) =
+            left_out.found(trace, references.trace(&traces.cache, trace).and_then(|folder| folder.map(measured).transpose()), &mut output)
+        else {
+            continue;
         };
         let base = measured[0].1;
         for (threads, seconds, run) in &measured {

@@ -48,17 +48,7 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
             output.note(format!("{trace}: the reference has no result"));
             continue;
         };
-        let folder = match process.references.trace(&process.cache, trace) {
-            Ok(Some(folder)) => folder,
-            Ok(None) => {
-                left_out.add(trace);
-                continue;
-            }
-            Err(why) => {
-                output.note(format!("{trace}: {why}"));
-                continue;
-            }
-        };
+        let Some(folder) = left_out.found(trace, process.references.trace(&process.cache, trace), &mut output) else { continue };
         for &threads in process.threads {
             let seconds = match timed(&program, process, &folder, threads) {
                 Ok(seconds) => seconds,

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::base::named;
 use crate::config::{Machine, Override};
 use crate::frontend::Workload;
 use crate::policy::registry;
@@ -15,72 +16,24 @@ use super::super::{StudyError, StudyOutput, Traces};
 use super::job::Job;
 use super::{Lab, ProgressFn};
 
-/// An option that only some studies take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StudyOption {
-    /// `--machine`
-    Machine,
-    /// `--set`
-    Set,
-    /// `--policy`
-    Policy,
-    /// `--order`
-    Order,
-    /// `--full` and `--quick`
-    Length,
-    /// `--only`
-    Only,
-    /// `--configuration`
-    Configuration,
-    /// `--cpu-warm`, `--cpu-measure`, `--gpu-cycles`
-    Windows,
-    /// `--longest`
-    Longest,
-    /// `--scale` and `--tenth`
-    Scale,
-    /// `--pairs`
-    Pairs,
-    /// `--workload`
-    Workload,
-    /// `--cycles`
-    Cycles,
-}
-
-impl StudyOption {
-    /// All options.
-    pub const ALL: [Self; 13] = [
-        Self::Machine,
-        Self::Set,
-        Self::Policy,
-        Self::Order,
-        Self::Length,
-        Self::Only,
-        Self::Configuration,
-        Self::Windows,
-        Self::Longest,
-        Self::Scale,
-        Self::Pairs,
-        Self::Workload,
-        Self::Cycles,
-    ];
-
-    /// Its flag on the command line.
-    pub fn flag(self) -> &'static str {
-        match self {
-            Self::Machine => "--machine",
-            Self::Set => "--set",
-            Self::Policy => "--policy",
-            Self::Order => "--order",
-            Self::Length => "--full or --quick",
-            Self::Only => "--only",
-            Self::Configuration => "--configuration",
-            Self::Windows => "--cpu-warm, --cpu-measure or --gpu-cycles",
-            Self::Longest => "--longest",
-            Self::Scale => "--scale or --tenth",
-            Self::Pairs => "--pairs",
-            Self::Workload => "--workload",
-            Self::Cycles => "--cycles",
-        }
+named! {
+    /// An option that only some studies take.
+    pub enum StudyOption {
+        /// Its flag on the command line.
+        flag: &'static str = 0;
+        Machine("--machine"): "`--machine`",
+        Set("--set"): "`--set`",
+        Policy("--policy"): "`--policy`",
+        Order("--order"): "`--order`",
+        Length("--full or --quick"): "`--full` or `--quick`",
+        Only("--only"): "`--only`",
+        Configuration("--configuration"): "`--configuration`",
+        Windows("--cpu-warm, --cpu-measure or --gpu-cycles"): "`--cpu-warm`, `--cpu-measure` or `--gpu-cycles`",
+        Longest("--longest"): "`--longest`",
+        Scale("--scale or --tenth"): "`--scale` or `--tenth`",
+        Pairs("--pairs"): "`--pairs`",
+        Workload("--workload"): "`--workload`",
+        Cycles("--cycles"): "`--cycles`",
     }
 }
 

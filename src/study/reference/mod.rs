@@ -9,75 +9,34 @@ mod traces;
 
 use std::path::{Path, PathBuf};
 
+use crate::base::named;
+
 pub use accel_sim::{AccelSimResults, ReferenceRow};
 pub(super) use table::Table;
 pub(super) use traces::{LeftOut, native_trace};
 
-/// Measured figures: a table of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
-    /// Accel-Sim on GPU traces.
-    AccelSim,
-    /// Ramulator 2, one DRAM channel.
-    Ramulator2,
-    /// DRAMsim3, one DRAM channel.
-    DramSim3,
-    /// BookSim 2, one network.
-    BookSim2,
-    /// Ramulator 1, one CPU core on CPU traces.
-    Ramulator1,
-    /// A profiler's counters on a Quadro GV100.
-    BoardCounters,
-    /// The power of that board.
-    BoardPower,
-    /// Cycles of whole applications on such a board.
-    BoardCycles,
+/// A built-in table: its name and text.
+macro_rules! table {
+    ($name:literal) => {
+        (concat!("built-in ", $name), include_str!(concat!("../../../configs/reference/", $name)))
+    };
 }
 
-impl Measured {
-    /// All tables.
-    pub const ALL: [Self; 8] = [
-        Self::AccelSim,
-        Self::Ramulator2,
-        Self::DramSim3,
-        Self::BookSim2,
-        Self::Ramulator1,
-        Self::BoardCounters,
-        Self::BoardPower,
-        Self::BoardCycles,
-    ];
-
-    /// The file in a folder of references.
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::AccelSim => "accel-sim/results.csv",
-            Self::Ramulator2 => "dram/ramulator2.csv",
-            Self::DramSim3 => "dram/dramsim3.csv",
-            Self::BookSim2 => "noc/latency_vs_load.csv",
-            Self::Ramulator1 => "cpu-traces/ramulator1_ipc.csv",
-            Self::BoardCounters => "power/hw_perf.csv",
-            Self::BoardPower => "power/hw_power_validation_volta.csv",
-            Self::BoardCycles => "v100/qv100-cycles.csv",
-        }
-    }
-
-    /// The built-in table: its name and text, with the source in its first lines.
-    pub fn built_in(self) -> (&'static str, &'static str) {
-        macro_rules! table {
-            ($name:literal) => {
-                (concat!("built-in ", $name), include_str!(concat!("../../../configs/reference/", $name)))
-            };
-        }
-        match self {
-            Self::AccelSim => table!("accel-sim.csv"),
-            Self::Ramulator2 => table!("ramulator2.csv"),
-            Self::DramSim3 => table!("dramsim3.csv"),
-            Self::BookSim2 => table!("booksim2.csv"),
-            Self::Ramulator1 => table!("ramulator1.csv"),
-            Self::BoardCounters => table!("gv100-counters.csv"),
-            Self::BoardPower => table!("gv100-power.csv"),
-            Self::BoardCycles => table!("gv100-cycles.csv"),
-        }
+named! {
+    /// Measured figures: a table of each.
+    pub enum Measured {
+        /// The file in a folder of references.
+        path: &'static str = 0,
+        /// The built-in table: its name and text, with the source in its first lines.
+        built_in: (&'static str, &'static str) = 1;
+        AccelSim("accel-sim/results.csv", table!("accel-sim.csv")): "Accel-Sim on GPU traces.",
+        Ramulator2("dram/ramulator2.csv", table!("ramulator2.csv")): "Ramulator 2, one DRAM channel.",
+        DramSim3("dram/dramsim3.csv", table!("dramsim3.csv")): "DRAMsim3, one DRAM channel.",
+        BookSim2("noc/latency_vs_load.csv", table!("booksim2.csv")): "BookSim 2, one network.",
+        Ramulator1("cpu-traces/ramulator1_ipc.csv", table!("ramulator1.csv")): "Ramulator 1, one CPU core on CPU traces.",
+        BoardCounters("power/hw_perf.csv", table!("gv100-counters.csv")): "A profiler's counters on a Quadro GV100.",
+        BoardPower("power/hw_power_validation_volta.csv", table!("gv100-power.csv")): "The power of that board.",
+        BoardCycles("v100/qv100-cycles.csv", table!("gv100-cycles.csv")): "Cycles of whole applications on such a board.",
     }
 }
 

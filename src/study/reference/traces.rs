@@ -57,6 +57,16 @@ impl LeftOut {
         self.0.push(trace.to_owned());
     }
 
+    /// What was made of a trace. One that is not there is left out, and why one failed is noted.
+    pub(in crate::study) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, String>, output: &mut StudyOutput) -> Option<T> {
+        match made {
+            Ok(Some(found)) => return Some(found),
+            Ok(None) => self.add(trace),
+            Err(why) => output.note(format!("{trace}: {why}")),
+        }
+        None
+    }
+
     /// ` of N`, where not all of N traces are there.
     pub(in crate::study) fn of(&self, compared: usize) -> String {
         if self.0.is_empty() { String::new() } else { format!(" of {}", compared + self.0.len()) }
