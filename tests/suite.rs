@@ -3,7 +3,7 @@
 //! Each check computes the result anew, in double precision where rounding matters, or tests a property that only a right result has.
 //! The CRC-32 of the launch files are those of results that passed these checks.
 
-#![allow(clippy::needless_range_loop, reason = "matrices read better with indices")]
+#![expect(clippy::needless_range_loop, reason = "matrices read better with indices")]
 
 #[path = "suite/done.rs"]
 mod done;
