@@ -42,7 +42,8 @@ pub(super) const KEYS: &[Key] = &[
     .option("-gpgpu_l1_cache_write_ratio"),
     key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
         .option("-gpgpu_flush_l1_cache"),
-    key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch).default("\"none\""),
+    key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
+        .default("\"none\""),
     key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines or strides ahead of a load is prefetched.", |m| m
         .gpu
         .sm

@@ -5,7 +5,7 @@
 //! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
 //! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
 
-use super::kinds::{AtomicOp, AtomicType, Barrier, Float, Logic, MufuOp, Number, Round, ShuffleMode, Space, VoteMode};
+use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, MufuOp, Number, Round, ShuffleMode, Space, VoteMode};
 use super::op::Op;
 use super::parts::Parts;
 use super::tensor;
