@@ -6,6 +6,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("backprop", backprop),
     ("bfs", search),
     ("btree", tree),
+    ("cfd", flow),
     ("gaussian", elimination),
     ("hotspot", heat),
     ("kmeans", clusters),
@@ -59,6 +60,58 @@ fn tree(done: &Done) {
     done.same("answers", &done.ints("keys"));
     done.same("start", &done.ints("low"));
     done.same("length", &vec![3001; done.ints("low").len()]);
+}
+
+/// Density, momenta, energy, and what follows from them: velocities, pressure, speed and speed of sound.
+type State = ([f64; 5], [f64; 3], f64, f64, f64);
+
+fn state(values: [f64; 5]) -> State {
+    let velocity = [1, 2, 3].map(|k| values[k] / values[0]);
+    let square: f64 = velocity.iter().map(|v| v * v).sum();
+    let pressure = 0.4 * (values[4] - 0.5 * values[0] * square);
+    (values, velocity, pressure, square.sqrt(), (1.4 * pressure / values[0]).sqrt())
+}
+
+/// What flows through a face from one side.
+fn side(normal: [f64; 3], (values, velocity, pressure, ..): State) -> [f64; 5] {
+    let along: f64 = normal.iter().zip(velocity).map(|(n, v)| n * v).sum();
+    let momentum = [0, 1, 2].map(|k| along * values[k + 1] + normal[k] * pressure);
+    let mass = along * values[0];
+    [mass, momentum[0], momentum[1], momentum[2], along * (values[4] + pressure)].map(|flow| 0.5 * flow)
+}
+
+fn flow(done: &Done) {
+    let [areas, normals] = ["areas", "normals"].map(|name| done.floats(name));
+    let (neighbours, n, far) = (done.ints("neighbours"), areas.len(), [1.4, 1.68, 0.0, 0.0, 3.508]);
+    assert!([-2, -1].iter().all(|border| neighbours.contains(border)));
+    let mut now: Vec<[f64; 5]> = (0..n).map(|i| far.map(|value| value * (1.0 + 0.001 * (i % 11) as f64))).collect();
+    let old = now.clone();
+    for stage in 1..=3 {
+        let states: Vec<State> = now.iter().map(|values| state(*values)).collect();
+        let updated = (0..n).map(|i| {
+            let (own, mut sum) = (states[i], [0.0; 5]);
+            let mut add = |flows: [f64; 5]| sum.iter_mut().zip(flows).for_each(|(sum, flow)| *sum += flow);
+            for j in 0..4 {
+                let normal = [0, 1, 2].map(|d| normals[i + (j + 4 * d) * n]);
+                match neighbours[i + j * n] {
+                    -1 => add([0.0, normal[0] * own.2, normal[1] * own.2, normal[2] * own.2, 0.0]),
+                    -2 => [own, state(far)].into_iter().for_each(|of| add(side(normal, of))),
+                    to => {
+                        let other = states[to as usize];
+                        let length = normal.iter().map(|part| part * part).sum::<f64>().sqrt();
+                        let factor = -length * 0.1 * (own.3 + other.3 + own.4 + other.4);
+                        add([0, 1, 2, 3, 4].map(|v| factor * (own.0[v] - other.0[v])));
+                        [own, other].into_iter().for_each(|of| add(side(normal, of)));
+                    }
+                }
+            }
+            let first = state(old[i]);
+            let factor = 0.5 / (areas[i].sqrt() * (first.3 + first.4)) / f64::from(4 - stage);
+            [0, 1, 2, 3, 4].map(|v| old[i][v] + factor * sum[v])
+        });
+        now = updated.collect();
+    }
+    done.close("variables", &(0..5 * n).map(|at| now[at % n][at / n]).collect::<Vec<f64>>(), 1e-4);
 }
 
 fn elimination(done: &Done) {
