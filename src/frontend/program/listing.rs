@@ -195,7 +195,8 @@ fn address(rest: &[&str]) -> Option<(u8, usize, String)> {
 
 fn symbol(rest: &[&str]) -> Option<(String, u8, usize, usize)> {
     let [name, bank, offset, size] = rest else { return None };
-    Some(((*name).to_owned(), bank.parse().ok()?, number(offset)?, number(size)?))
+    let [offset, size] = [number(offset)?, number(size)?];
+    Some(((*name).to_owned(), bank.parse().ok()?, offset, size)).filter(|_| offset.max(size) <= MOST_CONSTANT)
 }
 
 fn bank(rest: &[&str]) -> Option<(u8, Vec<u8>)> {

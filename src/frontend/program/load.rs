@@ -162,11 +162,12 @@ impl Loader<'_> {
         let (_, bank, offset, size) =
             known.ok_or_else(|| self.bad(format!("the listing has no variable `{name}` in constant memory")).expected(names()))?;
         let buffer = self.buffer(name, row, Some(size))?;
-        let bytes = program.contents(&buffer)?;
-        if bytes.len() > size {
+        let wanted = buffer.count.saturating_mul(buffer.element.bytes());
+        if wanted > size {
             let expected = format!("at most {size} bytes");
-            return Err(self.bad(format!("symbol `{name}` is too large")).found(format!("{} bytes", bytes.len())).expected(expected));
+            return Err(self.bad(format!("symbol `{name}` is too large")).found(format!("{wanted} bytes")).expected(expected));
         }
+        let bytes = program.contents(&buffer)?;
         let place = module.constants.iter_mut().find(|(known, _)| *known == bank);
         let place = place.and_then(|(_, bank)| bank.get_mut(offset..offset + bytes.len()));
         place.ok_or_else(|| self.bad(format!("symbol `{name}` lies outside of its bank in the listing")))?.copy_from_slice(&bytes);
