@@ -89,6 +89,27 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     },
     Recipe {
+        row: "order of DRAM requests",
+        name: "bank_fcfs",
+        names: &[],
+        changes: &[
+            ("src/mem/dram/order/bank_fcfs.rs", New(include_str!("bank_fcfs.rs"))),
+            ("src/mem/dram/order/mod.rs", Replace("mod fcfs;", "mod bank_fcfs;\nmod fcfs;")),
+            (
+                "src/mem/dram/order/mod.rs",
+                After("DramScheduler::Fcfs => fcfs::ONLY_OLDEST", "        DramScheduler::BankFcfs => bank_fcfs::ONLY_OLDEST,"),
+            ),
+            (
+                "src/mem/dram/order/mod.rs",
+                After("DramScheduler::Fcfs => fcfs::serves_hit", "        DramScheduler::BankFcfs => bank_fcfs::serves_hit(hit),"),
+            ),
+            (
+                "src/config/choices.rs",
+                After("Fcfs = \"fcfs\": ", "        BankFcfs = \"bank-fcfs\": \"first come, first served in each bank\","),
+            ),
+        ],
+    },
+    Recipe {
         row: "page policy of DRAM",
         name: "always",
         names: &[],

@@ -17,7 +17,7 @@ use crate::stats::Latencies;
 
 use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Policy};
 use super::mapping::{Mapping, Place};
-use super::{Request, RequestKind};
+use super::{Request, RequestKind, order};
 
 /// Bytes of the widest line that an LLC may have.
 const WIDEST_LINE: u64 = 2 * LINE_BYTES;
@@ -50,7 +50,7 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
     Policy {
         order: scheduler,
         // A limit on hits is of no use where rows are kept open for the hits beyond it.
-        protect_hits: scheduler == DramScheduler::FrFcfs && control.row_hit_cap == 0,
+        protect_hits: order::serves_hit(scheduler, true) && control.row_hit_cap == 0,
         hit_cap: limit(control.row_hit_cap),
         age_cap: limit(control.age_cap),
         read_queue: control.read_queue,

@@ -9,6 +9,7 @@ mod choice;
 mod command_channel;
 pub mod control;
 mod due;
+mod order;
 mod request;
 mod scheduler;
 mod simple_channel;

@@ -9,6 +9,7 @@ use crate::base::{Slots, prefetch};
 use crate::config::machine::DramScheduler;
 
 use super::due::first_from;
+use super::order;
 use super::request::Request;
 
 const NONE: u16 = u16::MAX;
@@ -43,7 +44,7 @@ struct Queue {
     last: u16,
     /// The row of the request taken last; at first the one that banks begin with.
     row: u32,
-    /// The oldest request for that row (FR-FCFS). Requests are taken from here first and come at the end, so that it and the one in
+    /// The oldest request for that row, with a queue per bank. Requests are taken from here first and come at the end, so that it and the one in
     /// front of it stay where they are.
     hit: Spot,
 }
@@ -52,7 +53,7 @@ struct Queue {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Number(u16);
 
-/// Requests, and those that wait for their banks: a queue per bank (FR-FCFS), or one queue for all (FCFS).
+/// Requests, and those that wait for their banks: a queue per bank, or one for all where only the oldest of all is served.
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
     policy: DramScheduler,
@@ -61,7 +62,7 @@ pub(super) struct Scheduler {
     requests: Slots<Request>,
     free: u16,
     queues: Slots<Queue>,
-    /// Banks with waiting requests (FR-FCFS).
+    /// Banks with waiting requests, with a queue per bank.
     waiting: u64,
     pending: u32,
 }
@@ -69,10 +70,7 @@ pub(super) struct Scheduler {
 impl Scheduler {
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32) -> Self {
         assert!(capacity < u32::from(NONE) / 4, "a DRAM queue of {capacity} requests");
-        let queues = match policy {
-            DramScheduler::FrFcfs => banks,
-            DramScheduler::Fcfs => 1,
-        };
+        let queues = if order::only_oldest(policy) { 1 } else { banks };
         let mut scheduler = Self {
             policy,
             links: Slots::new((queues + capacity) as usize, Link { row: 0, next: NONE, bank: 0 }),
@@ -148,10 +146,7 @@ impl Scheduler {
         let place = self.requests.get_mut(u32::from(at));
         *place = *request;
         place.bursts = bursts;
-        let number = match self.policy {
-            DramScheduler::FrFcfs => u32::from(request.bank),
-            DramScheduler::Fcfs => 0,
-        };
+        let number = if order::only_oldest(self.policy) { 0 } else { u32::from(request.bank) };
         self.waiting |= 1 << number;
         self.pending += 1;
         let queue = self.queues.get_mut(number);
@@ -164,10 +159,7 @@ impl Scheduler {
     /// Whether a request could be given to a bank of `idle`.
     #[inline]
     pub(super) fn can_schedule(&self, idle: u64) -> bool {
-        match self.policy {
-            DramScheduler::FrFcfs => self.waiting & idle != 0,
-            DramScheduler::Fcfs => self.pending > 0 && idle >> self.head_bank() & 1 != 0,
-        }
+        if order::only_oldest(self.policy) { self.pending > 0 && idle >> self.head_bank() & 1 != 0 } else { self.waiting & idle != 0 }
     }
 
     /// The first request of a queue.
@@ -182,23 +174,20 @@ impl Scheduler {
     }
 
     /// Takes the next request for one bank of `idle`, at most one per cycle; banks are asked from `from` on.
-    ///
-    /// FR-FCFS: a bank stays with a row while requests for it wait, the row that is open at first; then comes the row of the oldest
-    /// request.
     // Called from one place, for every command clock.
     #[inline(always)]
     pub(super) fn schedule(&mut self, idle: u64, from: u32) -> Option<Number> {
         if !self.can_schedule(idle) {
             return None;
         }
-        if self.policy == DramScheduler::Fcfs {
+        if order::only_oldest(self.policy) {
             let first = self.front(0);
             self.remove(0, first);
             return Some(Number(first.at));
         }
         let number = first_from(self.waiting & idle, from) as u32;
         let (front, hit) = (self.front(number), self.queues.get(number).hit);
-        let spot = select_unpredictable(hit.at == NONE, front, hit);
+        let spot = select_unpredictable(order::serves_hit(self.policy, hit.at != NONE), hit, front);
         let Link { row, next, .. } = self.remove(number, spot);
         // Whoever is older wants another row.
         let hit = self.oldest(Spot { before: spot.before, at: next }, row);

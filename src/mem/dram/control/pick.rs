@@ -1,9 +1,10 @@
 //! The selection of a command for a slot of the command bus.
 
+use crate::mem::dram::order;
 use crate::mem::dram::standard::Command;
 
 use super::queue::{Place, Queue};
-use super::{Controller, Drain, Order, RefreshClose};
+use super::{Controller, Drain, RefreshClose};
 
 /// A command that could go out.
 #[derive(Clone, Copy, Debug)]
@@ -112,9 +113,9 @@ impl Controller {
     /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
     fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
         let queue = if self.writing { &self.writes } else { &self.reads };
-        let ordered = self.policy.order == Order::Fcfs || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
+        let ordered = order::only_oldest(self.policy.order) || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
         let (oldest, arrived) = if ordered { queue.oldest_of_all() } else { (0, u64::MAX) };
-        let mut strict = self.policy.order == Order::Fcfs;
+        let mut strict = order::only_oldest(self.policy.order);
         if let Some(cap) = self.policy.age_cap {
             let due = arrived.saturating_add(u64::from(cap) + 1);
             strict |= now >= due;
