@@ -57,21 +57,21 @@ fn the_owner_has_no_items_while_they_are_on_offer() {
 }
 
 #[test]
-#[should_panic(expected = "a wrong list")]
+#[should_panic(expected = "a wrong offer")]
 fn an_item_is_not_offered_twice() {
     let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[1, 1]);
 }
 
 #[test]
-#[should_panic(expected = "a wrong list")]
+#[should_panic(expected = "a wrong offer")]
 fn a_list_that_turns_may_name_an_item_twice() {
     let (mut owner, _stealer) = worklist(vec![1, 2, 3]);
     owner.offer(&[0, 2, 1]);
 }
 
 #[test]
-#[should_panic(expected = "a wrong list")]
+#[should_panic(expected = "a wrong offer")]
 fn an_item_that_is_not_there_is_not_offered() {
     let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[2, 1]);
