@@ -2,9 +2,9 @@
 //! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
 //!
 //! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the
-//! stages from the last to the first, so that an instruction passes one stage per cycle ([`Sm::later_stages`], [`Sm::earlier_stages`]). Each stage owns its state;
-//! the warps belong to all ([`core::Core`]) and are changed by its signals; what watches without being a stage is an observer
-//! ([`observers::Observers`]).
+//! stages from the last to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its state;
+//! the warps belong to all (`core::Core`) and are changed by its signals; what watches without being a stage is an observer
+//! (`observers::Observers`).
 //!
 //! Invariants: results depend only on the messages and their cycles, not on how a span is divided into calls; a cycle before
 //! the next event of all stages changes span counters only.
@@ -139,7 +139,7 @@ impl Sm {
     }
 
     /// One cycle: the stages from the last to the first. Those up to the load/store unit are here, the others in
-    /// [`Sm::earlier_stages`].
+    /// `Sm::earlier_stages`.
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         let now = self.core.now;

@@ -9,7 +9,7 @@ use super::AccessKind;
 pub struct Access {
     /// Address of the sector or of the line.
     pub addr: Addr,
-    /// The set that it belongs to, by [`DataCache::set_index`].
+    /// The set that it belongs to, by `DataCache::set_index`.
     pub set: u32,
     /// The sectors meant.
     pub sectors: SectorMask,
@@ -56,7 +56,7 @@ pub enum Status {
 pub enum Answer {
     /// The cache itself, now.
     Now,
-    /// The MSHRs, when the data is there ([`DataCache::next_ready`]).
+    /// The MSHRs, when the data is there (`DataCache::next_ready`).
     AtFill,
     /// The next level, which a write was sent to.
     FromBelow,

@@ -159,7 +159,7 @@ impl DataCache {
         self.mshr.peek_ready()
     }
 
-    /// Takes the next request whose data came; [`NOBODY`] where it was fetched for a write that was sent on.
+    /// Takes the next request whose data came; a token that names nobody where it was fetched for a write that was sent on.
     #[inline]
     pub fn next_ready(&mut self) -> Option<u32> {
         self.mshr.next_ready()
@@ -259,7 +259,7 @@ impl DataCache {
         self.fill_entry(at, addr, || set_addr, sectors, now);
     }
 
-    /// The same for data that names its [`Down::entry`]; the set is asked for only where fills allocate.
+    /// The same for data that names its MSHR entry; the set is asked for only where fills allocate.
     ///
     /// The entry is that of a fetch of `addr`.
     // Called from two places, for every sector that comes.
