@@ -3,7 +3,7 @@
 use crate::frontend::OpClass;
 use crate::stats::{CounterInfo, Counters, counters};
 
-use super::issue::{StallCounts, StallReason};
+use super::stall::{StallCounts, StallReason};
 
 counters! {
     /// What an SM did on behalf of one kernel launch.

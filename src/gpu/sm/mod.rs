@@ -13,6 +13,7 @@ mod ccws;
 mod coalesce;
 mod core;
 mod counters;
+mod decision;
 mod fetch;
 mod hints;
 mod issue;
@@ -25,6 +26,7 @@ mod operands;
 mod phases;
 mod power;
 mod simple_tags;
+mod stall;
 mod starts;
 #[cfg(test)]
 mod tests;
@@ -39,14 +41,15 @@ use crate::config::machine::Machine;
 use crate::engine::{Unit, Work};
 use crate::frontend::Workload;
 use crate::frontend::phases::Phases;
-use crate::protocol::{EventKind, Outbox, Payload, PowerState};
+use crate::protocol::{EventKind, Outbox, Payload};
 use crate::stats::CounterVisitor;
 
 pub use crate::mem::cache::PrefetchCounters;
 pub use ccws::CcwsCounters;
 pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
-pub use issue::{StallCounts, StallReason};
+pub use decision::SmDecision;
 pub use net::SmPorts;
+pub use stall::{StallCounts, StallReason};
 pub use texture::TextureCounters;
 
 use core::{Core, MAX_BUFFER, MAX_WARPS};
@@ -66,17 +69,6 @@ const MAX_SCHEDULERS: usize = 8;
 
 /// From how many instructions in a span on an SM counts as lively.
 const LIVELY: u32 = 8;
-
-/// What a controller may ask of an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmDecision {
-    /// No further CTA starts while this many are resident; at least 1.
-    CtaLimit(u32),
-    /// Only this many of the oldest warps may issue; at least 1.
-    WarpLimit(u32),
-    /// Whether it works, stands still or is turned off.
-    Power(PowerState),
-}
 
 /// A streaming multiprocessor: its stages in the order of the pipeline, and what they share.
 #[derive(Debug)]

@@ -6,19 +6,10 @@
 use crate::base::prefetch;
 use crate::frontend::{NO_REGISTER, StaticInst};
 
-use super::warps::{MAX_WARPS, bits};
+use super::warps::{Hazard, MAX_WARPS, bits};
 
 /// Registers 0 to 255.
 const REGISTERS: u16 = 256;
-
-/// What keeps an instruction from issuing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::gpu::sm) struct Hazard {
-    /// It meets a reserved register.
-    pub(in crate::gpu::sm) any: bool,
-    /// It meets one that memory will write.
-    pub(in crate::gpu::sm) memory: bool,
-}
 
 /// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
 #[derive(Clone, Copy, Debug, Default)]

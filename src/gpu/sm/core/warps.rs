@@ -8,12 +8,20 @@ use crate::base::{Cycle, prefetch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
 use super::super::kinds::{KINDS, UnitKind};
-use super::scoreboard::Hazard;
 
 /// Warp slots that a mask can hold.
 pub(in crate::gpu::sm) const MAX_WARPS: usize = 64;
 /// Instructions that a warp's buffer can hold; the machine says how many of them it uses.
 pub(in crate::gpu::sm) const MAX_BUFFER: usize = 4;
+
+/// What keeps an instruction from issuing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::gpu::sm) struct Hazard {
+    /// It meets a reserved register.
+    pub(in crate::gpu::sm) any: bool,
+    /// It meets one that memory will write.
+    pub(in crate::gpu::sm) memory: bool,
+}
 
 /// Decoded instructions of a warp that wait to issue.
 #[derive(Clone, Copy, Debug, Default)]

@@ -18,8 +18,7 @@ use super::kinds::UnitKind;
 use super::observers::Observers;
 use super::operands::{IssuedInst, Operands};
 use super::phases::NO_PHASES;
-
-pub use stall::{StallCounts, StallReason};
+use super::stall::StallReason;
 
 use sched::{AnyOrder, Conditions, TwoLevel, View};
 use stall::{Spans, stall_reason};

@@ -1,7 +1,6 @@
-//! Stall reasons: why a scheduler issued nothing, one reason per scheduler and cycle, from a closed list with a priority.
+//! Why a scheduler issues nothing, and spans in which that stays so.
 //!
-//! The reasons of a run sum to schedulers x cycles. A reason depends only on the masks of the warps, so it holds until
-//! one of them changes: it is counted when it ends, not every cycle.
+//! A reason depends only on the masks of the warps, so it holds until one of them changes: it is counted when it ends, not every cycle.
 //!
 //! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
@@ -10,63 +9,7 @@ use crate::base::Cycle;
 use super::super::MAX_SCHEDULERS;
 use super::super::core::Warps;
 use super::super::kinds::UnitKind;
-
-/// What a scheduler did in a cycle. Of several reasons that hold for its warps, the first of this list counts: the nearer a
-/// warp was to issuing, the earlier its reason stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum StallReason {
-    /// It issued.
-    Issued,
-    /// A memory instruction could issue, but the register before the load/store unit's collectors is taken.
-    MemoryPipelineFull,
-    /// Another instruction could issue, but the register before its unit's collectors is taken.
-    PipelineFull,
-    /// A warp waits for a register that a memory instruction will write.
-    ScoreboardMemory,
-    /// A warp waits for a register that a fixed-latency unit will write.
-    ScoreboardAlu,
-    /// A warp waits at a memory fence or for an atomic.
-    Fence,
-    /// A warp waits at a CTA barrier.
-    Barrier,
-    /// A warp has an instruction but is beyond the limit of warps.
-    Throttled,
-    /// A warp's instruction buffer is empty.
-    InstructionBufferEmpty,
-    /// All warps issued their last instruction; some is not finished.
-    Draining,
-    /// The scheduler has no warps.
-    NoWarps,
-}
-
-impl StallReason {
-    /// How many reasons there are.
-    pub const COUNT: usize = 11;
-    /// All reasons, by priority.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Issued,
-        Self::MemoryPipelineFull,
-        Self::PipelineFull,
-        Self::ScoreboardMemory,
-        Self::ScoreboardAlu,
-        Self::Fence,
-        Self::Barrier,
-        Self::Throttled,
-        Self::InstructionBufferEmpty,
-        Self::Draining,
-        Self::NoWarps,
-    ];
-
-    /// Whether a warp could issue but for a register before the collectors.
-    #[inline]
-    pub(super) fn waits_for_collectors(self) -> bool {
-        matches!(self, Self::MemoryPipelineFull | Self::PipelineFull)
-    }
-}
-
-/// Scheduler cycles by reason, indexed by `StallReason as usize`.
-pub type StallCounts = [u64; StallReason::COUNT];
+use super::super::stall::{StallCounts, StallReason};
 
 /// Why the scheduler of the warp slots `supervised` issues nothing in the present state.
 #[inline]

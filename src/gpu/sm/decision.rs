@@ -1,0 +1,14 @@
+//! The settings of an SM that controllers turn.
+
+use crate::protocol::PowerState;
+
+/// What a controller may ask of an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmDecision {
+    /// No further CTA starts while this many are resident; at least 1.
+    CtaLimit(u32),
+    /// Only this many of the oldest warps may issue; at least 1.
+    WarpLimit(u32),
+    /// Whether it works, stands still or is turned off.
+    Power(PowerState),
+}
