@@ -15,7 +15,7 @@ pub struct Cache {
     pub line_bytes: u16,
     /// Whether lines are filled sector by sector.
     pub sectored: bool,
-    /// When data reaches the next level.
+    /// When a write updates the next level: at once, or when its line is evicted.
     pub write: WritePolicy,
     /// What a write miss does.
     pub write_miss: WriteMiss,

@@ -97,7 +97,7 @@ impl WarpStream {
         Some(DynInst { index: word & INDEX_MASK, mask, form, lanes: lanes as u8, addresses_at })
     }
 
-    /// Asks the host for the instruction at `cursor`.
+    /// Prefetches the instruction at `cursor`.
     #[inline]
     pub fn prefetch(&self, cursor: Cursor) {
         self.prefetch_word(cursor.0 as usize);

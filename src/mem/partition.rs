@@ -234,7 +234,7 @@ impl Partition {
         }
     }
 
-    /// Asks the host for where the data goes that is on the data bus.
+    /// Prefetches where the data goes that is on the data bus.
     #[inline]
     fn expect_data(&self) {
         let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);

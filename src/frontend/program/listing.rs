@@ -24,7 +24,7 @@ pub(super) struct Module {
     pub(super) globals: Vec<Global>,
     /// Constant banks that all kernels share.
     pub(super) constants: Vec<(u8, Vec<u8>)>,
-    /// Variables in constant banks: name, bank, offset, bytes.
+    /// Variables in constant memory: name, bank, offset in bytes, size in bytes.
     pub(super) symbols: Vec<(String, u8, usize, usize)>,
     /// Places of constant banks that hold the address of a variable: bank, offset, name.
     pub(super) addresses: Vec<(u8, usize, String)>,

@@ -50,7 +50,7 @@ pub(super) trait Directory {
     /// The sectors of a line, to be changed; at least one remains in another state than invalid, unless [`Directory::remove`] follows.
     fn sectors_mut(&mut self, line: u16) -> &mut Sectors;
 
-    /// The empty way of the highest number.
+    /// The empty way with the highest number.
     fn empty(&self, set: u32) -> Option<u16>;
 
     /// Puts a line in the place of another or into an empty way. Returns whether there was another.
@@ -71,18 +71,18 @@ pub(super) trait Directory {
     /// The same, to be changed.
     fn of_line_mut(&mut self, line: u16) -> &mut Self::Line;
 
-    /// Asks the host for what look-ups begin with, whatever their address.
+    /// Prefetches what look-ups begin with, whatever their address.
     fn prefetch_sets(&self);
 
-    /// Asks the host for what the look-up of a number begins with.
+    /// Prefetches what the look-up of a number begins with.
     fn prefetch_start(&self, tag: u64, set: u32);
 
-    /// Asks the host for the line that a look-up comes to first; what it begins with should be there.
+    /// Prefetches the line that a look-up comes to first; what it begins with should be there.
     fn prefetch_first(&self, tag: u64);
 
-    /// Asks the host for a line.
+    /// Prefetches a line.
     fn prefetch(&self, line: u16);
 
-    /// Asks the host for what the removal of a line begins with.
+    /// Prefetches what the removal of a line begins with.
     fn prefetch_removal(&self, line: u16);
 }

@@ -1,4 +1,4 @@
-//! Accesses and data that a cache is told of in advance, so that it asks the host for what they will need. Nothing here changes anything
+//! Announcements of accesses and data, so that a cache prefetches what they will need into the host's caches. Nothing here changes anything
 //! simulated.
 
 use crate::base::Addr;
@@ -6,7 +6,7 @@ use crate::base::Addr;
 use super::DataCache;
 
 impl DataCache {
-    /// Asks the host for the oldest request to the next level and the place of the next.
+    /// Prefetches the oldest request to the next level and the place of the next.
     #[inline]
     pub fn prefetch_queue(&self) {
         self.miss_queue.prefetch();

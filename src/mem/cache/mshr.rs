@@ -165,13 +165,13 @@ impl Mshr {
         self.entries.get(u32::from(at)).key
     }
 
-    /// Asks the host for an entry whose data is coming.
+    /// Prefetches an entry whose data is coming.
     #[inline]
     pub fn prefetch(&self, at: u16) {
         prefetch(&self.entries.get(u32::from(at)).line);
     }
 
-    /// Asks the host for where an entry of `key` is looked up.
+    /// Prefetches where an entry of `key` is looked up.
     #[inline]
     pub fn prefetch_bucket(&self, key: u64) {
         prefetch(self.buckets.get(hash(key)));

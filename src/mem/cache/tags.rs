@@ -152,31 +152,31 @@ impl TagArray {
         each!(self, tags => tags.has(addr, set, sectors))
     }
 
-    /// Asks the host for what look-ups begin with, whatever their address.
+    /// Prefetches what look-ups begin with, whatever their address.
     #[inline]
     pub fn prefetch_sets(&self) {
         each!(self, tags => tags.directory.prefetch_sets());
     }
 
-    /// Asks the host for where a look-up of `addr` begins.
+    /// Prefetches where a look-up of `addr` begins.
     #[inline]
     pub fn prefetch_start(&self, addr: Addr, set: u32) {
         each!(self, tags => tags.directory.prefetch_start(tags.number(addr), set));
     }
 
-    /// Asks the host for the line that a look-up of `addr` comes to first.
+    /// Prefetches the line that a look-up of `addr` comes to first.
     #[inline]
     pub fn prefetch_first(&self, addr: Addr) {
         each!(self, tags => tags.directory.prefetch_first(tags.number(addr)));
     }
 
-    /// Asks the host for the line of a set that would have to make room.
+    /// Prefetches the line of a set that would have to make room.
     #[inline]
     pub fn prefetch_oldest(&self, set: u32) {
         each!(self, tags => tags.prefetch_oldest(set));
     }
 
-    /// Asks the host for a line.
+    /// Prefetches a line.
     #[inline]
     pub fn prefetch(&self, line: u16) {
         each!(self, tags => tags.directory.prefetch(line));

@@ -49,7 +49,7 @@ pub(super) struct Rules {
     through: bool,
 }
 
-/// The rows of hits: to global memory, and to local memory.
+/// What a write that hits does, in global and in local memory.
 const fn on_hit(policy: WritePolicy) -> [OnHit; 2] {
     const STAY: OnHit = OnHit { sent: false, kept: true };
     const PASS: OnHit = OnHit { sent: true, kept: true };

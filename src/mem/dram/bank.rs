@@ -117,7 +117,7 @@ impl Banks {
         banks
     }
 
-    /// Asks the host for all banks and groups.
+    /// Prefetches all banks and groups.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(self.banks.as_slice());

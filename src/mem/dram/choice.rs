@@ -121,7 +121,7 @@ impl Channel {
         each!(self, channel => channel.read_latency())
     }
 
-    /// Asks the host for what the next cycles begin with.
+    /// Prefetches what the next cycles begin with.
     #[inline]
     pub(in crate::mem) fn prefetch(&self) {
         match self {

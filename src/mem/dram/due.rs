@@ -48,7 +48,7 @@ impl Due {
         }
     }
 
-    /// Asks the host for the times.
+    /// Prefetches the times.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&*self.from);

@@ -120,7 +120,7 @@ impl Scheduler {
         self.links.get_mut(u32::from(number.0)).next = std::mem::replace(&mut self.free, number.0);
     }
 
-    /// Asks the host for the queues, requests left out.
+    /// Prefetches the queues, requests left out.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(self.queues.as_slice());

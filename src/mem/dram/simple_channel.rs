@@ -106,7 +106,7 @@ impl SimpleChannel {
         self.counters.queue_full += cycles;
     }
 
-    /// Asks the host for the arrays that nearly every cycle looks at.
+    /// Prefetches the arrays that nearly every cycle looks at.
     #[inline]
     pub(super) fn prefetch_arrays(&self) {
         self.banks.prefetch();

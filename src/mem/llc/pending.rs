@@ -68,7 +68,7 @@ impl Pending {
         self.free = place;
     }
 
-    /// Asks the host for a request.
+    /// Prefetches a request.
     #[inline]
     pub(super) fn prefetch(&self, number: u32) {
         prefetch(&self.packets.get(number).token);

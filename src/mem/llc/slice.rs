@@ -151,7 +151,7 @@ impl Slice {
         !self.to_dram.is_empty()
     }
 
-    /// Asks the host for what the next cycles begin with.
+    /// Prefetches what the next cycles begin with.
     #[inline]
     pub fn prefetch(&self) {
         self.arrivals.prefetch();

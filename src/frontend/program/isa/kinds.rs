@@ -1,4 +1,4 @@
-//! The modifiers of operations: roundings, comparisons, types, spaces.
+//! Modifiers of instructions: rounding modes, comparisons, data types, memory spaces.
 
 /// How a result that lies between two numbers is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub(in super::super) struct Tensor {
     pub(in super::super) b: Element,
     /// Sums of half precision.
     pub(in super::super) half: bool,
-    /// Sums of integers are limited to 32 bits.
+    /// Integer sums saturate at 32 bits.
     pub(in super::super) saturate: bool,
 }
 

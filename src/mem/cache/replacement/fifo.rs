@@ -1,4 +1,4 @@
-//! First in, first out: the line that was placed first makes room, however often it was found since.
+//! First in, first out: the line that was filled first is evicted; hits do not matter.
 //!
 //! As in GPGPU-Sim's tag array, lines placed in one cycle go by their ways.
 

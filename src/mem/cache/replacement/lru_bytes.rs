@@ -94,7 +94,7 @@ impl Recency {
         self.len += 1;
     }
 
-    /// Takes the way at a place out; where it was used in the last cycle, one fewer was.
+    /// Removes the way at a position; if it was used in the last cycle, that count falls by one.
     #[inline]
     fn take_out(&mut self, place: usize) {
         self.ways.take_out(place);

@@ -110,7 +110,7 @@ pub(super) fn used_at(lines: &impl Linked, line: u16, now: u64) -> bool {
     lines.of_line(line).time == now as u32
 }
 
-/// Asks the host for the oldest line.
+/// Prefetches the oldest line.
 #[inline]
 pub(super) fn prefetch_oldest(lines: &impl Linked, set: u32) {
     lines.prefetch(lines.of_set(set).oldest);

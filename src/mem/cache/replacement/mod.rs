@@ -57,7 +57,7 @@ pub(super) trait Order {
     /// only an order by the last access, of which `line`'s was in that cycle as far as the low 32 bits tell, knows that.
     fn turns_over(&self, lines: &impl Of<Self>, line: u16, now: u64) -> bool;
 
-    /// Asks the host for the line that would have to make room.
+    /// Prefetches the line that would have to make room.
     fn prefetch_oldest(&self, lines: &impl Of<Self>, set: u32);
 }
 
