@@ -63,9 +63,10 @@ pub(super) fn suffix(args: &RunArgs) -> String {
 
 /// The option that names the workload, and its value.
 fn workload(args: &RunArgs) -> (&'static str, String) {
-    match &args.trace {
-        Some(path) => ("trace", path.display().to_string()),
-        None => ("workload", args.workload.clone().unwrap_or_else(|| inputs::DEFAULT_MODEL.to_owned())),
+    match (&args.trace, &args.program) {
+        (Some(path), _) => ("trace", path.display().to_string()),
+        (None, Some(path)) => ("program", path.display().to_string()),
+        (None, None) => ("workload", args.workload.clone().unwrap_or_else(|| inputs::DEFAULT_MODEL.to_owned())),
     }
 }
 
@@ -74,6 +75,9 @@ fn workload(args: &RunArgs) -> (&'static str, String) {
 fn given(args: &RunArgs) -> Vec<Given> {
     let mut given: Vec<Given> = Vec::new();
     let mut add = |name, value: Option<String>| given.push((name, value));
+    if let Some(arch) = args.arch {
+        add("arch", Some(format!("sm_{arch}")));
+    }
     args.set.iter().for_each(|(key, value)| add("set", Some(format!("{key}={value}"))));
     args.policy.iter().for_each(|policy| add("policy", Some(policy.clone())));
     if let Some(kernels) = &args.kernels {
@@ -165,5 +169,7 @@ mod tests {
         });
         assert_eq!(Value::Object(found.options), expected);
         assert_eq!(found.arguments, ["warpshard", "run"]);
+        let found = of(&run(&["--program", "p.toml", "--arch", "sm_80"]), &[]);
+        assert_eq!(found.command, "warpshard run --machine v100 --program p.toml --arch sm_80");
     }
 }

@@ -67,6 +67,8 @@ pub(super) enum Origin {
         /// The architecture of its listing: 70 for sm_70.
         arch: u32,
     },
+    /// Made by the calling program.
+    Memory,
     /// A kernel model.
     Model {
         /// Its built-in name, or its file.

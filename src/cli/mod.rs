@@ -24,6 +24,7 @@ mod progress;
 mod run;
 mod runfile;
 mod select;
+pub mod session;
 mod show;
 mod study;
 mod threads;

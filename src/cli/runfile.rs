@@ -60,6 +60,7 @@ pub(super) fn run_table(
             lines.text("program", &path.display().to_string(), "command line");
             lines.text("arch", &format!("sm_{arch}"), given(args.arch.is_some()));
         }
+        Origin::Memory => lines.text("origin", "memory", "made by the calling program"),
         Origin::Model { name, parameters } => {
             lines.text("model", name, given(args.workload.is_some()));
             lines.head("run.workload.parameters");

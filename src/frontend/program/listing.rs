@@ -164,6 +164,13 @@ impl Module {
             found.next().is_none().then_some(first)
         })
     }
+
+    /// The kernel of a name, which `asked` names.
+    pub(super) fn named(&self, asked: &Path, name: &str) -> Result<&KernelText, ProgramError> {
+        let known = || self.kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ");
+        let unknown = || ProgramError::new(asked, 0, format!("the listing has no kernel `{name}`")).expected(known());
+        self.kernel(name).map(|index| &self.kernels[index]).ok_or_else(unknown)
+    }
 }
 
 fn number(text: &str) -> Option<usize> {

@@ -18,15 +18,18 @@ use super::statics::statics;
 use super::{Buffer, Launch, Output, Program};
 
 /// Most bytes that all buffers have together.
-const MOST_BYTES: u64 = 1 << 34;
+pub(super) const MOST_BYTES: u64 = 1 << 34;
 /// Most launches of a program, which traces number in 16 bits.
-const MOST_LAUNCHES: usize = 1 << 16;
-/// Most instructions of a warp where the file does not say.
-const LIMIT: u64 = 1 << 24;
+pub(super) const MOST_LAUNCHES: usize = 1 << 16;
+/// Most instructions of a warp where nothing says otherwise.
+pub(super) const LIMIT: u64 = 1 << 24;
 /// Stack of a thread beyond what its kernel asks for, for functions that are called.
 const STACK: usize = 1024;
 /// Most shared memory of a CTA, in bytes.
 const MOST_SHARED: i64 = 228 << 10;
+/// Largest grid and CTA, by dimension.
+pub(super) const MOST_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+pub(super) const MOST_BLOCK: [i64; 3] = [1024, 1024, 64];
 /// Longest launch file that is read, in bytes.
 const MOST_TEXT: u64 = 1 << 26;
 
@@ -106,6 +109,7 @@ impl Loader<'_> {
             globals: module.globals.iter().map(|global| (global.name.clone(), global.bytes.clone())).collect(),
             setup: Vec::new(),
             launches: Vec::new(),
+            host: Vec::new(),
             outputs: Vec::new(),
         };
         let memory = program.memory()?;
@@ -225,78 +229,22 @@ impl Loader<'_> {
     }
 
     fn dimensions(&self, values: &[Value], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
-        let mut sizes = [1; 3];
-        if values.is_empty() || values.len() > 3 {
-            return Err(self.bad(format!("{what} has {} dimensions", values.len())).expected("1 to 3"));
-        }
-        for (dimension, value) in values.iter().enumerate() {
-            let size = self.number(value, what)?;
-            if !(1..=most[dimension]).contains(&size) {
-                let expected = format!("1 to {}", most[dimension]);
-                return Err(self.bad(format!("{what} is out of range")).found(size.to_string()).expected(expected));
-            }
-            sizes[dimension] = size as u32;
-        }
-        Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
+        let sizes: Vec<i64> = values.iter().map(|value| self.number(value, what)).collect::<Result<_, _>>()?;
+        extents(self.path, &sizes, what, most)
     }
 
     fn launch(&self, row: &LaunchRow, buffers: &[Buffer], bound: &Bound<'_>) -> Result<Launch, ProgramError> {
         let &Bound { module, addresses, globals, limit } = bound;
-        let name = row.kernel.as_deref().unwrap_or_default();
-        let known = || module.kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ");
-        let index = module.kernel(name).ok_or_else(|| self.bad(format!("the listing has no kernel `{name}`")).expected(known()))?;
-        let text = &module.kernels[index];
-        let grid = self.dimensions(&row.grid, "grid", [0x7fff_ffff, 0xffff, 0xffff])?;
-        let block = self.dimensions(&row.block, "block", [1024, 1024, 64])?;
-        if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
-            let found = format!("grid {grid}, block {block}");
-            return Err(self.bad("the launch is too large").found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
-        }
+        let text = module.named(self.path, row.kernel.as_deref().unwrap_or_default())?;
+        let grid = self.dimensions(&row.grid, "grid", MOST_GRID)?;
+        let block = self.dimensions(&row.block, "block", MOST_BLOCK)?;
         let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, "shared"))?;
-        if !(0..=MOST_SHARED - i64::from(text.shared)).contains(&dynamic) {
-            let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
-            return Err(self.bad("shared is out of range").found(dynamic.to_string()).expected(expected));
-        }
-        let local = (text.local as usize).next_multiple_of(16) + if uses_stack(text) { STACK } else { 0 };
-        let mut banks = banks(module, text, globals);
-        let bank = &mut banks.0[0];
-        for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
-            bank[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
-        }
-        bank[0x18..0x20].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
-        bank[0x20..0x28].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
-        bank[STACK_TOP..STACK_TOP + 8].copy_from_slice(&(local as u64).to_le_bytes());
-        if row.arguments.len() != text.parameters.len() {
-            let found = format!("{} arguments", row.arguments.len());
-            return Err(self.bad(format!("kernel {} takes {} arguments", text.name, text.parameters.len())).found(found));
-        }
-        for (number, (value, &(offset, size))) in row.arguments.iter().zip(&text.parameters).enumerate() {
+        let argument = |number: usize, size: usize| {
             let what = format!("argument {number} of kernel {}", text.name);
-            let bytes = self.argument(value, size, (buffers, addresses), &what)?;
-            let at = text.parameter_base + offset;
-            bank[at..at + size].copy_from_slice(&bytes);
-        }
-        let decoded = decode(&module.file, text, &banks)?;
-        let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
-        let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
-        Ok(Launch {
-            registers: text.registers.max(1),
-            statics: statics.map(Into::into),
-            mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
-            kernel: Arc::new(Kernel {
-                file: module.file.clone(),
-                name: text.name.clone(),
-                lines: text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
-                decoded,
-                access,
-                banks,
-                grid,
-                block,
-                shared_bytes: text.shared as usize + dynamic as usize,
-                local_bytes: local,
-                limit,
-            }),
-        })
+            self.argument(&row.arguments[number], size, (buffers, addresses), &what)
+        };
+        let shape = Shape { grid, block, dynamic, limit, globals };
+        bind(self.path, (module, text), &shape, row.arguments.len(), &argument)
     }
 
     /// The bytes of an argument of `size` bytes.
@@ -331,6 +279,93 @@ impl Loader<'_> {
         }
         Ok(wide.to_le_bytes()[..size].to_vec())
     }
+}
+
+/// The extents of a grid or a CTA, 1 to 3 of them.
+pub(super) fn extents(asked: &Path, values: &[i64], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
+    let mut sizes = [1; 3];
+    if values.is_empty() || values.len() > 3 {
+        return Err(ProgramError::new(asked, 0, format!("{what} has {} dimensions", values.len())).expected("1 to 3"));
+    }
+    for (dimension, &size) in values.iter().enumerate() {
+        if !(1..=most[dimension]).contains(&size) {
+            let expected = format!("1 to {}", most[dimension]);
+            return Err(ProgramError::new(asked, 0, format!("{what} is out of range")).found(size.to_string()).expected(expected));
+        }
+        sizes[dimension] = size as u32;
+    }
+    Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
+}
+
+/// What a launch sets besides its arguments.
+pub(super) struct Shape<'a> {
+    pub(super) grid: Dim3,
+    pub(super) block: Dim3,
+    /// Dynamic shared memory in bytes.
+    pub(super) dynamic: i64,
+    /// Most instructions of a warp.
+    pub(super) limit: u64,
+    /// Where the module's variables in device memory lie.
+    pub(super) globals: &'a [u64],
+}
+
+/// Binds a kernel to a launch that `asked` names; `argument` gives the bytes of an argument by its number and size.
+pub(super) fn bind(
+    asked: &Path,
+    (module, text): (&Module, &KernelText),
+    shape: &Shape<'_>,
+    arguments: usize,
+    argument: &dyn Fn(usize, usize) -> Result<Vec<u8>, ProgramError>,
+) -> Result<Launch, ProgramError> {
+    let &Shape { grid, block, dynamic, limit, globals } = shape;
+    let bad = |what: String| ProgramError::new(asked, 0, what);
+    if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
+        let found = format!("grid {grid}, block {block}");
+        return Err(bad("the launch is too large".into()).found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
+    }
+    if !(0..=MOST_SHARED - i64::from(text.shared)).contains(&dynamic) {
+        let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
+        return Err(bad("shared is out of range".into()).found(dynamic.to_string()).expected(expected));
+    }
+    let local = (text.local as usize).next_multiple_of(16) + if uses_stack(text) { STACK } else { 0 };
+    let mut banks = banks(module, text, globals);
+    let bank = &mut banks.0[0];
+    for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
+        bank[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    bank[0x18..0x20].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
+    bank[0x20..0x28].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
+    bank[STACK_TOP..STACK_TOP + 8].copy_from_slice(&(local as u64).to_le_bytes());
+    if arguments != text.parameters.len() {
+        let found = format!("{arguments} arguments");
+        return Err(bad(format!("kernel {} takes {} arguments", text.name, text.parameters.len())).found(found));
+    }
+    for (number, &(offset, size)) in text.parameters.iter().enumerate() {
+        let bytes = argument(number, size)?;
+        let at = text.parameter_base + offset;
+        bank[at..at + size].copy_from_slice(&bytes);
+    }
+    let decoded = decode(&module.file, text, &banks)?;
+    let statics = Generation::of(module.arch).map(|generation| statics(text, &decoded, generation));
+    let access = statics.iter().flatten().map(|inst| inst.mem).chain(std::iter::repeat(None)).take(text.code.len()).collect();
+    Ok(Launch {
+        registers: text.registers.max(1),
+        statics: statics.map(Into::into),
+        mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
+        kernel: Arc::new(Kernel {
+            file: module.file.clone(),
+            name: text.name.clone(),
+            lines: text.code.iter().map(|inst| (inst.line, inst.mnemonic.clone())).collect(),
+            decoded,
+            access,
+            banks,
+            grid,
+            block,
+            shared_bytes: text.shared as usize + dynamic as usize,
+            local_bytes: local,
+            limit,
+        }),
+    })
 }
 
 /// Whether a kernel uses local memory at all.

@@ -46,6 +46,11 @@ impl Written {
 }
 
 impl Allocation {
+    /// Whether all of it was written.
+    pub(super) fn is_written(&self) -> bool {
+        self.written.is_none()
+    }
+
     /// Notes that bytes were written.
     #[inline]
     fn mark(&mut self, offset: usize, bytes: usize) {
@@ -102,6 +107,27 @@ impl Memory {
         self.allocations.push(Allocation { name: name.to_owned(), start, bytes, written: map });
         self.unwritten.push(0);
         Some(self.allocations.len() - 1)
+    }
+
+    /// Gives the memory of an allocation back: its place stays empty, so that an access to it is one outside of every allocation.
+    pub(super) fn release(&mut self, index: usize) {
+        let allocation = &mut self.allocations[index];
+        (allocation.bytes, allocation.written) = (Vec::new(), None);
+        allocation.name += " (freed)";
+    }
+
+    /// The allocation that holds all of `bytes` bytes at `address`, as the host sees it, and the offset in it.
+    pub(super) fn span(&mut self, address: u64, bytes: usize) -> Result<(usize, std::ops::Range<usize>), Fault> {
+        self.place(address, bytes).map(|(index, offset)| (index, offset..offset + bytes))
+    }
+
+    /// Writes bytes from the host.
+    pub(super) fn fill(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let (index, span) = self.span(address, bytes.len())?;
+        let allocation = &mut self.allocations[index];
+        allocation.mark(span.start, span.len());
+        allocation.bytes[span].copy_from_slice(bytes);
+        Ok(())
     }
 
     /// The allocations in the order in which they were made.

@@ -2,6 +2,7 @@
 //!
 //! A launch file names listings (what `warpshard compile` makes of CUDA C), buffers, launches and what to look at afterwards. [`Program::load`]
 //! reads it, [`Program::execute`] executes it, and [`Program::workload`] hands the warps' instructions to a run as a recorded trace would.
+//! A [`Device`] does the same without a launch file: its caller allocates, launches and looks at memory in between.
 //! CTAs execute one after the other in ascending order, launches in the order of the file, so that results depend on neither the machine nor
 //! the number of threads. Nothing here knows of timing.
 //!
@@ -9,6 +10,7 @@
 //! `statics` says what the timing model sees of it.
 
 mod contents;
+mod device;
 mod error;
 mod exec;
 mod expression;
@@ -32,6 +34,7 @@ use super::{StaticInst, Workload};
 use contents::Element;
 use schema::Contents;
 
+pub use device::{Argument, Device};
 pub use error::ProgramError;
 pub use summary::{Execution, KernelSummary, OutputSummary};
 
@@ -53,6 +56,8 @@ pub struct Program {
     /// What prepares the buffers and belongs to no run.
     setup: Vec<Launch>,
     launches: Vec<Launch>,
+    /// What the host does to device memory, each with the number of the launch that it comes before; a launch file has none.
+    host: Vec<(usize, device::HostStep)>,
     outputs: Vec<Output>,
 }
 
@@ -66,13 +71,13 @@ struct Buffer {
 }
 
 /// A kernel launch with everything bound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Launch {
     kernel: Arc<exec::Kernel>,
     registers: u32,
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
-    mnemonics: Vec<String>,
+    mnemonics: Arc<[String]>,
 }
 
 #[derive(Debug)]

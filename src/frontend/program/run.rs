@@ -25,6 +25,8 @@ pub(super) struct Runner {
     /// The launch and CTA that come next.
     launch: usize,
     cta: u32,
+    /// Steps of the host that are done.
+    stepped: usize,
     pub(super) tallies: Vec<Tally>,
     measure: bool,
     /// Reads of shared (or else local) memory before anything was written, by launch and first place.
@@ -42,7 +44,17 @@ impl Runner {
                 executor.cta(kernel, &mut memory, cta, false, uncounted).map_err(|trouble| describe(kernel, cta, trouble))?;
             }
         }
-        Ok(Self { program: Arc::clone(program), memory, executor, launch: 0, cta: 0, tallies, measure, unwritten: BTreeMap::new() })
+        Ok(Self {
+            program: Arc::clone(program),
+            memory,
+            executor,
+            launch: 0,
+            cta: 0,
+            stepped: 0,
+            tallies,
+            measure,
+            unwritten: BTreeMap::new(),
+        })
     }
 
     /// Asks for checks of shared and local memory.
@@ -69,6 +81,10 @@ impl Runner {
     /// Executes the next CTA; `None` when all launches are done.
     pub(super) fn next(&mut self, record: bool) -> Result<Option<Step>, ProgramError> {
         let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
+        while let Some((_, step)) = self.program.host.get(self.stepped).filter(|(before, _)| *before <= self.launch) {
+            step.apply(&mut self.memory);
+            self.stepped += 1;
+        }
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);
         let measured = (&mut self.tallies[number], self.measure);
@@ -199,7 +215,13 @@ pub(super) fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
             commands.push(Command::CopyToDevice { addr: Addr(allocation.start), bytes: allocation.bytes.len() as u64 });
         }
     }
-    commands.extend((0..program.launches.len()).map(|number| Command::Launch(KernelIndex(number as u16))));
+    let mut steps = program.host.iter().peekable();
+    for number in 0..program.launches.len() {
+        while let Some((_, step)) = steps.next_if(|(before, _)| *before <= number) {
+            commands.extend(step.copies().map(|(start, bytes)| Command::CopyToDevice { addr: Addr(start), bytes }));
+        }
+        commands.push(Command::Launch(KernelIndex(number as u16)));
+    }
     commands
 }
 
