@@ -7,6 +7,7 @@ step() { printf '\n== %s\n' "$*"; }
 
 step format
 cargo fmt --all --check
+cargo fmt --all --check --manifest-path python/Cargo.toml
 
 step dependencies
 bash tests/dependencies.sh

@@ -1,0 +1,59 @@
+//! The native module of warpshard's Python package: machines, runs, results, tables, controllers and devices. The package `warpshard` gives them
+//! their Python face.
+//!
+//! No code here is unsafe; what PyO3's macros make of it is their own, which this attribute allows.
+#![forbid(unsafe_code)]
+
+mod control;
+mod device;
+mod errors;
+mod machine;
+mod result;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+use warpshard::frontend::model;
+use warpshard::policy::registry::POLICIES;
+
+/// Built-in kernel models: name and summary.
+#[pyfunction]
+fn models() -> Vec<(String, String)> {
+    model::builtin_names().map(|(name, summary)| (name.to_owned(), summary.to_owned())).collect()
+}
+
+/// Names and what they mean.
+type Meanings = Vec<(&'static str, &'static str)>;
+
+/// Policies: name, what each does, and its parameters.
+#[pyfunction]
+fn policies() -> Vec<(&'static str, &'static str, Meanings)> {
+    POLICIES.iter().map(|policy| (policy.name, policy.help, policy.parameters.to_vec())).collect()
+}
+
+/// The cores that this process may use.
+#[pyfunction]
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+#[pymodule]
+fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("build", warpshard::cli::VERSION)?;
+    errors::add(m)?;
+    m.add_class::<machine::Machine>()?;
+    m.add_class::<run::Run>()?;
+    m.add_class::<result::Outcome>()?;
+    m.add_class::<table::Table>()?;
+    m.add_class::<control::Counters>()?;
+    m.add_class::<control::Seen>()?;
+    m.add_class::<device::Device>()?;
+    m.add_class::<device::Pointer>()?;
+    m.add_function(wrap_pyfunction!(machine::machines, m)?)?;
+    m.add_function(wrap_pyfunction!(machine::machine_keys, m)?)?;
+    m.add_function(wrap_pyfunction!(device::compiler, m)?)?;
+    m.add_function(wrap_pyfunction!(models, m)?)?;
+    m.add_function(wrap_pyfunction!(policies, m)?)?;
+    m.add_function(wrap_pyfunction!(cores, m)?)
+}

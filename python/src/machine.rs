@@ -1,0 +1,171 @@
+//! Machines: a built-in one or a file, and what was changed of it.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use warpshard::cli::exit::{Exit, Failure};
+use warpshard::config::keys::{self, Key};
+use warpshard::config::resolve::Origin;
+use warpshard::config::value::{Kind, Value};
+use warpshard::config::{ConfigErrors, Loaded, Machine as Model, Override, builtin_machines};
+
+use crate::errors::raise;
+
+/// Where a machine's values come from.
+#[derive(Clone, Debug)]
+enum Base {
+    /// A built-in name or a path.
+    Named(String),
+    /// A text, and what messages call it.
+    Text(String, String),
+}
+
+/// A machine with all its values.
+#[pyclass(module = "warpshard._native", frozen)]
+#[derive(Debug)]
+pub(crate) struct Machine {
+    base: Base,
+    changes: Vec<(String, String)>,
+    loaded: Loaded,
+}
+
+fn load(base: &Base, changes: &[(String, String)]) -> Result<Loaded, ConfigErrors> {
+    let overrides: Vec<Override> = changes.iter().map(|(key, value)| Override::new(key, value)).collect();
+    match base {
+        Base::Named(name) => Model::load(name, &overrides),
+        Base::Text(name, text) => Model::from_text(name, text, &overrides),
+    }
+}
+
+impl Machine {
+    fn made(base: Base, changes: Vec<(String, String)>) -> PyResult<Self> {
+        let loaded = load(&base, &changes).map_err(|errors| raise(Failure::new(Exit::Config, errors)))?;
+        Ok(Self { base, changes, loaded })
+    }
+
+    /// The machine that a run uses in place of the one that its options name; `None` where they name it.
+    pub(crate) fn unnamed(&self) -> Option<Loaded> {
+        matches!(self.base, Base::Text(..)).then(|| self.loaded.clone())
+    }
+}
+
+#[pymethods]
+impl Machine {
+    #[new]
+    #[pyo3(signature = (name, text=None, changes=Vec::new()))]
+    fn new(name: String, text: Option<String>, changes: Vec<(String, String)>) -> PyResult<Self> {
+        let base = match text {
+            Some(text) => Base::Text(name, text),
+            None => Base::Named(name),
+        };
+        Self::made(base, changes)
+    }
+
+    /// The same machine with more changes; a key that was changed before keeps its place.
+    fn changed(&self, changes: Vec<(String, String)>) -> PyResult<Self> {
+        let mut all = self.changes.clone();
+        for (key, value) in changes {
+            match all.iter_mut().find(|(known, _)| *known == key) {
+                Some(place) => place.1 = value,
+                None => all.push((key, value)),
+            }
+        }
+        Self::made(self.base.clone(), all)
+    }
+
+    /// The name or path that it was made from.
+    #[getter]
+    fn base(&self) -> &str {
+        let (Base::Named(name) | Base::Text(name, _)) = &self.base;
+        name
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.loaded.machine.name
+    }
+
+    #[getter]
+    fn summary(&self) -> &str {
+        self.loaded.provenance.summary()
+    }
+
+    /// Changed keys with their new values as text, in order.
+    #[getter]
+    fn changes(&self) -> Vec<(String, String)> {
+        self.changes.clone()
+    }
+
+    /// What is allowed but probably not intended.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.loaded.warnings.iter().map(|warning| warning.to_string().trim_end().to_owned()).collect()
+    }
+
+    fn to_toml(&self) -> String {
+        self.loaded.provenance.to_toml()
+    }
+
+    /// The value of a key; `None` where this machine does not read the key.
+    fn value<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.loaded.provenance.settings().iter().find(|setting| setting.key.path == path);
+        found.map(|setting| to_python(py, setting.key.kind, &setting.value)).transpose()
+    }
+
+    /// Where the value of a key comes from.
+    fn origin(&self, path: &str) -> Option<String> {
+        let found = self.loaded.provenance.settings().iter().find(|setting| setting.key.path == path)?;
+        Some(match &found.origin {
+            Origin::Default => "default".to_owned(),
+            Origin::Given(place) if place.source.is_file => place.to_string(),
+            Origin::Given(place) => place.source.text.clone(),
+        })
+    }
+}
+
+/// Numbers and flags as such; quantities as the text that machine files have.
+fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match (kind, value) {
+        (Kind::Count(..) | Kind::Cycles(..), Value::Number(number)) => number.into_pyobject(py)?.into_any(),
+        (_, Value::Flag(flag)) => flag.into_pyobject(py)?.to_owned().into_any(),
+        (_, Value::Text(text)) => text.into_pyobject(py)?.into_any(),
+        (Kind::Sizes, Value::Sizes(sizes)) => {
+            let texts = sizes.iter().map(|size| warpshard::config::quantity::Bytes(*size).to_string());
+            PyList::new(py, texts.collect::<Vec<_>>())?.into_any()
+        }
+        (Kind::Nodes, Value::Nodes(nodes)) => {
+            let written = kind.write(&Value::Nodes(nodes.clone()));
+            let texts: Vec<&str> = written.trim_matches(['[', ']']).split(',').map(|text| text.trim().trim_matches('"')).collect();
+            PyList::new(py, texts)?.into_any()
+        }
+        _ => kind.write(value).trim_matches('"').into_pyobject(py)?.into_any(),
+    })
+}
+
+/// Built-in machines: name and summary.
+#[pyfunction]
+pub(crate) fn machines() -> Vec<(String, String)> {
+    builtin_machines().into_iter().map(|machine| (machine.name.to_owned(), machine.summary)).collect()
+}
+
+/// Every key of a machine in the order of the reference.
+#[pyfunction]
+pub(crate) fn machine_keys<'py>(py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    keys::all().map(|key| describe(py, key)).collect()
+}
+
+fn describe<'py>(py: Python<'py>, key: &Key) -> PyResult<Bound<'py, PyDict>> {
+    let one = PyDict::new(py);
+    one.set_item("path", key.path)?;
+    one.set_item("doc", key.doc)?;
+    one.set_item("takes", key.kind.describe())?;
+    one.set_item("default", key.default)?;
+    one.set_item("option", key.option)?;
+    let choices: Vec<(&str, &str)> = match key.kind {
+        Kind::Choice(choices) => choices.iter().map(|choice| (choice.name, choice.doc)).collect(),
+        _ => Vec::new(),
+    };
+    one.set_item("choices", choices)?;
+    one.set_item("when", key.conditions().collect::<Vec<_>>())?;
+    Ok(one)
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds the Python package, installs its wheel in an environment of its own below target/tools, and runs its tests.
+# usage: bash python/tests/run.sh [argument of pytest ...]        (needs python3 3.10 or later; 3 minutes on two cores after `cargo test`)
+#
+# Both builds have the profile of `cargo test` and the same target folder, so that what they share is built once. A package that cannot be had is
+# named in a line that begins with SKIPPED, and so are the tests that need it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+tools=target/tools/python
+wanted=python/tests/requirements.txt
+skip() { echo "SKIPPED: Python package: $*"; exit 0; }
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null || skip "$python is no Python 3.10 or later with venv"
+
+# The environment is made anew when the list of packages or the interpreter has changed.
+stamp=$({ cat "$wanted"; "$python" -VV; } | cksum)
+if [ "$(cat "$tools/.stamp" 2> /dev/null)" != "$stamp" ]; then
+    rm -rf "$tools"
+    "$python" -m venv "$tools" || skip "no environment can be made in $tools"
+    pip() { timeout 600 "$tools/bin/pip" install --quiet --disable-pip-version-check --no-compile "$@" 2> /dev/null; }
+    packages=$(grep -v '^#' "$wanted")
+    # shellcheck disable=SC2086
+    if ! pip $packages; then
+        for package in $packages; do
+            pip "$package" || case $package in
+                maturin* | pytest* | numpy*) skip "$package cannot be had" ;;
+                *) echo "SKIPPED: Python package: $package cannot be had" ;;
+            esac
+        done
+    fi
+    echo "$stamp" > "$tools/.stamp"
+fi
+
+rm -rf target/tools/wheels
+cargo build --quiet --bin warpshard
+"$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --target-dir target --out target/tools/wheels --interpreter "$tools/bin/python"
+"$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall target/tools/wheels/*.whl
+# From another folder, so that the installed package is tested and not the sources.
+WARPSHARD_BIN="$PWD/target/debug/warpshard" MPLBACKEND=agg "$tools/bin/python" -m pytest -c python/pyproject.toml --rootdir python python/tests "$@"

@@ -1,0 +1,219 @@
+"""CUDA from Python: kernels execute at once, and are timed together."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import warpshard as ws
+from warpshard._signature import of_mangled, of_source
+
+NVRTC = all(importlib.util.find_spec(name) for name in ("nvidia.cuda_nvrtc", "triton")) if importlib.util.find_spec("nvidia") else False
+needs_nvrtc = pytest.mark.skipif(not NVRTC, reason="SKIPPED: NVRTC and nvdisasm cannot be had (pip install warpshard[cuda])")
+
+
+@pytest.fixture
+def saxpy(repository):
+    device = ws.Device("tiny")
+    return device, device.load(repository / "programs/saxpy.sm_70.sass").saxpy
+
+
+def test_a_listing_executes_at_once(saxpy):
+    device, kernel = saxpy
+    n = 5000
+    host = np.arange(n, dtype=np.float32)
+    x, y = device.array(host, "x"), device.zeros(n)
+    done = kernel[(n + 255) // 256, 256](n, 2.5, x, y)
+    assert np.array_equal(y.get(), 2.5 * host) and np.array_equal(np.asarray(x), host)
+    assert done.warp_instructions > n / 32 and done.thread_instructions > n
+    y.set(host)
+    kernel[1, 256](n, np.float32(-1), y, y)
+    assert np.array_equal(y.get(), 0 * host) and device.launches == 2 and "2 launches" in repr(device)
+
+
+def test_host_loops_depend_on_results(repository):
+    device = ws.Device("tiny")
+    module = device.load(repository / "programs/bfs.sm_70.sass")
+    # A path of 40 vertices, and one that cannot be reached.
+    n = 41
+    rows = device.array(np.array([*range(40), 39, 39], np.int32))
+    edges = device.array(np.arange(1, 40, dtype=np.int32))
+    level = device.array(np.array([0] + [-1] * 40, np.int32))
+    changed, current = device.zeros(1, np.int32), 0
+    while True:
+        changed.set([0])
+        module.expand[1, 64](rows, edges, level, current, changed, n)
+        if not changed.get()[0]:
+            break
+        current += 1
+    assert level.get().tolist() == [*range(40), -1] and device.launches == 40
+    assert len(device.simulate().kernels) == 40
+
+
+def test_the_timing_is_that_of_the_program_of_the_same_launches(repository):
+    program = ws.simulate("tiny", ws.Program(repository / "programs/saxpy.toml", n=5000))
+    device = ws.Device("tiny")
+    kernel = device.load(repository / "programs/saxpy.sm_70.sass").saxpy
+    x, y = (device.array(np.zeros(5000, np.float32), name) for name in "xy")
+    kernel[40, 256](5000, 2.5, x, y)
+    result = device.simulate()
+    for part in ("total", "components", "kernels"):
+        assert result.stats[part] == program.stats[part], part
+    assert "configuration" not in result.stats and "made by the calling program" in result.run_toml
+
+
+def test_everything_launched_so_far_is_timed(saxpy):
+    device, kernel = saxpy
+    x = device.array(np.ones(4096, np.float32))
+    for _ in range(3):
+        kernel[16, 256](4096, 1.0, x, x)
+    assert x.get()[0] == 8.0
+    first, again = device.simulate(threads=1), device.simulate(threads=2)
+    assert len(first.kernels) == 3 and first.files["stats.json"] == again.files["stats.json"]
+    kernel[16, 256](4096, 1.0, x, x)
+    assert len(device.simulate().kernels) == 4 and x.get()[0] == 16.0
+    larger = device.simulate(machine=ws.Machine("tiny", {"gpu.sms": 8}))
+    assert len(larger.sms) == 8 and larger.cycles < device.simulate().cycles
+    device.clear()
+    with pytest.raises(ws.KernelError, match="nothing was launched"):
+        device.simulate()
+    kernel[16, 256](4096, 1.0, x, x)
+    assert len(device.simulate(interval=100, policy="static_limit:ctas=1").kernels) == 1 and x.get()[0] == 32.0
+
+
+def test_guards_are_exceptions_with_the_executors_text(saxpy):
+    device, kernel = saxpy
+    x, y = device.array(np.zeros(100, np.float32), "x"), device.zeros(50, name="y")
+    with pytest.raises(ws.KernelError) as raised:
+        kernel[1, 128](100, 1.0, x, y)
+    text = str(raised.value)
+    assert "the closest is `y` of 200 bytes, in which it would be byte 200" in text and raised.value.exit_code == 4
+    assert all(word in text for word in ("pc 0x", "kernel saxpy", "CTA 0", "warp 1", "thread 50"))
+    assert device.launches == 0
+    kernel[1, 128](50, 1.0, x, y)
+    assert device.launches == 1 and device.simulate().ended_by == "completed"
+
+
+def test_freed_arrays_are_gone(saxpy):
+    device, kernel = saxpy
+    x, y = device.array(np.zeros(64, np.float32), "x"), device.zeros(64)
+    address = x.at(0)
+    del x
+    with pytest.raises(ws.KernelError, match="freed"):
+        kernel[1, 64](64, 1.0, address, y)
+    y.free()
+    with pytest.raises(ws.KernelError, match="outside of every array"):
+        y.get()
+
+
+def test_reads_of_uninitialised_memory_are_counted(saxpy):
+    device, kernel = saxpy
+    x, y = device.empty(64, name="forgotten"), device.zeros(64)
+    kernel[1, 64](64, 1.0, x, y)
+    assert device.warnings == {"forgotten": 64}
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda kernel, x: kernel[1, 64](64, 1.0, x), ws.KernelError, "takes 4 arguments"),
+        (lambda kernel, x: kernel[1, 64](1 << 40, 1.0, x, x), ws.KernelError, "an integer of 4 bytes"),
+        (lambda kernel, x: kernel[1, 64](x, 1.0, x, x), ws.KernelError, "argument 0 of kernel saxpy"),
+        (lambda kernel, x: kernel[1, 64](64, 1.0, np.zeros(64), x), TypeError, "dev.array"),
+        (lambda kernel, x: kernel[1, 64](64, "a", x, x), TypeError, "str as an argument"),
+        (lambda kernel, x: kernel[0, 64](64, 1.0, x, x), ws.KernelError, "grid is out of range"),
+        (lambda kernel, x: kernel[1, 2000](64, 1.0, x, x), ws.KernelError, "block is out of range"),
+        (lambda kernel, x: kernel[1, (64, 32)](64, 1.0, x, x), ws.KernelError, "at most 1024 threads"),
+        (lambda kernel, x: kernel[1, 64, 1 << 20](64, 1.0, x, x), ws.KernelError, "shared is out of range"),
+        (lambda kernel, x: kernel[1](64, 1.0, x, x), TypeError, r"kernel\[grid, block\]"),
+        (lambda kernel, x: kernel[1, 64](64, 1.0, ws.Device("tiny").zeros(64), x), ValueError, "another device"),
+    ],
+)
+def test_wrong_launches_are_refused(saxpy, call, kind, message):
+    device, kernel = saxpy
+    with pytest.raises(kind, match=message):
+        call(kernel, device.zeros(64))
+    assert device.launches == 0
+
+
+def test_unknown_kernels_and_wrong_files_are_explained(saxpy, repository, tmp_path):
+    device, kernel = saxpy
+    with pytest.raises(AttributeError, match="no kernel `saxpi`"):
+        kernel.module.saxpi
+    with pytest.raises(ws.KernelError, match="the listing cannot be read"):
+        device.load(tmp_path / "nothing.sass")
+    with pytest.raises(ws.KernelError, match="another architecture"):
+        device.load(repository / "programs/saxpy.sm_80.sass")
+    with pytest.raises(ws.WorkloadError, match="no cubin"):
+        (tmp_path / "x.cubin").write_bytes(b"nothing")
+        device.load(tmp_path / "x.cubin")
+
+
+@needs_nvrtc
+def test_cuda_c_is_compiled_and_executed():
+    device = ws.Device("v100")
+    module = device.compile(
+        """
+        __constant__ float factors[4];
+        __device__ int calls;
+        template <typename T> __device__ T square(T x) { return x * x; }
+        __global__ void scale(float *out, const float *in, float offset, int n) {
+            int i = blockIdx.x * blockDim.x + threadIdx.x;
+            if (i < n) out[i] = factors[i % 4] * square(in[i]) + offset;
+            if (threadIdx.x == 0) atomicAdd(&calls, 1);
+        }
+        extern "C" __global__ void shift(double by, double *x) { x[threadIdx.x] += by; }
+        """
+    )
+    factors = np.array([1, 2, 3, 4], np.float32)
+    module.set_constant("factors", factors)
+    host = np.arange(1000, dtype=np.float32)
+    x, out = device.array(host), device.zeros(1000)
+    module.scale[4, 256](out, x, 1, 1000)
+    assert np.array_equal(out.get(), factors[np.arange(1000) % 4] * host**2 + 1)
+    assert module.variable("calls", np.int32).get() == [4]
+    y = device.zeros(32, np.float64)
+    module.shift[1, 32](3, y)
+    assert np.array_equal(y.get(), np.full(32, 3.0))
+    assert module.kernels == ["_Z5scalePfPKffi", "shift"] or sorted(module.kernels) == ["_Z5scalePfPKffi", "shift"]
+    assert len(device.simulate().kernels) == 2
+    with pytest.raises(TypeError, match="expected an integer"):
+        module.scale[4, 256](out, x, 1.0, 1000.5)
+    with pytest.raises(TypeError, match="an array of the device"):
+        module.scale[4, 256](0, x, 1.0, 1000)
+
+
+@needs_nvrtc
+def test_errors_of_the_compiler_are_shown_and_sources_are_compiled_once():
+    device = ws.Device("v100")
+    with pytest.raises(ws.WorkloadError, match=r"does not compile for sm_70:\n.*undefined"):
+        device.compile("__global__ void k() { undefined_function(); }")
+    source = 'extern "C" __global__ void k(int *x) { x[threadIdx.x] = 7; }'
+    assert device.compile(source) is device.compile(source)
+
+
+@needs_nvrtc
+def test_races_on_shared_memory_are_found_when_asked_for():
+    source = """extern "C" __global__ void k(int *x) {
+        __shared__ int s[64];
+        s[threadIdx.x] = threadIdx.x;
+        x[threadIdx.x] = s[63 - threadIdx.x];
+    }"""
+    with pytest.raises(ws.KernelError, match="race"):
+        device = ws.Device("v100", check=True)
+        device.compile(source).k[1, 64](device.zeros(64, np.int32))
+    device = ws.Device("v100")
+    device.compile(source).k[1, 64](device.zeros(64, np.int32))
+
+
+def test_parameters_are_known_from_names_and_sources():
+    assert of_mangled("_Z5saxpyifPKfPf") == ["integer", "float", "pointer", "pointer"]
+    assert of_mangled("_Z1kv") == [] and of_mangled("_Z1kPKfS0_m") == ["pointer", None, "integer"]
+    assert of_mangled("_Z1k4PairdPS_") == [None, "float", "pointer"] and of_mangled("_Z1kDhb") == ["float", "integer"]
+    for name in ("saxpy", "_ZN2ns1kEi", "_Z1kIfEvPT_i", "_Z1kU5blah"):
+        assert of_mangled(name) is None, name
+    source = "// __global__ void k(int)\n__global__ void __launch_bounds__(256, 2) k(const float* __restrict__ x,\n size_t n, double a, Pair p, half h) {"
+    assert of_source(source, "k") == ["pointer", "integer", "float", None, "float"]
+    assert of_source("__global__ void k() {}", "k") == [] and of_source("__global__ void kk(int) {}", "k") is None

@@ -1,0 +1,149 @@
+"""Runs: the same bytes as the command line, progress, cancelling, errors."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import warpshard as ws
+
+# What the host did is in these, and differs from run to run.
+OF_THE_HOST = {"host.json", "summary.txt", ".warpshard-files"}
+
+CASES = {
+    "model": ((ws.Machine("tiny", {"gpu.sms": 3}), ws.Model("vecadd", n=20000)), {"interval": 500}, []),
+    "v100": ((ws.Machine("v100", {"gpu.sms": 8}), ws.Model("gemm_tiled", m=128, n=128, k=64)), {"seed": 3, "interval": 300}, ["energy.csv", "power.svg"]),
+    "policy": (("tiny", ws.Model("stream", cta_count=20, iterations=4)), {"policy": "static_limit:ctas=1", "max_cycles": 3000}, ["timeline.csv"]),
+    "cpu": (("hetero-small", "gather"), {"cpu": ["mcf", "gcc"], "options": ["--until", "gpu", "--cpu-warm", "500"], "max_cycles": 4000}, []),
+}
+
+
+def saved(result: ws.Result, folder) -> dict[str, bytes]:
+    result.save(folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in OF_THE_HOST}
+
+
+@pytest.mark.parametrize("case", [*CASES, "program"])
+def test_the_files_are_those_of_the_command_line(command, repository, tmp_path, case):
+    if case == "program":
+        given, options, present = ("tiny", ws.Program(repository / "programs/saxpy.toml", arch="sm_80", n=3000)), {}, []
+    else:
+        given, options, present = CASES[case]
+    result = ws.simulate(*given, threads=2, **options)
+    words = result.stats["configuration"]["command"].split()[1:]
+    done = command(*words, "--threads", "2", "--out", tmp_path / "command")
+    assert done.returncode == 0, done.stderr
+    theirs = {path.name: path.read_bytes() for path in (tmp_path / "command").iterdir() if path.name not in OF_THE_HOST}
+    ours = saved(result, tmp_path / "ours")
+    assert ours.keys() == theirs.keys() and {"stats.json", "run.toml", "intervals.csv", *present} <= ours.keys()
+    for name, contents in ours.items():
+        assert contents == theirs[name], name
+    assert {name: contents for name, contents in result.files.items() if name not in OF_THE_HOST}.items() <= ours.items()
+
+
+def test_threads_change_nothing(tmp_path):
+    runs = [ws.simulate("tiny", ws.Model("stream", cta_count=20, iterations=4), threads=threads, interval=100) for threads in (1, 2)]
+    assert runs[0].files["stats.json"] == runs[1].files["stats.json"]
+    assert runs[0].files["intervals.csv"] == runs[1].files["intervals.csv"]
+
+
+def test_the_summary_agrees_with_the_statistics():
+    result = ws.simulate("v100", ws.Model("vecadd", n=65536))
+    total, summary = result.stats["total"], result.summary
+    assert (summary.cycles, summary.net_cycles, summary.ipc) == (total["cycles"], total["net_cycles"], total["ipc"])
+    assert summary.ended_by == result.ended_by == "completed" and summary.machine == "v100"
+    assert summary.joules == pytest.approx(result.stats["energy"]["joules"])
+    assert sum(result.stalls.values()) == pytest.approx(1.0) and 0 < result.stalls["issued"] < 1
+    assert result.report.startswith(result.files["summary.txt"].decode()[:20]) and "cycles" in result._repr_html_()
+    assert "instruction" in result.help("sm", "issued").lower() and result.help("kernel", "warp_instructions").endswith("In instructions.")
+    with pytest.raises(KeyError):
+        result.help("sm", "nothing")
+
+
+def test_a_run_in_the_background_shows_progress_and_can_be_cancelled():
+    run = ws.start("tiny", ws.Model("gemm_tiled", m=4096, n=4096, k=4096), threads=1)
+    assert not run.wait(0.05) and not run.done
+    end = time.monotonic() + 60
+    while run.progress.cycles == 0 and time.monotonic() < end:
+        run.wait(0.02)
+    seen = run.progress
+    assert seen.cycles > 0 and seen.ctas > 0 and 0.0 <= seen.fraction < 1.0 and "Simulation" in repr(run)
+    run.cancel()
+    result = run.result()
+    assert run.done and result.ended_by == "interrupted" and result.cycles >= seen.cycles
+
+
+def test_other_threads_run_meanwhile():
+    counted, ended = [0], threading.Event()
+
+    def count():
+        while not ended.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        ws.simulate("tiny", ws.Model("gemm_tiled", m=512, n=512, k=512), max_cycles=100_000, threads=1)
+    finally:
+        ended.set()
+        thread.join()
+    assert counted[0] > 5
+
+
+def test_ctrl_c_ends_a_run_at_once():
+    program = "import warpshard as ws; print('begun', flush=True); ws.simulate('tiny', ws.Model('gemm_tiled', n=8192, k=4096), threads=1)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert "KeyboardInterrupt" in said and running.returncode != 0
+
+
+def test_a_bar_is_shown_by_tqdm(capfd):
+    pytest.importorskip("tqdm", reason="SKIPPED: tqdm cannot be had")
+    ws.start("tiny", ws.Model("gemm_tiled", m=512, n=512, k=512), max_cycles=400_000, threads=1).result(progress=True)
+    shown = capfd.readouterr().err
+    assert shown == "" or "CTA" in shown
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda: ws.simulate("tiny", "vecad"), ws.WorkloadError, ["--workload", "vecad"]),
+        (lambda: ws.simulate("tiny", ws.Model("vecadd", m=1)), ws.WorkloadError, ["--workload", "vecadd", "--set", "workload.m=1"]),
+        (lambda: ws.simulate("tiny", ws.Trace("nowhere/kernelslist.g")), ws.WorkloadError, ["--trace", "nowhere/kernelslist.g"]),
+        (lambda: ws.simulate("tiny", ws.Program("nowhere.toml")), ws.WorkloadError, ["--program", "nowhere.toml"]),
+        (lambda: ws.simulate("tiny", "vecadd", policy="dyncat"), ws.UsageError, ["--workload", "vecadd", "--policy", "dyncat"]),
+        (lambda: ws.simulate("tiny", "vecadd", kernels="7"), ws.UsageError, ["--workload", "vecadd", "--kernels", "7"]),
+        (lambda: ws.simulate("tiny", "vecadd", interval=0), ws.UsageError, ["--workload", "vecadd", "--interval", "0"]),
+        (lambda: ws.simulate("tiny", "vecadd", cpu="mcf"), ws.ConfigError, ["--workload", "vecadd", "--cpu", "mcf"]),
+    ],
+)
+def test_failures_have_the_text_and_the_code_of_the_command_line(command, tmp_path, call, kind, words):
+    with pytest.raises(kind) as raised:
+        call()
+    done = command("run", "--machine", "tiny", *words, "--out", tmp_path / "out")
+    assert done.returncode == raised.value.exit_code
+    assert str(raised.value).removeprefix("error: ") == done.stderr.strip().removeprefix("error: ")
+
+
+def test_a_folder_that_holds_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    result = ws.simulate("tiny", ws.Model("vecadd", n=1024))
+    with pytest.raises(ws.OutputError, match="thesis.tex"):
+        result.save(tmp_path)
+    result.save(tmp_path, force=True)
+    assert (tmp_path / "stats.json").read_bytes() == result.files["stats.json"]
+
+
+def test_what_is_probably_not_intended_is_a_warning():
+    with pytest.warns(UserWarning, match="lowered to"):
+        ws.simulate("tiny", ws.Model("vecadd", n=1024), threads=1000)

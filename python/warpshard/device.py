@@ -1,0 +1,384 @@
+"""CUDA from Python without a GPU: kernels execute at once on the simulated device's own instructions, and are timed when you ask."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._signature import Kind, of_mangled, of_source
+from .control import Controller
+from .machine import Machine
+from .result import Result
+from .run import Policy, Simulation, arguments, as_machine, as_policies
+
+__all__ = ["Array", "Device", "Kernel", "Launched", "Module"]
+
+Extent = int | Sequence[int]
+
+_ARCHITECTURES = {"v100": "sm_70", "v100-hw": "sm_70", "rtx2060": "sm_75", "rtx3070": "sm_86"}
+
+
+class Array:
+    """An array in the memory of a device. Its memory is given back when nobody holds it any more."""
+
+    def __init__(self, device: Device, address: int, shape: tuple[int, ...], dtype: npt.DTypeLike, owner: object = None) -> None:
+        self.device = device
+        self.address = address
+        """The first byte's device address."""
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self._owner = owner
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        return self.size * self.dtype.itemsize
+
+    def get(self) -> npt.NDArray[Any]:
+        """Copies the array to the host."""
+        return np.frombuffer(self.device._native.read(self.address, self.nbytes), self.dtype).reshape(self.shape).copy()
+
+    def set(self, values: npt.ArrayLike) -> None:
+        """Copies values to the device; their shape and type become those of the array.
+
+        Raises ValueError: the shapes differ.
+        """
+        made = np.ascontiguousarray(values, dtype=self.dtype)
+        if made.shape != self.shape:
+            raise ValueError(f"values of shape {made.shape} for an array of shape {self.shape}")
+        self.device._native.write(self.address, made.tobytes())
+
+    def at(self, index: int) -> _native.Pointer:
+        """A pointer to an element, counted over the array as if it had one dimension, as an argument of a kernel."""
+        return _native.Pointer(self.address + index * self.dtype.itemsize)
+
+    def free(self) -> None:
+        """Gives the memory back now: a kernel that uses it stops."""
+        if self._owner is None:
+            self._owner = self
+            self.device._native.free(self.address)
+
+    def __del__(self) -> None:
+        # The interpreter may be about to end.
+        if getattr(self, "_owner", self) is None:
+            self.free()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self.get() if dtype is None else self.get().astype(dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<Array of {'x'.join(map(str, self.shape)) or '1'} {self.dtype} at {self.address:#x}>"
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a launch executed."""
+
+    warp_instructions: int
+    """Instructions that warps executed."""
+    thread_instructions: int
+    """Lanes that were active in them."""
+
+
+def _extent(given: Extent) -> list[int]:
+    return [int(given)] if isinstance(given, (int, np.integer)) else [int(one) for one in given]
+
+
+class Kernel:
+    """A kernel of a module: `kernel[grid, block](...)`, or `kernel[grid, block, shared](...)` with dynamic shared memory in bytes."""
+
+    def __init__(self, module: Module, name: str, shared: int, registers: int, sizes: list[int], kinds: list[Kind] | None) -> None:
+        self.module = module
+        self.name = name
+        """Its name in the listing."""
+        self.shared = shared
+        """Static shared memory of a CTA, in bytes."""
+        self.registers = registers
+        """Registers of a thread."""
+        self.sizes = sizes
+        """Bytes of each parameter."""
+        self._kinds = kinds if kinds is not None and len(kinds) == len(sizes) else [None] * len(sizes)
+
+    def __getitem__(self, shape: tuple[Any, ...]) -> _Launch:
+        if not isinstance(shape, tuple) or not 2 <= len(shape) <= 3:
+            raise TypeError("kernel[grid, block] or kernel[grid, block, shared], each of grid and block a number or up to three")
+        grid, block, *shared = shape
+        return _Launch(self, _extent(grid), _extent(block), int(shared[0]) if shared else 0)
+
+    def _argument(self, number: int, value: Any) -> Any:
+        kind, size = (self._kinds[number], self.sizes[number]) if number < len(self.sizes) else (None, 0)
+
+        def refuse(expected: str) -> TypeError:
+            return TypeError(f"argument {number} of {self.name} is {type(value).__name__} {value!r:.60}, expected {expected}")
+
+        if isinstance(value, Array):
+            if value.device is not self.module.device:
+                raise ValueError(f"argument {number} of {self.name} is an array of another device")
+            return _native.Pointer(value.address)
+        if isinstance(value, np.ndarray):
+            raise refuse("an array of the device: dev.array(...) copies it there")
+        if isinstance(value, np.generic):
+            return value.tobytes()
+        if isinstance(value, bool):
+            value = int(value)
+        if kind == "pointer" and not isinstance(value, _native.Pointer):
+            raise refuse("an array of the device")
+        if kind == "integer" and isinstance(value, float):
+            raise refuse("an integer")
+        if kind == "float" and isinstance(value, int):
+            value = float(value)
+        if kind == "float" and isinstance(value, float) and size == 2:
+            return np.float16(value).tobytes()
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}: {len(self.sizes)} parameters, {self.registers} registers, {self.shared} B shared>"
+
+
+class _Launch:
+    """A kernel with the shape of a launch; calling it executes the kernel."""
+
+    def __init__(self, kernel: Kernel, grid: list[int], block: list[int], shared: int) -> None:
+        self._kernel, self._grid, self._block, self._shared = kernel, grid, block, shared
+
+    def __call__(self, *arguments: Any) -> Launched:
+        """Executes the kernel and waits for its end.
+
+        A Python number is converted to the parameter's type, which the kernel's name or source tells; where it does not (a kernel that
+        is `extern "C"` in a listing), an int is an integer and a float a floating-point number. numpy scalars and bytes are passed as they are.
+
+        Raises KernelError: the launch is wrong, or the kernel stopped. TypeError: an argument is of the wrong kind.
+        """
+        kernel = self._kernel
+        made = [kernel._argument(number, value) for number, value in enumerate(arguments)]
+        module = kernel.module
+        shape = (self._grid, self._block, self._shared)
+        return Launched(*module.device._native.launch((module._number, kernel.name), shape, made))
+
+
+class Module:
+    """A compiled source or a listing: its kernels are attributes (`module.saxpy`) and items (`module["saxpy"]`)."""
+
+    def __init__(self, device: Device, number: int, listing: Path, source: str | None) -> None:
+        self.device = device
+        self.listing = listing
+        """The listing with the machine code as text."""
+        self._number = number
+        self._source = source
+        self._known = {name: (shared, registers, sizes) for name, shared, registers, sizes in device._native.kernels(number)}
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels in the listing."""
+        return list(self._known)
+
+    def __getitem__(self, name: str) -> Kernel:
+        """A kernel by its name in the listing or its identifier in the source.
+
+        Raises KernelError: there is no such kernel, or several.
+        """
+        whole = self.device._native.kernel_name(self._number, name)
+        kinds = of_mangled(whole)
+        if kinds is None and self._source is not None:
+            kinds = of_source(self._source, name)
+        shared, registers, sizes = self._known[whole]
+        return Kernel(self, whole, shared, registers, sizes, kinds)
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except _native.KernelError as error:
+            raise AttributeError(str(error)) from error
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self._known]
+
+    def set_constant(self, name: str, values: npt.ArrayLike) -> None:
+        """Copies values to a variable in constant memory, for the launches to come."""
+        self.device._native.set_constant(self._number, name, np.ascontiguousarray(values).tobytes())
+
+    def variable(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...] | None = None) -> Array:
+        """A variable in device memory as an array.
+
+        Raises KeyError: there is no such variable. ValueError: it has another size.
+        """
+        found = self.device._native.variable(self._number, name)
+        if found is None:
+            raise KeyError(f"{self.listing.name} has no variable {name!r} in device memory")
+        address, size = found
+        if shape is None:
+            shape = (size // np.dtype(dtype).itemsize,)
+        made = Array(self.device, address, (shape,) if isinstance(shape, int) else shape, dtype, owner=self)
+        if made.nbytes > size:
+            raise ValueError(f"{name} has {size} bytes, not {made.nbytes}")
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Module {self.listing.name}: {', '.join(self.kernels)}>"
+
+
+class Device:
+    """A device of a machine, in the manner of CuPy and PyCUDA:
+
+        dev = Device("v100")
+        mod = dev.compile('__global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }')
+        x = dev.array(np.arange(1000, dtype=np.float32))
+        mod.twice[4, 256](x, 1000)
+        x.get()          # what the kernel computed
+        dev.simulate()   # how long everything so far takes on the machine
+
+    Kernels execute when they are called, instruction by instruction, so that the host's control flow may depend on their results. An access
+    outside of all arrays, an endless loop or a barrier that not all threads reach raises `KernelError`, which names instruction, CTA, warp and thread.
+
+    machine: whose timing `simulate` uses.
+    arch: the architecture to compile for; that of the machine if not given, else sm_70.
+    name: the workload's name in results.
+    check: also finds races of warps on shared memory, at some cost.
+    """
+
+    def __init__(self, machine: Machine | str = "v100", arch: str | None = None, *, name: str = "python", check: bool = False) -> None:
+        self.machine = as_machine(machine)
+        self.arch = arch or _ARCHITECTURES.get(self.machine.base, "sm_70")
+        self._native = _native.Device(name, check)
+        self._arrays = 0
+        self._modules: dict[str, Module] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def _scratch(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="warpshard-", ignore_cleanup_errors=True)
+        return Path(self._folder.name)
+
+    def compile(self, source: str | os.PathLike[str], options: Sequence[str] = (), name: str = "kernel") -> Module:
+        """Compiles CUDA C, a text or the path of a .cu file, with NVRTC; the same source is compiled once.
+
+        NVRTC and nvdisasm come from the packages that `pip install warpshard[cuda]` installs; see docs/programs.md.
+        Raises UsageError: a package is missing. WorkloadError: the source is wrong, with the compiler's messages.
+        """
+        path = Path(source) if isinstance(source, os.PathLike) or (source.endswith(".cu") and "\n" not in source) else None
+        text = path.read_text(encoding="utf-8") if path else str(source)
+        key = hashlib.sha256("\0".join([text, self.arch, *options]).encode()).hexdigest()
+        if key not in self._modules:
+            if path is None:
+                path = self._scratch() / f"{name}-{key[:8]}.cu"
+                path.write_text(text, encoding="utf-8")
+            self._modules[key] = self._compiled(path, text, options)
+        return self._modules[key]
+
+    def _compiled(self, path: Path, text: str | None, options: Sequence[str] = ()) -> Module:
+        listing = self._scratch() / f"{path.stem}.{self.arch}.sass"
+        command = [sys.executable, "-c", _native.compiler(), str(path), self.arch, str(listing), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            raise _native.UsageError(done.stderr.strip())
+        if done.returncode != 0:
+            raise _native.WorkloadError(f"{path} does not compile for {self.arch}:\n{done.stderr.strip()}")
+        return Module(self, self._native.load(listing), listing, text)
+
+    def load(self, listing: str | os.PathLike[str]) -> Module:
+        """Loads a listing that `compile` or `warpshard compile` made, or a .cubin, which nvdisasm turns into one.
+
+        Raises KernelError: the file is no listing, or its architecture differs from that of the first one.
+        """
+        path = Path(listing)
+        if path.suffix == ".cubin":
+            return self._compiled(path, None)
+        return Module(self, self._native.load(path), path, None)
+
+    def _name(self, name: str | None) -> str:
+        self._arrays += 1
+        return name or f"array {self._arrays}"
+
+    def array(self, values: npt.ArrayLike, name: str | None = None) -> Array:
+        """Copies values to the device. `name` is what messages call the array."""
+        made = np.ascontiguousarray(values)
+        return Array(self, self._native.allocate(self._name(name), made.tobytes()), made.shape, made.dtype)
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32, name: str | None = None) -> Array:
+        """An array of zeroes, which costs no copy."""
+        return self._reserved(shape, dtype, name, True)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32, name: str | None = None) -> Array:
+        """An array without contents: reads before a write are counted in `warnings`."""
+        return self._reserved(shape, dtype, name, False)
+
+    def _reserved(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike, name: str | None, zeroed: bool) -> Array:
+        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        made = Array(self, 0, extents, dtype, owner=self)
+        made.address = self._native.reserve(self._name(name), made.nbytes, zeroed)
+        made._owner = None
+        return made
+
+    @property
+    def launches(self) -> int:
+        """Kernels launched since the device was made or cleared."""
+        return self._native.launched
+
+    @property
+    def warnings(self) -> dict[str, int]:
+        """Reads of arrays where nothing was written: how many of each array."""
+        return dict(self._native.unwritten())
+
+    def clear(self) -> None:
+        """Forgets what was launched and copied; arrays keep their contents. The next `simulate` times what comes after."""
+        self._native.clear()
+
+    def start(
+        self,
+        *,
+        threads: int | None = None,
+        policy: Policy | Sequence[Policy] | None = None,
+        interval: int | None = None,
+        max_cycles: int | None = None,
+        machine: Machine | str | None = None,
+        options: Sequence[str] = (),
+    ) -> Simulation:
+        """Times everything launched so far, in the background; see `simulate`. The device may go on meanwhile."""
+        made = self.machine if machine is None else as_machine(machine)
+        named, controllers = as_policies(policy)
+        words = arguments(made, None, policies=named, threads=threads, interval=interval, max_cycles=max_cycles, options=options)
+        return Simulation(_native.Run(words, made._native, self._native, list[Controller](controllers)))
+
+    def simulate(
+        self,
+        *,
+        threads: int | None = None,
+        policy: Policy | Sequence[Policy] | None = None,
+        interval: int | None = None,
+        max_cycles: int | None = None,
+        machine: Machine | str | None = None,
+        options: Sequence[str] = (),
+        progress: bool | None = None,
+    ) -> Result:
+        """Times everything launched so far, copies to the device included: a kernel of `result.kernels` for each launch.
+
+        The launches are executed anew as the machine's SMs ask for their CTAs. `machine` takes the place of the device's own; the other arguments are
+        those of `warpshard.simulate`.
+        Raises KernelError: nothing was launched.
+        """
+        run = self.start(threads=threads, policy=policy, interval=interval, max_cycles=max_cycles, machine=machine, options=options)
+        return run.result(progress)
+
+    def __repr__(self) -> str:
+        return f"<Device {self.machine.name} ({self.arch}): {self.launches} launches>"

@@ -1,0 +1,199 @@
+"""The results of a run: headline numbers, tables, and the files of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _native
+from .table import Table
+
+__all__ = ["Result", "Summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The headline numbers of a run. What a machine does not have is None."""
+
+    machine: str
+    """The machine's name."""
+    workload: str
+    """The workload's name."""
+    ended_by: str
+    """`completed`, `max_cycles`, `controller` or `interrupted`."""
+    cycles: int
+    """Core cycles until the last kernel ended."""
+    net_cycles: int
+    """The same without launch latencies."""
+    seconds: float
+    """Seconds that the simulated machine took."""
+    warp_instructions: int
+    """Instructions issued by warps."""
+    thread_instructions: int
+    """Active lanes of them."""
+    ipc: float | None
+    """Thread instructions per core cycle."""
+    resident_warps: float | None
+    """Mean resident warps of an SM while it has any."""
+    l1_hit_rate: float | None
+    """Hits among hits, pending hits and misses of the L1 caches."""
+    llc_hit_rate: float | None
+    """The same of the LLC."""
+    dram_row_hit_rate: float | None
+    """Requests to DRAM that found their row open."""
+    dram_bytes: int | None
+    """Bytes transferred by DRAM."""
+    joules: float | None
+    """Energy, for machines with event energies."""
+    mean_watts: float | None
+    """Mean power."""
+    host_seconds: float
+    """Seconds that the simulation took on this computer; differs from run to run."""
+
+
+class Result:
+    """Everything that came out of a run.
+
+    `summary` has the headline numbers, of which `cycles`, `ipc` and `ended_by` are here, too; `kernels`, `sms`, `partitions`, `intervals`, `energy`,
+    `power` and `timeline` are tables; `stats` is stats.json as a dict; `save` writes the folder that `warpshard run` writes.
+    """
+
+    def __init__(self, native: _native.Outcome) -> None:
+        self._native = native
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The headline numbers."""
+        return Summary(**self._native.headline())
+
+    @property
+    def cycles(self) -> int:
+        """Core cycles until the last kernel ended."""
+        return self.summary.cycles
+
+    @property
+    def ipc(self) -> float | None:
+        """Thread instructions per core cycle."""
+        return self.summary.ipc
+
+    @property
+    def ended_by(self) -> str:
+        """`completed`, `max_cycles`, `controller` or `interrupted`."""
+        return self.summary.ended_by
+
+    @property
+    def report(self) -> str:
+        """The report that the command line prints."""
+        return self._native.summary()
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """`stats.json` as a dict: every counter of every component, with unit and meaning."""
+        made: dict[str, Any] = json.loads(self._native.stats_json())
+        return made
+
+    @cached_property
+    def host(self) -> dict[str, Any]:
+        """`host.json` as a dict: what this computer did. Differs from run to run."""
+        made: dict[str, Any] = json.loads(self._native.host_json())
+        return made
+
+    @property
+    def run_toml(self) -> str:
+        """`run.toml`: every value of the run with its origin. It loads as a machine."""
+        return self._native.run_toml()
+
+    @cached_property
+    def kernels(self) -> Table:
+        """A row per kernel launch: when it ran, and what was counted for it."""
+        return Table(self._native.kernels())
+
+    @cached_property
+    def sms(self) -> Table:
+        """A row per SM with all its counters."""
+        return Table(self._native.components("sm"))
+
+    @cached_property
+    def partitions(self) -> Table:
+        """A row per memory partition with the counters of its LLC slices (`llc.`) and its DRAM channel (`dram.`)."""
+        return Table(self._native.partitions())
+
+    def components(self, kind: str) -> Table:
+        """A row per component of a kind: `sm`, `llc`, `dram` and the others of `kinds`.
+
+        Raises KeyError: there is no such kind.
+        """
+        if kind not in self.kinds:
+            raise KeyError(f"there is no component of kind {kind!r}; the kinds are: {', '.join(self.kinds)}")
+        return Table(self._native.components(kind))
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of components that have counters."""
+        return self._native.kinds()
+
+    @cached_property
+    def intervals(self) -> Table:
+        """A row per interval with what was counted over the chip; empty for a run without `interval`."""
+        return Table(self._native.intervals())
+
+    @cached_property
+    def energy(self) -> Table:
+        """A row per component of the machine with its energy; empty for a machine without event energies."""
+        return Table(self._native.energy())
+
+    @cached_property
+    def power(self) -> Table:
+        """A row per interval with the mean power of each component; empty without `interval` or event energies."""
+        return Table(self._native.power())
+
+    @cached_property
+    def timeline(self) -> Table:
+        """A row per decision, signal or remark of a controller."""
+        return Table(self._native.timeline())
+
+    @cached_property
+    def stalls(self) -> dict[str, float]:
+        """What the warp schedulers did, as shares of their cycles: `issued`, and a reason for each cycle without an issue."""
+        reasons = self._native.scheduler_cycles()
+        total = sum(cycles for _, cycles in reasons)
+        return {name: cycles / total if total else 0.0 for name, cycles in reasons}
+
+    def help(self, kind: str, counter: str) -> str:
+        """What a counter counts, such as `help("sm", "issued")`; the kind of the columns of `kernels` is `kernel`.
+
+        Raises KeyError: there is no such counter.
+        """
+        found = self._native.counter_help(kind, counter)
+        if found is None:
+            raise KeyError(f"{kind} has no counter {counter!r}")
+        return f"{found[1]} In {found[0]}."
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The files of the result folder, byte by byte as `warpshard run` writes them."""
+        return self._native.files()
+
+    def save(self, folder: str | os.PathLike[str], force: bool = False) -> Path:
+        """Writes the result folder; with `force` also into one that holds other files, which stay.
+
+        Raises OutputError: the folder is in use, holds other files, or cannot be written.
+        """
+        return Path(self._native.save(folder, force))
+
+    def __repr__(self) -> str:
+        ipc = "" if self.ipc is None else f", ipc={self.ipc:.2f}"
+        return f"<Result {self.summary.workload} on {self.summary.machine}: {self.ended_by}, cycles={self.cycles}{ipc}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def cell(value: object) -> str:
+            return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+
+        values = ((field.name, getattr(self.summary, field.name)) for field in fields(Summary))
+        return "<table>" + "".join(f"<tr><th>{name}</th><td>{cell(value)}</td></tr>" for name, value in values if value is not None) + "</table>"

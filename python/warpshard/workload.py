@@ -1,0 +1,112 @@
+"""What a run executes: recorded traces, kernel models, programs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+
+__all__ = ["Model", "Program", "Trace", "Workload", "models", "policies"]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A recorded trace: its kernelslist.g, a folder that contains one, or a native file."""
+
+    path: str | os.PathLike[str]
+    lenient: bool = False
+    """Accept minor errors of the trace; each repair is counted in a note."""
+
+    def _options(self) -> list[str]:
+        return ["--trace", os.fspath(self.path)] + (["--lenient"] if self.lenient else [])
+
+    def _settings(self) -> list[tuple[str, str]]:
+        return []
+
+    def __str__(self) -> str:
+        return os.fspath(self.path)
+
+
+class _Parameters:
+    """A name or path, and parameters that replace those of the file."""
+
+    __slots__ = ("name", "parameters")
+    name: str
+    parameters: dict[str, int]
+
+    def __init__(self, name: str | os.PathLike[str], parameters: dict[str, int]) -> None:
+        self.name = os.fspath(name)
+        self.parameters = parameters
+
+    def _settings(self) -> list[tuple[str, str]]:
+        return [(f"workload.{key}", str(value)) for key, value in self.parameters.items()]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __str__(self) -> str:
+        given = ",".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({given})" if given else self.name
+
+    def __repr__(self) -> str:
+        given = "".join(f", {key}={value!r}" for key, value in self.parameters.items())
+        return f"{type(self).__name__}({self.name!r}{given})"
+
+
+class Model(_Parameters):
+    """A kernel model: a built-in name (`models()` lists them) or the path of a model file, with parameters.
+
+    Model("gemm_tiled", m=512, n=512, k=512)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str | os.PathLike[str] = "gemm_tiled", **parameters: int) -> None:
+        super().__init__(name, parameters)
+
+    def _options(self) -> list[str]:
+        return ["--workload", self.name]
+
+
+class Program(_Parameters):
+    """A program: a launch file whose kernels are executed as machine code (docs/programs.md), with parameters.
+
+    Program("programs/saxpy.toml", n=5000)
+    """
+
+    __slots__ = ("arch",)
+    arch: str | None
+
+    def __init__(self, path: str | os.PathLike[str], arch: str | None = None, **parameters: int) -> None:
+        super().__init__(path, parameters)
+        self.arch = arch
+
+    def _options(self) -> list[str]:
+        return ["--program", self.name] + (["--arch", self.arch] if self.arch else [])
+
+
+Workload = Trace | Model | Program
+
+
+def as_workload(given: Workload | str) -> Workload:
+    """A workload; a text is a kernel model."""
+    if isinstance(given, str):
+        return Model(given)
+    if isinstance(given, (Trace, Model, Program)):
+        return given
+    raise TypeError(f"{type(given).__name__} as a workload, expected Trace, Model, Program or the name of a kernel model")
+
+
+def models() -> dict[str, str]:
+    """The built-in kernel models: what each name stands for."""
+    return dict(_native.models())
+
+
+def policies() -> dict[str, dict[str, Any]]:
+    """The built-in policies: what each does, and its parameters with their meaning."""
+    return {name: {"help": help_, "parameters": dict(parameters)} for name, help_, parameters in _native.policies()}
