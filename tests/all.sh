@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: format, dependencies, lint, documentation, tests, fuzzing, loom models and their mutants.
+# Everything that must hold before a change lands: format, dependencies, lint, documentation, tests, the Python package, fuzzing, loom models
+# and their mutants.
 # usage: bash tests/all.sh            (from the root of the checkout; under 20 minutes on two idle cores from cold)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +15,7 @@ bash tests/dependencies.sh
 
 step lint
 cargo clippy --workspace --all-targets --quiet -- -D warnings
+cargo clippy --manifest-path python/Cargo.toml --target-dir target --quiet -- -D warnings
 
 step documentation
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -45,6 +47,10 @@ if ! grep -q 'SKIPPED: recorded traces: /nowhere' "$alone"; then
     echo "error: the recorded traces were to be hidden, yet no test was skipped" >&2
     exit 1
 fi
+
+step the Python package
+# The program that the tests have built is the one whose files the package's are compared with.
+WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
 
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED

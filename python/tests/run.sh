@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the Python package, installs its wheel in an environment of its own below target/tools, and runs its tests.
-# usage: bash python/tests/run.sh [argument of pytest ...]        (needs python3 3.10 or later; 3 minutes on two cores after `cargo test`)
+# usage: bash python/tests/run.sh [argument of pytest ...]        (needs python3 3.10 or later; 3 minutes on two cores from cold, one afterwards)
 #
-# Both builds have the profile of `cargo test` and the same target folder, so that what they share is built once. A package that cannot be had is
-# named in a line that begins with SKIPPED, and so are the tests that need it.
+# WARPSHARD_BIN names the command line program of the same commit; it is built if not given. A package that cannot be had is named in a line that
+# begins with SKIPPED, and so are the tests that need it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools=target/tools/python
@@ -33,8 +33,12 @@ if [ "$(cat "$tools/.stamp" 2> /dev/null)" != "$stamp" ]; then
 fi
 
 rm -rf target/tools/wheels
-cargo build --quiet --bin warpshard
-"$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --target-dir target --out target/tools/wheels --interpreter "$tools/bin/python"
+if [ -z "${WARPSHARD_BIN:-}" ]; then
+    cargo build --quiet --bin warpshard
+    WARPSHARD_BIN="$PWD/target/debug/warpshard"
+fi
+built=$("$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --target-dir target --out target/tools/wheels \
+    --interpreter "$tools/bin/python" 2>&1) || { echo "$built"; exit 1; }
 "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall target/tools/wheels/*.whl
-# From another folder, so that the installed package is tested and not the sources.
-WARPSHARD_BIN="$PWD/target/debug/warpshard" MPLBACKEND=agg "$tools/bin/python" -m pytest -c python/pyproject.toml --rootdir python python/tests "$@"
+# Not from the folder of the package, so that the installed one is tested and not the sources.
+WARPSHARD_BIN="$WARPSHARD_BIN" MPLBACKEND=agg "$tools/bin/python" -m pytest -c python/pyproject.toml --rootdir python python/tests "$@"
