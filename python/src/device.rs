@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,6 +12,9 @@ use warpshard::frontend::Workload;
 use warpshard::frontend::program::{Argument, COMPILER, Device as Model};
 
 use crate::errors::raise_kernel;
+
+/// The time between two looks for signals while a kernel executes.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A device with its memory.
 #[pyclass(module = "warpshard._native", frozen)]
@@ -139,13 +143,15 @@ impl Device {
     ) -> PyResult<(u64, u64)> {
         let arguments = arguments.iter().map(argument).collect::<PyResult<Vec<_>>>()?;
         let ((module, name), (grid, block, shared)) = (kernel, shape);
-        let mut signal = None;
-        let mut keep_going = || match Python::attach(|py| py.check_signals()) {
-            Ok(()) => true,
-            Err(raised) => {
-                signal = Some(raised);
-                false
+        let (mut signal, mut looked) = (None, Instant::now());
+        let mut keep_going = || {
+            // Not more often, since the interpreter's lock may have to be waited for.
+            if looked.elapsed() < LOOK {
+                return true;
             }
+            looked = Instant::now();
+            signal = Python::attach(|py| py.check_signals()).err();
+            signal.is_none()
         };
         let done = self.with(py, |model| model.launch((module, &name), (&grid, &block, shared), &arguments, &mut keep_going));
         match signal {

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -96,6 +100,36 @@ def test_guards_are_exceptions_with_the_executors_text(saxpy):
     assert device.launches == 1 and device.simulate().ended_by == "completed"
 
 
+def test_arrays_keep_shape_and_type():
+    device = ws.Device("tiny")
+    for values in (np.float32(3), np.zeros((0, 3)), np.arange(12).reshape(3, 4)[:, ::2], np.array([True, False]), np.arange(8, dtype=np.float16)):
+        made = device.array(values)
+        got = made.get()
+        assert (got.shape, got.dtype) == (made.shape, made.dtype) == (values.shape, values.dtype) and np.array_equal(got, values)
+    with pytest.raises(TypeError, match="cannot hold Python objects"):
+        device.array(np.array(["a", 1], dtype=object))
+    with pytest.raises(ValueError, match="shape"):
+        device.zeros(3).set([1, 2])
+
+
+def test_ctrl_c_ends_a_kernel(repository):
+    program = f"""
+import numpy as np, warpshard as ws
+dev = ws.Device("tiny")
+kernel = dev.load({str(repository / "programs/saxpy.sm_70.sass")!r}).saxpy
+x = dev.zeros(1 << 22)
+print("begun", flush=True)
+while True:
+    kernel[1 << 14, 256](1 << 22, 1.0, x, x)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert "KeyboardInterrupt" in said and running.returncode != 0
+
+
 def test_freed_arrays_are_gone(saxpy):
     device, kernel = saxpy
     x, y = device.array(np.zeros(64, np.float32), "x"), device.zeros(64)
@@ -127,6 +161,8 @@ def test_reads_of_uninitialised_memory_are_counted(saxpy):
         (lambda kernel, x: kernel[1, 2000](64, 1.0, x, x), ws.KernelError, "block is out of range"),
         (lambda kernel, x: kernel[1, (64, 32)](64, 1.0, x, x), ws.KernelError, "at most 1024 threads"),
         (lambda kernel, x: kernel[1, 64, 1 << 20](64, 1.0, x, x), ws.KernelError, "shared is out of range"),
+        (lambda kernel, x: kernel[1.5, 64](64, 1.0, x, x), TypeError, "grid 1.5, expected a whole number"),
+        (lambda kernel, x: kernel[1, (1, 1, 1, 1)](64, 1.0, x, x), TypeError, "or up to three of them"),
         (lambda kernel, x: kernel[1](64, 1.0, x, x), TypeError, r"kernel\[grid, block\]"),
         (lambda kernel, x: kernel[1, 64](64, 1.0, ws.Device("tiny").zeros(64), x), ValueError, "another device"),
     ],

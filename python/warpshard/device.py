@@ -59,7 +59,7 @@ class Array:
 
         Raises ValueError: the shapes differ.
         """
-        made = np.ascontiguousarray(values, dtype=self.dtype)
+        made = _contiguous(values, self.dtype)
         if made.shape != self.shape:
             raise ValueError(f"values of shape {made.shape} for an array of shape {self.shape}")
         self.device._native.write(self.address, made.tobytes())
@@ -99,8 +99,19 @@ class Launched:
     """Lanes that were active in them."""
 
 
-def _extent(given: Extent) -> list[int]:
-    return [int(given)] if isinstance(given, (int, np.integer)) else [int(one) for one in given]
+def _extent(given: Extent, what: str) -> list[int]:
+    extents = list(given) if isinstance(given, Sequence) else [given]
+    if not 1 <= len(extents) <= 3 or not all(isinstance(one, (int, np.integer)) for one in extents):
+        raise TypeError(f"{what} {given!r}, expected a whole number or up to three of them")
+    return [int(one) for one in extents]
+
+
+def _contiguous(values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    """Values as the device has them: one after the other, the last index fastest."""
+    made = np.asarray(values, dtype=dtype, order="C")
+    if made.dtype.hasobject:
+        raise TypeError(f"values of type {made.dtype}, expected numbers: an array of the device cannot hold Python objects")
+    return made
 
 
 class Kernel:
@@ -122,7 +133,7 @@ class Kernel:
         if not isinstance(shape, tuple) or not 2 <= len(shape) <= 3:
             raise TypeError("kernel[grid, block] or kernel[grid, block, shared], each of grid and block a number or up to three")
         grid, block, *shared = shape
-        return _Launch(self, _extent(grid), _extent(block), int(shared[0]) if shared else 0)
+        return _Launch(self, _extent(grid, "grid"), _extent(block, "block"), int(shared[0]) if shared else 0)
 
     def _argument(self, number: int, value: Any) -> Any:
         kind, size = (self._kinds[number], self.sizes[number]) if number < len(self.sizes) else (None, 0)
@@ -216,7 +227,7 @@ class Module:
 
     def set_constant(self, name: str, values: npt.ArrayLike) -> None:
         """Copies values to a variable in constant memory, for the launches to come."""
-        self.device._native.set_constant(self._number, name, np.ascontiguousarray(values).tobytes())
+        self.device._native.set_constant(self._number, name, _contiguous(values).tobytes())
 
     def variable(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...] | None = None) -> Array:
         """A variable in device memory as an array.
@@ -312,7 +323,7 @@ class Device:
 
     def array(self, values: npt.ArrayLike, name: str | None = None) -> Array:
         """Copies values to the device. `name` is what messages call the array."""
-        made = np.ascontiguousarray(values)
+        made = _contiguous(values)
         return Array(self, self._native.allocate(self._name(name), made.tobytes()), made.shape, made.dtype)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32, name: str | None = None) -> Array:
