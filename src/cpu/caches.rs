@@ -5,13 +5,13 @@
 
 use crate::base::{Addr, Cycle, Ring, SectorMask};
 use crate::config::cpu::PrivateCaches;
-use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, Status};
+use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, Status, Waiter};
 
 use super::counters::CpuCounters;
 use super::window::Window;
 
 /// The token of stores, which complete without a notification.
-pub(super) const STORE: u32 = u32::MAX;
+pub(super) const STORE: u32 = Waiter::Nobody.encode();
 
 /// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,9 +140,9 @@ impl Caches {
     fn fill_l1(&mut self, addr: Addr, now: Cycle, window: &mut Window) {
         self.l1.fill(addr, addr.0, SectorMask::ALL, now);
         self.l1_refused = false;
-        while let Some(token) = self.l1.next_ready() {
-            if token != STORE {
-                window.complete(token, now);
+        while let Some(waiter) = self.l1.next_ready() {
+            if let Waiter::Request(load) = waiter {
+                window.complete(load, now);
             }
         }
     }

@@ -19,7 +19,7 @@ pub struct Access {
     pub kind: AccessKind,
     /// Whether the address is local memory, which some write policies treat apart.
     pub local: bool,
-    /// The requester's name for it, handed back when the data is there or with the request sent below.
+    /// The requester's name for it, handed back when the data is there or with the request sent below; all ones is no name.
     pub token: u32,
 }
 
@@ -73,5 +73,31 @@ pub struct Outcome {
     pub answer: Answer,
 }
 
-/// The token of a fetch for which no request waits: the data of a write that was forwarded.
-pub const NOBODY: u32 = u32::MAX;
+/// Who waits for data that is fetched. The MSHRs keep it as the 32 bits that only this type knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A request, by its requester's name for it.
+    Request(u32),
+    /// Nobody: the data is that of a write which was sent on.
+    Nobody,
+}
+
+impl Waiter {
+    /// No requester's name.
+    const NOBODY: u32 = u32::MAX;
+
+    /// As 32 bits.
+    #[inline]
+    pub const fn encode(self) -> u32 {
+        match self {
+            Self::Request(name) => name,
+            Self::Nobody => Self::NOBODY,
+        }
+    }
+
+    /// From what [`Waiter::encode`] returned.
+    #[inline]
+    pub(super) fn decode(bits: u32) -> Self {
+        if bits == Self::NOBODY { Self::Nobody } else { Self::Request(bits) }
+    }
+}

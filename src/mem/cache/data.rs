@@ -3,7 +3,7 @@
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Allocate, Cache, WriteMiss};
 
-use super::access::{Access, Answer, FailReason, Outcome, Status};
+use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
 use super::down::{Down, DownKind};
 use super::index::{hash, set_index};
 use super::write::Rules;
@@ -153,16 +153,10 @@ impl DataCache {
         self.mshr.has_ready()
     }
 
-    /// The token of the next request whose data came, without taking it.
+    /// Takes the next request whose data came.
     #[inline]
-    pub fn peek_ready(&self) -> Option<u32> {
-        self.mshr.peek_ready()
-    }
-
-    /// Takes the next request whose data came; a token that names nobody where it was fetched for a write that was sent on.
-    #[inline]
-    pub fn next_ready(&mut self) -> Option<u32> {
-        self.mshr.next_ready()
+    pub fn next_ready(&mut self) -> Option<Waiter> {
+        self.mshr.next_ready().map(Waiter::decode)
     }
 
     /// The set of an address of which the set index function sees `set_addr`: the address, or its bits within a slice.

@@ -5,7 +5,7 @@
 use crate::base::Cycle;
 use crate::config::machine::{Cache, WriteMiss, WritePolicy};
 
-use super::access::{Access, Answer, FailReason, NOBODY, Outcome, Status};
+use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
 use super::down::{Down, DownKind, segment};
 use super::{DataCache, Lookup, Probe};
 
@@ -176,7 +176,7 @@ impl DataCache {
         self.mshr_takes(self.mshr.find(self.key(access.addr)))?;
         let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
         self.send_write(&Access { sectors, ..*access });
-        self.fetch_for_write(probe, &Access { token: NOBODY, ..*access }, now)
+        self.fetch_for_write(probe, &Access { token: Waiter::Nobody.encode(), ..*access }, now)
     }
 
     // Apart from what reads do, whose every miss is a fetch.

@@ -7,7 +7,7 @@
 
 use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, prefetch};
 use crate::config::machine::{Cache, PartitionQueues};
-use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, NOBODY, Outcome, Status};
+use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::from_dram::FromDram;
@@ -236,10 +236,10 @@ impl Slice {
     pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
         if self.cache.has_ready()
             && !self.out.is_full()
-            && let Some(token) = self.cache.next_ready()
+            && let Some(waiter) = self.cache.next_ready()
         {
-            if token != NOBODY {
-                self.out.push(token);
+            if let Waiter::Request(number) = waiter {
+                self.out.push(number);
             }
             self.stuck = None;
         }

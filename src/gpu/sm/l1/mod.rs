@@ -4,17 +4,20 @@
 //! stays at the end of the pipe and is retried every cycle; the accesses after it close up and wait.
 
 mod bank_heads;
+mod look_up;
 mod prefetch;
+mod requester;
 
 use crate::base::{self, Addr, Cycle, KernelIndex, Ring, SECTOR_BYTES, SectorMask};
 use crate::config::machine::{Cache, L1 as Spec};
-use crate::mem::cache::{Access as Lookup, AccessKind, DataCache, Down, Outcome, Prefetcher, Probe, Status};
+use crate::mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
 
 use super::coalesce::Access;
 use super::net::Reply;
 
 use bank_heads::BankHeads;
-pub(super) use prefetch::PREFETCH;
+pub(super) use look_up::Served;
+pub(super) use requester::Requester;
 
 /// An access in a bank's pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +26,7 @@ struct Piped {
     at: Cycle,
     addr: Addr,
     bytes: u32,
+    /// The [`Requester`].
     name: u32,
     kernel: KernelIndex,
     /// The set of its line.
@@ -38,26 +42,13 @@ const _: () = assert!(size_of::<Piped>() == 32);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
     /// The load or store that they belong to, and its kernel.
-    pub(super) name: u32,
+    pub(super) requester: Requester,
     pub(super) kernel: KernelIndex,
     pub(super) write: bool,
     /// Whether they go to local memory.
     pub(super) local: bool,
     /// How many bytes ahead of them is prefetched; 0 for nothing.
     pub(super) ahead: i32,
-}
-
-/// An access that the tags took.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Served {
-    pub(super) addr: Addr,
-    pub(super) name: u32,
-    pub(super) kernel: KernelIndex,
-    pub(super) sectors: SectorMask,
-    pub(super) write: bool,
-    pub(super) outcome: Outcome,
-    /// The state of the tags before the access, if a consumer needs it.
-    pub(super) before: Option<Probe>,
 }
 
 /// The L1 of an SM.
@@ -162,7 +153,8 @@ impl L1 {
     // Called from one place, for every access.
     #[inline(always)]
     pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
-        let Common { name, kernel, write, local, ahead } = common;
+        let Common { requester, kernel, write, local, ahead } = common;
+        let name = requester.encode();
         let at = now.after(u64::from(self.latency));
         let (mut closed, mut count) = (self.full, 0);
         let (mut line, mut set) = (Addr(u64::MAX), 0);
@@ -194,12 +186,16 @@ impl L1 {
         count
     }
 
-    /// The next request whose data came.
+    /// For whom the next data is that came.
     #[inline]
-    pub(super) fn next_ready(&mut self) -> Option<u32> {
-        let name = self.cache.next_ready()?;
+    pub(super) fn next_ready(&mut self) -> Option<Requester> {
+        let waiter = self.cache.next_ready()?;
         self.heads.answered(!self.cache.mshr().is_full());
-        if prefetch::is_prefetch(name) { self.next_awaited() } else { Some(name) }
+        let Waiter::Request(name) = waiter else { return None };
+        match Requester::decode(name) {
+            Requester::Prefetch { .. } => self.next_awaited(),
+            requester => Some(requester),
+        }
     }
 
     /// Whether a request's data came.
@@ -274,65 +270,6 @@ impl L1 {
         if self.line_cache { SectorMask::ALL } else { sectors }
     }
 
-    /// Looks up the first accesses of the banks that are due at cycle `now`, up to one that is taken; `ahead` are the banks that
-    /// were not passed in this cycle. With `watched`, says what the tags knew before.
-    // Called from one place, for every access.
-    #[inline(always)]
-    pub(super) fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<Served> {
-        loop {
-            let due = self.heads.due() & *ahead;
-            if due == 0 {
-                return None;
-            }
-            let bank = due.trailing_zeros();
-            *ahead = u64::MAX << bank << 1;
-            if let Some(served) = self.look_up(bank as usize, watched, now) {
-                return Some(served);
-            }
-        }
-    }
-
-    /// Looks up the first access of a bank.
-    // Called from one place, for every access.
-    #[inline(always)]
-    fn look_up(&mut self, bank: usize, watched: bool, now: Cycle) -> Option<Served> {
-        let Some(&Piped { addr, bytes, name, kernel, set, sectors, write, local, .. }) = self.pipes[bank].front() else {
-            unreachable!("an empty pipe has nothing to look up")
-        };
-        let set = u32::from(set);
-        let before = watched.then(|| self.probe(addr, sectors, write));
-        let line = addr.line();
-        if !write && let Some(reason) = self.cache.refuses_read(addr, set, sectors) {
-            // It may lack more than that, which will be found when there is room.
-            self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
-            return None;
-        }
-        let kind = if write { AccessKind::Write } else { AccessKind::Read };
-        let lookup = Lookup { addr, set, sectors, bytes, kind, local, token: name };
-        let outcome = self.cache.access(&lookup, now);
-        if let Status::Fail(reason) = outcome.status {
-            self.heads.refuse(bank, reason, write, line, self.concerned(sectors));
-            return None;
-        }
-        self.heads.take(bank, self.free(), !self.cache.mshr().is_full());
-        let pipe = &mut self.pipes[bank];
-        pipe.drop_front();
-        self.full &= !(1 << bank);
-        if let Some(next) = pipe.front() {
-            self.heads.follow(bank, next.at, now);
-            self.cache.expect_look_up(next.addr);
-        }
-        if outcome.status == Status::Miss {
-            // Another line is the one that makes room for the next of the set.
-            self.cache.expect_room(set);
-        }
-        self.tags_changed(line, sectors);
-        if self.prefetcher.is_some() && !write {
-            self.note_read(addr, outcome.status);
-        }
-        Some(Served { addr, name, kernel, sectors, write, outcome, before })
-    }
-
     /// Empties the cache.
     pub(super) fn invalidate(&mut self) {
         self.cache.invalidate();
@@ -341,10 +278,10 @@ impl L1 {
         }
     }
 
-    /// Takes the data of a fetch; `false` when the fill port is busy.
+    /// Takes the data of the fetch of an MSHR; `false` when the fill port is busy.
     // Called from one place, for every access.
     #[inline(always)]
-    pub(super) fn fill(&mut self, reply: &Reply, now: Cycle) -> bool {
+    pub(super) fn fill(&mut self, entry: u16, reply: &Reply, now: Cycle) -> bool {
         if !self.cache.fill_port_free(now) {
             return false;
         }
@@ -363,9 +300,9 @@ impl L1 {
             if let Some(at) = at {
                 self.partial.swap_remove(at);
             }
-            self.cache.fill_entry(reply.token as u16, line, || line.0, SectorMask::ALL, now);
+            self.cache.fill_entry(entry, line, || line.0, SectorMask::ALL, now);
         } else {
-            self.cache.fill_entry(reply.token as u16, reply.addr, || reply.addr.0, reply.sectors, now);
+            self.cache.fill_entry(entry, reply.addr, || reply.addr.0, reply.sectors, now);
         }
         true
     }

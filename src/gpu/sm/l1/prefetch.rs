@@ -6,16 +6,7 @@ use crate::base::{Addr, Cycle, SectorMask};
 use crate::mem::cache::{Access as Lookup, AccessKind, Prefetched, Status, Wanted};
 
 use super::super::coalesce::Access;
-use super::{Common, L1};
-
-/// The name of a prefetch: two bits that no load or store of the SM has, then its kernel.
-pub(in crate::gpu::sm) const PREFETCH: u32 = 2 << 30;
-
-/// Whether a name is that of a prefetch.
-#[inline]
-pub(super) fn is_prefetch(name: u32) -> bool {
-    name >> 30 == PREFETCH >> 30
-}
+use super::{Common, L1, Requester};
 
 impl L1 {
     /// Accesses of a load entered the pipes: what lies ahead of them is looked up when they are, at cycle `at`.
@@ -50,7 +41,7 @@ impl L1 {
     /// The next request whose data came, after that of a prefetch, which nobody waits for.
     #[cold]
     #[inline(never)]
-    pub(super) fn next_awaited(&mut self) -> Option<u32> {
+    pub(super) fn next_awaited(&mut self) -> Option<Requester> {
         self.next_ready()
     }
 
@@ -61,7 +52,7 @@ impl L1 {
         let Some(wanted) = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.take(now)) else { return };
         let Wanted { addr, sectors, kernel, .. } = wanted;
         let set = self.cache.set_index(addr.0);
-        let token = PREFETCH | u32::from(kernel.0);
+        let token = Requester::Prefetch { kernel }.encode();
         let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token };
         let became = self.cache.prefetch(&lookup, now);
         if became == Prefetched::Sent {

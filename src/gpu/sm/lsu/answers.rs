@@ -6,11 +6,12 @@
 use crate::frontend::NO_REGISTER;
 
 use super::super::core::Core;
-use super::super::l1::L1;
+use super::super::l1::{L1, Requester};
 use super::super::net::Reply;
 use super::super::observers::Observers;
 use super::super::operands::Operands;
-use super::{Answer, Lsu, SharedAnswer, token};
+use super::token::Token;
+use super::{Answer, Bypassed, Lsu, SharedAnswer};
 
 /// The sources of results by their position in the rotation. The reference has five; 2, its constant cache, is not part of this unit.
 pub(super) const SHARED: u8 = 0;
@@ -32,27 +33,9 @@ impl Lsu {
         }
         self.answer = None;
         match answer {
-            Answer::Parts { load, parts } => self.answer_load(load, parts, core),
+            Answer::Parts { load, parts } => self.loads.answer(load, parts, core),
             Answer::Shared(SharedAnswer { warp, dst, .. }) if dst != NO_REGISTER => core.register_ready(usize::from(warp), dst),
             Answer::Shared(_) => {}
-        }
-    }
-
-    /// `count` parts of a load were answered; the last releases its register.
-    #[inline]
-    pub(super) fn answer_load(&mut self, slot: u16, count: u16, core: &mut Core) {
-        let load = &mut self.loads.slots[usize::from(slot)];
-        debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", core.id);
-        load.pending -= count;
-        if load.pending > 0 {
-            return;
-        }
-        let (warp, dst) = (usize::from(load.warp), load.dst);
-        self.count_loads(core.now, core);
-        core.counters.sm.loads_answered += 1;
-        self.loads.free.push(slot);
-        if dst != NO_REGISTER {
-            core.register_ready(warp, dst);
         }
     }
 
@@ -109,52 +92,53 @@ impl Lsu {
     }
 
     fn answer_from_bypass(&mut self, core: &mut Core) {
-        let Some(reply) = self.bypassed.take() else { return };
+        let Some(Bypassed { load, lanes, sectors }) = self.bypassed.take() else { return };
         self.elsewhere &= !(1 << BYPASS);
-        let slot = (reply.token & 0xffff) as u16;
-        core.atomics_done(usize::from(self.loads.get(slot).warp), (reply.token >> 16 & 0x3f) as u8);
-        self.answer = Some(Answer::Parts { load: slot, parts: reply.sectors.count() as u16 });
+        core.atomics_done(usize::from(self.loads.get(load).warp), lanes);
+        self.answer = Some(Answer::Parts { load, parts: sectors.count() as u16 });
     }
 
     #[inline]
     fn answer_from_l1(&mut self, core: &mut Core) {
-        let Some(name) = self.l1.as_mut().and_then(L1::next_ready) else { return };
-        if name & token::KIND == token::STORE {
-            core.stores_done(usize::from(name as u8), 1);
-            return;
+        match self.l1.as_mut().and_then(L1::next_ready) {
+            Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
+            Some(Requester::Store { warp }) => core.stores_done(usize::from(warp), 1),
+            Some(Requester::Prefetch { .. }) | None => {}
         }
-        self.answer = Some(Answer::Parts { load: name as u16, parts: 1 });
     }
 
     /// Takes the first reply, if what it goes to is free.
     #[inline]
     pub(super) fn take_reply(&mut self, core: &mut Core, observers: &mut Observers) {
         let Some(&Reply { addr, token, sectors }) = self.net.response() else { return };
-        if token & token::KIND != token::LOAD {
-            self.take_past_l1(&Reply { addr, token, sectors }, core);
-        } else if self.fill_l1(&Reply { addr, token, sectors }, core, observers) {
+        let reply = Reply { addr, token, sectors };
+        let taken = match Token::decode(token) {
+            Token::Fetch { entry } => self.fill_l1(entry, &reply, core, observers),
+            other => self.take_past_l1(other, &reply, core),
+        };
+        if taken {
             self.net.pop_response();
         }
     }
 
-    /// The same for a reply that is not for the L1.
-    fn take_past_l1(&mut self, reply: &Reply, core: &mut Core) {
-        match reply.token & token::KIND {
-            token::STORE => core.stores_done(usize::from(reply.token as u8), reply.sectors.count()),
-            token::WRITE_BACK if reply.token & token::TEXTURE == token::TEXTURE => {
+    /// The same for a reply that is not for the L1; returns whether it was taken.
+    fn take_past_l1(&mut self, token: Token, reply: &Reply, core: &mut Core) -> bool {
+        match token {
+            Token::Fetch { .. } => unreachable!("{}, {}: the L1 takes its own replies", core.id, core.now),
+            Token::Store { warp } => core.stores_done(usize::from(warp), reply.sectors.count()),
+            Token::WriteBack => {}
+            Token::Texture { place } => {
                 let Some(texture) = &mut self.texture else {
                     panic!("{}, {}: a line for a texture cache that is not there", core.id, core.now)
                 };
-                texture.fill((reply.token & token::PLACE) as u16, reply.sectors);
+                texture.fill(place, reply.sectors);
             }
-            token::WRITE_BACK => {}
-            token::BYPASS if self.bypassed.is_some() => return,
-            token::BYPASS => {
-                self.bypassed = Some(*reply);
+            Token::PastL1 { .. } if self.bypassed.is_some() => return false,
+            Token::PastL1 { load, lanes } => {
+                self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });
                 self.elsewhere |= 1 << BYPASS;
             }
-            _ => unreachable!("{}, {}: a reply of no kind", core.id, core.now),
         }
-        self.net.pop_response();
+        true
     }
 }

@@ -13,7 +13,8 @@ use crate::base::Cycle;
 use super::super::core::Core;
 use super::super::kinds::UnitKind;
 use super::super::operands::Operands;
-use super::{Entry, Lsu, Work, token};
+use super::token::Token;
+use super::{Entry, Lsu, Work};
 
 /// Why the instruction in the unit cannot leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Lsu {
             },
         };
         let reply = self.net.response().map_or(Cycle::NEVER, |reply| match &self.l1 {
-            Some(l1) if reply.token & token::KIND == token::LOAD => l1.fill_port_free_at(),
+            Some(l1) if matches!(Token::decode(reply.token), Token::Fetch { .. }) => l1.fill_port_free_at(),
             _ => now,
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };

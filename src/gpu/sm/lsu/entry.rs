@@ -9,7 +9,8 @@ use super::super::coalesce;
 use super::super::core::Core;
 use super::super::operands::IssuedInst;
 use super::super::writeback::{Completion, Wheel};
-use super::{Entry, Load, Lsu, Work, local, shared};
+use super::loads::Load;
+use super::{Entry, Lsu, Work, local, shared};
 
 impl Lsu {
     /// An instruction enters the unit.
@@ -120,8 +121,7 @@ impl Lsu {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
-            self.count_loads(core.now, core);
-            entry.work = Work::Load(self.loads.add(load));
+            entry.work = Work::Load(self.loads.add(load, core));
             self.train(issued, entry);
         }
     }
@@ -151,9 +151,9 @@ impl Lsu {
         }
         let pending = self.accesses.len() as u16;
         let kernel = core.kernel_of(warp);
-        self.count_loads(core.now, core);
         entry.texture = true;
-        entry.work = Work::Load(self.loads.add(Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel }));
+        let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
+        entry.work = Work::Load(self.loads.add(load, core));
     }
 
     /// Makes the accesses of an instruction.

@@ -1,6 +1,5 @@
 //! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
 
-use crate::base::KernelIndex;
 use crate::frontend::KernelInfo;
 use crate::gpu::occupancy::resident_ctas;
 use crate::mem::cache::{Answer, DownKind, Outcome, Status};
@@ -8,10 +7,12 @@ use crate::protocol::{MemOp, Outbox};
 
 use super::super::ccws::LineAccess;
 use super::super::core::Core;
-use super::super::l1::{L1, Served};
+use super::super::l1::{L1, Requester, Served};
 use super::super::net::Reply;
 use super::super::observers::Observers;
-use super::{Lsu, token};
+use super::Lsu;
+use super::loads::Loads;
+use super::token::Token;
 
 impl Lsu {
     /// One cycle of the L1: a request leaves, and each bank looks up the access at the end of its pipe.
@@ -32,86 +33,47 @@ impl Lsu {
     #[inline]
     fn send_down(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let Some(down) = self.l1.as_mut().and_then(L1::pop_down) else { return };
-        let (op, name) = match down.kind {
-            DownKind::Fetch { entry } => (MemOp::Read, token::LOAD | u32::from(entry)),
-            DownKind::Write => (MemOp::Write, down.token),
-            DownKind::WriteBack => (MemOp::Write, token::WRITE_BACK),
+        let requester = Requester::decode(down.token);
+        let (op, token) = match down.kind {
+            DownKind::Fetch { entry } => (MemOp::Read, Token::Fetch { entry }),
+            DownKind::Write => (MemOp::Write, Token::of_write(requester)),
+            DownKind::WriteBack => (MemOp::Write, Token::WriteBack),
         };
         if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
-            observers.line_requested(entry, self.warp_of(down.token));
+            observers.line_requested(entry, warp_of(requester, &self.loads));
         }
-        let kernel = self.kernel_of(down.token, core);
-        self.send(down.addr, down.sectors, down.bytes, op, name, kernel, core, out);
+        let kernel = match requester {
+            Requester::Load { load } => self.loads.get(load).kernel,
+            Requester::Store { warp } => core.kernel_of(usize::from(warp)),
+            Requester::Prefetch { kernel } => kernel,
+        };
+        self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
     }
 
     /// Each bank looks up the access at the end of its pipe, if that is not known to be refused.
     #[inline]
     fn look_up(&mut self, core: &mut Core, observers: &mut Observers) {
-        let (mut ahead, watched) = (u64::MAX, observers.watch_lines());
         let Some(l1) = &mut self.l1 else { return };
+        let watched = observers.watch_lines();
         l1.move_up_to(core.now);
-        while let Some(l1) = &mut self.l1
-            && let Some(served) = l1.serve(&mut ahead, watched, core.now)
-        {
-            self.take_served(&served, core, observers);
+        let mut ahead = u64::MAX;
+        while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
+            take_served(&served, l1, &mut self.loads, core, observers);
         }
-        if let Some(l1) = &mut self.l1 {
-            core.counters.sm.l1_retries += l1.retries();
-            if l1.prefetcher.is_some() {
-                l1.prefetch_ahead(core.now);
-            }
+        core.counters.sm.l1_retries += l1.retries();
+        if l1.prefetcher.is_some() {
+            l1.prefetch_ahead(core.now);
         }
     }
 
-    /// Counts an access that the L1 took, and answers what it answers at once.
+    /// The L1 takes the data of the fetch of an MSHR; `false` when its fill port is busy.
     #[inline]
-    fn take_served(&mut self, served: &Served, core: &mut Core, observers: &mut Observers) {
-        let Served { addr, name, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
-        if let (Some(before), Some(l1)) = (before, &self.l1) {
-            observers.line_accessed(l1, &LineAccess { before, addr, warp: self.warp_of(name), write, status }, core);
-        }
-        let counters = &mut core.counters.kernels[kernel.index()];
-        match (write, status) {
-            (false, Status::Hit) => counters.l1_read_hits += 1,
-            (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
-            (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
-            (false, _) => counters.l1_read_misses += 1,
-            (true, Status::Hit) => counters.l1_write_hits += 1,
-            (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
-            (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
-            (true, _) => counters.l1_write_misses += 1,
-        }
-        if answer == Answer::Now {
-            if write {
-                core.stores_done(usize::from(name as u8), sectors.count());
-            } else {
-                self.answer_load(name as u16, 1, core);
-            }
-        }
-    }
-
-    /// The warp that a load or store belongs to.
-    fn warp_of(&self, name: u32) -> u8 {
-        if name & token::KIND == token::STORE { name as u8 } else { self.loads.get(name as u16).warp }
-    }
-
-    /// The kernel that a load, a store or a prefetch belongs to.
-    fn kernel_of(&self, name: u32, core: &Core) -> KernelIndex {
-        match name & token::KIND {
-            token::STORE => core.kernel_of(usize::from(name as u8)),
-            token::PREFETCH => KernelIndex(name as u16),
-            _ => self.loads.get(name as u16).kernel,
-        }
-    }
-
-    /// The L1 takes a reply; `false` when its fill port is busy.
-    #[inline]
-    pub(super) fn fill_l1(&mut self, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
+    pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
         let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
         let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
-        let filled = l1.fill(reply, core.now);
+        let filled = l1.fill(entry, reply, core.now);
         if let (Some(before), true) = (before, filled) {
-            observers.line_filled(l1, before, reply.addr, reply.token as u16);
+            observers.line_filled(l1, before, reply.addr, entry);
         }
         filled
     }
@@ -144,5 +106,41 @@ impl Lsu {
                 texture.invalidate();
             }
         }
+    }
+}
+
+/// Counts an access that the L1 took, and answers what it answers at once.
+#[inline]
+fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
+    let Served { addr, requester, kernel, sectors, write, outcome: Outcome { status, answer }, before } = *served;
+    if let Some(before) = before {
+        observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(requester, loads), write, status }, core);
+    }
+    let counters = &mut core.counters.kernels[kernel.index()];
+    match (write, status) {
+        (false, Status::Hit) => counters.l1_read_hits += 1,
+        (false, Status::HitReserved) => counters.l1_read_pending_hits += 1,
+        (false, Status::SectorMiss) => counters.l1_read_sector_misses += 1,
+        (false, _) => counters.l1_read_misses += 1,
+        (true, Status::Hit) => counters.l1_write_hits += 1,
+        (true, Status::HitReserved) => counters.l1_write_pending_hits += 1,
+        (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
+        (true, _) => counters.l1_write_misses += 1,
+    }
+    if answer == Answer::Now {
+        match requester {
+            Requester::Load { load } => loads.answer(load, 1, core),
+            Requester::Store { warp } => core.stores_done(usize::from(warp), sectors.count()),
+            Requester::Prefetch { .. } => {}
+        }
+    }
+}
+
+/// The warp of a load or store.
+fn warp_of(requester: Requester, loads: &Loads) -> u8 {
+    match requester {
+        Requester::Store { warp } => warp,
+        Requester::Load { load } => loads.get(load).warp,
+        Requester::Prefetch { .. } => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
     }
 }

@@ -9,8 +9,10 @@ mod answers;
 mod blocked;
 mod entry;
 mod l1_port;
+mod loads;
 mod local;
 mod shared;
+mod token;
 mod work;
 
 use std::collections::VecDeque;
@@ -24,80 +26,15 @@ use super::coalesce::Access;
 use super::core::Core;
 use super::kinds::UnitKind;
 use super::l1::L1;
-use super::net::{Net, Reply, SmPorts};
+use super::net::{Net, SmPorts};
 use super::observers::Observers;
 use super::operands::Operands;
 use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
 
-/// Names of requests: two bits of what the reply is for, then whom.
-pub(super) mod token {
-    /// A fetch of the L1; names the MSHR. Within the SM, a load that the L1 answers; names the load.
-    pub(in crate::gpu::sm) const LOAD: u32 = 0;
-    /// A store; names the warp.
-    pub(in crate::gpu::sm) const STORE: u32 = 1 << 30;
-    /// A load or atomic past the L1; names the load, and the lanes of an atomic from bit 16.
-    pub(in crate::gpu::sm) const BYPASS: u32 = 2 << 30;
-    /// A line that the L1 wrote back; nothing waits for it.
-    pub(in crate::gpu::sm) const WRITE_BACK: u32 = 3 << 30;
-    /// Like [`WRITE_BACK`], a line that the texture cache asked for; names its place in the reorder buffer.
-    pub(in crate::gpu::sm) const TEXTURE: u32 = WRITE_BACK | 1 << 29;
-    /// The bits of that place.
-    pub(in crate::gpu::sm) const PLACE: u32 = 0xffff;
-    /// Within the SM, a prefetch of the L1, which nothing waits for; names the kernel.
-    pub(in crate::gpu::sm) use super::super::l1::PREFETCH;
-    /// The bits that tell these apart.
-    pub(in crate::gpu::sm) const KIND: u32 = 3 << 30;
-}
-
-/// A load under way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Load {
-    pub(super) warp: u8,
-    pub(super) bank: u8,
-    pub(super) dst: u16,
-    /// Accesses (past the L1: sectors) that no answer was written back for.
-    pub(super) pending: u16,
-    pub(super) kernel: KernelIndex,
-}
-
-impl Load {
-    /// The bank and the number of the register that it writes.
-    #[inline]
-    fn register(&self) -> (u8, u16) {
-        (self.bank, self.dst)
-    }
-}
-
-/// Loads under way, by number.
-#[derive(Debug)]
-pub(super) struct Loads {
-    slots: Vec<Load>,
-    free: Vec<u16>,
-}
-
-impl Loads {
-    fn add(&mut self, load: Load) -> u16 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[usize::from(slot)] = load;
-            return slot;
-        }
-        self.slots.push(load);
-        (self.slots.len() - 1) as u16
-    }
-
-    #[inline]
-    pub(super) fn get(&self, slot: u16) -> &Load {
-        &self.slots[usize::from(slot)]
-    }
-
-    /// How many are under way.
-    #[inline]
-    pub(super) fn under_way(&self) -> u64 {
-        (self.slots.len() - self.free.len()) as u64
-    }
-}
+use loads::Loads;
+use token::Token;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
@@ -151,6 +88,14 @@ enum Answer {
     Parts { load: u16, parts: u16 },
 }
 
+/// A reply to a load or an atomic past the L1.
+#[derive(Clone, Copy, Debug)]
+struct Bypassed {
+    load: u16,
+    lanes: u8,
+    sectors: SectorMask,
+}
+
 /// The load/store unit.
 #[derive(Debug)]
 pub(super) struct Lsu {
@@ -168,8 +113,8 @@ pub(super) struct Lsu {
     elsewhere: u8,
     shared_pipe: VecDeque<(Cycle, SharedAnswer)>,
     shared_latency: u64,
-    bypassed: Option<Reply>,
-    pub(super) loads: Loads,
+    bypassed: Option<Bypassed>,
+    loads: Loads,
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
     ccache: Option<Box<SimpleTags>>,
@@ -177,9 +122,6 @@ pub(super) struct Lsu {
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
-    /// The cycle from which on loads under way are not counted, and whether an arithmetic unit had an instruction since.
-    loads_since: Cycle,
-    overlapped: bool,
 }
 
 impl Lsu {
@@ -198,14 +140,12 @@ impl Lsu {
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
-            loads: Loads { slots: Vec::with_capacity(64), free: Vec::with_capacity(64) },
+            loads: Loads::new(),
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
-            loads_since: Cycle(0),
-            overlapped: false,
         }
     }
 
@@ -234,16 +174,16 @@ impl Lsu {
     /// A reply is under way to the unit.
     #[inline]
     pub(super) fn expect_reply(&self, token: u32) {
-        if let (token::LOAD, Some(l1)) = (token & token::KIND, &self.l1) {
-            l1.expect_entry(token as u16);
+        if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
+            l1.expect_entry(entry);
         }
     }
 
     /// The reply that came last will be taken soon.
     #[inline]
     pub(super) fn expect_data(&self, token: u32) {
-        if let (token::LOAD, Some(l1)) = (token & token::KIND, &self.l1) {
-            l1.expect_line(token as u16);
+        if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
+            l1.expect_line(entry);
         }
     }
 
@@ -258,21 +198,16 @@ impl Lsu {
         format!("load/store unit: {entry}, {l1}{texture}")
     }
 
-    /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
-    /// arithmetic unit had an instruction.
+    /// As [`Loads::count`].
     #[inline]
     pub(super) fn count_loads(&mut self, at: Cycle, core: &mut Core) {
-        let cycles = at.0 - self.loads_since.0;
-        let waited = cycles * self.loads.under_way();
-        self.loads_since = at;
-        core.counters.sm.load_cycles += waited;
-        core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
+        self.loads.count(at, core);
     }
 
     /// Notes whether an arithmetic unit had an instruction in the cycles that [`Lsu::count_loads`] has not counted.
     #[inline]
     pub(super) fn watch_arithmetic(&mut self, arithmetic: &Wheel) {
-        self.overlapped = !arithmetic.is_idle();
+        self.loads.overlapped = !arithmetic.is_idle();
     }
 
     /// Takes in what the networks brought.
@@ -351,13 +286,13 @@ impl Lsu {
         sectors: SectorMask,
         bytes: u32,
         op: MemOp,
-        name: u32,
+        token: Token,
         kernel: KernelIndex,
         core: &mut Core,
         out: &mut Outbox,
     ) {
         let slice = self.slices.slice_of(addr);
-        let packet = MemPacket { addr, token: name, bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
+        let packet = MemPacket { addr, token: token.encode(), bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
         core.counters.sm.packets_sent += 1;
         self.net.send(core.now, packet, out);
     }
@@ -373,7 +308,7 @@ impl Lsu {
             core.counters.sm.network_full_cycles += 1;
         } else if let Some((line, load, place)) = texture.pop_request() {
             let kernel = self.loads.get(load).kernel;
-            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, token::TEXTURE | u32::from(place), kernel, core, out);
+            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { place }, kernel, core, out);
         }
     }
 }

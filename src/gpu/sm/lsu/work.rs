@@ -4,8 +4,9 @@ use crate::frontend::NO_REGISTER;
 use crate::protocol::{MemOp, Outbox};
 
 use super::super::core::Core;
-use super::super::l1::Common;
-use super::{Entry, Lsu, SharedAnswer, Work, answers, token};
+use super::super::l1::{Common, Requester};
+use super::token::Token;
+use super::{Entry, Lsu, SharedAnswer, Work, answers};
 
 impl Lsu {
     /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
@@ -70,28 +71,28 @@ impl Lsu {
         let warp = usize::from(entry.warp);
         let kernel = core.kernel_of(warp);
         core.counters.kernels[kernel.index()].l1_bypasses += 1;
-        let name = match entry.work {
+        let token = match entry.work {
             Work::Load(slot) => {
-                let lanes = if entry.op == MemOp::Read { 0 } else { u32::from(access.lanes) };
-                token::BYPASS | lanes << 16 | u32::from(slot)
+                let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };
+                Token::PastL1 { load: slot, lanes }
             }
             _ => {
                 core.warps.stores[warp] += access.sectors.count() as u16;
-                token::STORE | u32::from(entry.warp)
+                Token::Store { warp: entry.warp }
             }
         };
-        self.send(access.addr, access.sectors, access.bytes, entry.op, name, kernel, core, out);
+        self.send(access.addr, access.sectors, access.bytes, entry.op, token, kernel, core, out);
     }
 
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry, core: &mut Core) {
         let Some(l1) = &mut self.l1 else { return };
-        let (name, write) = match entry.work {
-            Work::Load(slot) => (token::LOAD | u32::from(slot), false),
-            _ => (token::STORE | u32::from(entry.warp), entry.op == MemOp::Write),
+        let (requester, write) = match entry.work {
+            Work::Load(load) => (Requester::Load { load }, false),
+            _ => (Requester::Store { warp: entry.warp }, entry.op == MemOp::Write),
         };
         let kernel = core.kernel_of(usize::from(entry.warp));
-        let entered = l1.enter(&self.accesses, Common { name, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
+        let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
         let left = self.accesses.len() - entered;
         if write {
             let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();

@@ -1,6 +1,7 @@
 //! Behaviour of the cache blocks: exact cases, and the tag array against a model that scans.
 
-use proptest::prelude::*;
+mod model;
+mod writes;
 
 use crate::base::{Addr, Cycle, SectorMask};
 use crate::config::machine::{Allocate, Cache, Replacement, SetIndex, WriteMiss, WritePolicy};
@@ -41,6 +42,11 @@ fn request(cache: &DataCache, kind: AccessKind, addr: u64, token: u32) -> Access
     Access { addr, set: cache.set_index(addr.0), sectors: SectorMask::of(addr), bytes: u32::MAX, kind, local: false, token }
 }
 
+/// Who is answered, in order.
+fn answered(cache: &mut DataCache) -> Vec<Waiter> {
+    std::iter::from_fn(|| cache.next_ready()).collect()
+}
+
 /// What is sent to the next level.
 fn kind(down: &Down) -> &'static str {
     match down.kind {
@@ -67,7 +73,7 @@ fn a_read_misses_then_waits_then_hits() {
     let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (d.addr.0, kind(&d))).collect();
     assert_eq!(sent, [(0x1020, "fetch"), (0x1040, "fetch")]);
     fill(&mut cache, 0x1020, 9);
-    assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1020), Some(0x1020), None]);
+    assert_eq!(answered(&mut cache), [0x1020, 0x1020].map(Waiter::Request));
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1020, 10), Status::Hit);
 }
 
@@ -192,110 +198,9 @@ fn fetch_on_write_answers_the_write_with_the_data() {
     assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::AtFill));
     assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
     fill(&mut cache, 0, 3);
-    assert_eq!(cache.next_ready(), Some(5));
+    assert_eq!(answered(&mut cache), [Waiter::Request(5)]);
     assert_eq!(cache.tags().dirty(), 1);
     assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x20, 6), Cycle(4)).answer, Answer::Now, "a whole sector needs no fetch");
-}
-
-/// One set of two ways that sends missing writes on and reads their lines.
-fn write_allocate() -> DataCache {
-    DataCache::new(&Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, miss_queue: 8, ..tiny(llc()) }, 2, 0)
-}
-
-fn sent(cache: &mut DataCache) -> Vec<(&'static str, u64, u8)> {
-    std::iter::from_fn(|| cache.pop_down()).map(|down| (kind(&down), down.addr.0, down.sectors.0)).collect()
-}
-
-#[test]
-fn write_allocate_sends_the_write_on_and_reads_the_line_which_stays_clean() {
-    let mut cache = write_allocate();
-    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x1020, 5), Cycle(0));
-    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
-    assert_eq!(sent(&mut cache), [("write", 0x1020, 0b0010), ("fetch", 0x1000, 0b1111)]);
-    fill(&mut cache, 0x1000, 3);
-    assert_eq!(cache.next_ready(), Some(NOBODY), "the write is answered from below");
-    assert_eq!((cache.next_ready(), cache.tags().dirty()), (None, 0));
-    assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x1040, 6), Cycle(4)).answer, Answer::Now, "a hit stays in the cache");
-    assert_eq!((cache.queued(), cache.tags().dirty()), (0, 1));
-}
-
-#[test]
-fn a_write_to_a_line_on_its_way_is_sent_on_and_waits_in_the_mshr() {
-    let mut cache = write_allocate();
-    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
-    assert_eq!(sent(&mut cache), [("fetch", 0, 0b1111)]);
-    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x40, 7), Cycle(1));
-    assert_eq!((outcome.status, outcome.answer), (Status::HitReserved, Answer::FromBelow));
-    assert_eq!(sent(&mut cache), [("write", 0x40, 0b0100)]);
-    assert_eq!(status(&mut cache, AccessKind::Write, 0x60, 2), Status::Fail(FailReason::MergeFull), "the MSHR holds two");
-    assert_eq!(cache.queued(), 0, "what fails sends nothing");
-    fill(&mut cache, 0, 3);
-    assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0), Some(NOBODY), None]);
-    assert_eq!(cache.tags().dirty(), 0);
-}
-
-#[test]
-fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
-    let spec = Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, ..tiny(llc()) };
-    let mut cache = DataCache::new(&spec, 2, 0);
-    for addr in [0, 0x1000] {
-        status(&mut cache, AccessKind::Read, addr, 0);
-        sent(&mut cache);
-        fill(&mut cache, addr, 1);
-        while cache.next_ready().is_some() {}
-    }
-    status(&mut cache, AccessKind::Write, 0, 2);
-    status(&mut cache, AccessKind::Read, 0x1000, 3);
-    assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 4), Status::Miss);
-    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one place of four is free");
-    let expected = [("write", 0x2000, 0b0001), ("fetch", 0x2000, 0b1111), ("write back", 0, 0b1111)];
-    assert_eq!(sent(&mut cache), expected);
-    assert_eq!(cache.data_port_free_at(), Cycle(8), "the line that makes room leaves through the port");
-}
-
-#[test]
-fn a_write_sent_on_by_a_line_cache_moves_the_smallest_aligned_half_or_whole() {
-    for (sectors, moved) in [(0b0001, 0b0001), (0b1000, 0b1000), (0b0011, 0b0011), (0b1100, 0b1100), (0b0110, 0b1111), (0b1001, 0b1111)] {
-        let mut cache = write_allocate();
-        cache.access(&Access { sectors: SectorMask(sectors), ..request(&cache, AccessKind::Write, 0, 1) }, Cycle(0));
-        assert_eq!(cache.pop_down().map(|down| down.sectors.0), Some(moved), "{sectors:04b}");
-    }
-}
-
-#[test]
-fn fermi_writes_evict_global_lines_and_keep_local_ones() {
-    let spec = Cache { write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, sectored: false, ..tiny(llc()) };
-    let mut cache = DataCache::new(&spec, 2, 0);
-    for addr in [0, 0x1000] {
-        status(&mut cache, AccessKind::Read, addr, 0);
-        cache.pop_down();
-        fill(&mut cache, addr, 1);
-        while cache.next_ready().is_some() {}
-    }
-    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x20, 1), Cycle(9));
-    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
-    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
-    let outcome = cache.access(&Access { local: true, ..request(&cache, AccessKind::Write, 0x1000, 2) }, Cycle(9));
-    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::Now));
-    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0x1040, 0)).lookup, Lookup::Hit);
-    assert!(!cache.fill_port_free(Cycle(4)), "a line takes the fill port for four cycles");
-}
-
-#[test]
-fn a_write_of_version_3_waits_for_a_line_that_it_does_not_take() {
-    let through = WritePolicy::LocalBackGlobalThrough;
-    let spec = Cache { write: through, write_miss: WriteMiss::NoAllocateWaits, sectored: false, ..tiny(llc()) };
-    let mut cache = DataCache::new(&spec, 2, 0);
-    let lines = [0, 0x1000, 0x2000];
-    for line in &lines[..2] {
-        status(&mut cache, AccessKind::Read, *line, 0);
-        cache.pop_down();
-    }
-    let write = request(&cache, AccessKind::Write, lines[2], 1);
-    assert_eq!(cache.access(&write, Cycle(1)).status, Status::Fail(FailReason::NoLine), "both lines wait for data");
-    fill(&mut cache, lines[0], 2);
-    assert_eq!(cache.access(&write, Cycle(3)).status, Status::Miss);
-    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was taken");
 }
 
 #[test]
@@ -349,125 +254,6 @@ fn the_hot_arrays_of_a_slice_stay_within_their_budget() {
     assert!(tags.hot_bytes() <= 14 * 1024, "{} bytes", tags.hot_bytes());
 }
 
-/// A sector of the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Sector {
-    #[default]
-    Invalid,
-    Reserved {
-        modified: bool,
-    },
-    Valid,
-    Modified {
-        readable: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ModelLine {
-    line: u64,
-    time: u64,
-    sectors: [Sector; 4],
-}
-
-impl ModelLine {
-    fn any(&self, test: impl Fn(&Sector) -> bool) -> bool {
-        self.sectors.iter().any(test)
-    }
-    fn modified(&self) -> bool {
-        self.any(|s| matches!(s, Sector::Modified { .. }))
-    }
-}
-
-/// One set as the reference describes it: scan all ways, last empty way first, else least recently used.
-struct Model {
-    ways: Vec<ModelLine>,
-    ratio: usize,
-}
-
-impl Model {
-    fn probe(&self, line: u64, sector: usize, write: bool) -> (Lookup, usize) {
-        if let Some(way) = self.ways.iter().position(|w| w.line == line && w.any(|s| *s != Sector::Invalid)) {
-            let lookup = match self.ways[way].sectors[sector] {
-                Sector::Reserved { .. } => Lookup::HitReserved,
-                Sector::Valid => Lookup::Hit,
-                Sector::Modified { readable } if write || readable => Lookup::Hit,
-                _ => Lookup::SectorMiss,
-            };
-            return (lookup, way);
-        }
-        let dirty = self.ways.iter().filter(|w| w.modified()).count();
-        let any = dirty * 100 >= self.ratio * self.ways.len();
-        if let Some(way) = self.ways.iter().rposition(|w| !w.any(|s| *s != Sector::Invalid)) {
-            return (Lookup::Miss, way);
-        }
-        let free = |w: &ModelLine| !w.any(|s| matches!(s, Sector::Reserved { .. })) && (any || !w.modified());
-        match (0..self.ways.len()).filter(|w| free(&self.ways[*w])).min_by_key(|w| (self.ways[*w].time, *w)) {
-            Some(way) => (Lookup::Miss, way),
-            None => (Lookup::NoLine, 0),
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn the_tags_behave_like_a_scan_over_the_ways(
-        ratio in prop::sample::select(vec![0u32, 25, 60]),
-        ways in 1u32..25,
-        // Few ways are found side by side, more by a hash.
-        room in prop::sample::select(vec![24u32, 25, 130]),
-        steps in prop::collection::vec((0u64..32, 0usize..4, 0u8..5, 0u64..2), 1..400),
-    ) {
-        let spec = Cache { sets: 1, ways, index: SetIndex::Linear, ..llc() };
-        let mut tags = TagArray::new(&spec, room, ratio);
-        let mut model = Model { ways: vec![ModelLine::default(); ways as usize], ratio: ratio as usize };
-        let mut now = 1;
-        for (line, sector, action, wait) in steps {
-            now += wait;
-            let (addr, one) = (Addr(line * 128 + sector as u64 * 32), SectorMask(1 << sector));
-            let write = action >= 3;
-            let probe = tags.probe(addr, 0, one, write);
-            let (lookup, way) = model.probe(line, sector, write);
-            prop_assert_eq!(probe.lookup, lookup);
-            if lookup == Lookup::NoLine {
-                continue;
-            }
-            prop_assert_eq!(usize::from(probe.line), way);
-            let slot = &mut model.ways[way];
-            if action == 0 {
-                // Data comes for a sector that waits for it.
-                if let Sector::Reserved { modified } = slot.sectors[sector] {
-                    slot.sectors[sector] = if modified { Sector::Modified { readable: true } } else { Sector::Valid };
-                    tags.fill(probe.line, addr, one);
-                }
-                continue;
-            }
-            let evicted = tags.access(probe, addr, one, now);
-            let dirty: u8 = (0..4).map(|i| u8::from(matches!(slot.sectors[i], Sector::Modified { .. })) << i).sum();
-            let expected = (lookup == Lookup::Miss && dirty != 0).then_some((slot.line * 128, dirty));
-            prop_assert_eq!(evicted.map(|e| (e.addr.0, e.sectors.0)), expected);
-            if lookup == Lookup::Miss {
-                *slot = ModelLine { line, ..ModelLine::default() };
-            }
-            slot.time = now;
-            if matches!(lookup, Lookup::Miss | Lookup::SectorMiss) {
-                slot.sectors[sector] = Sector::Reserved { modified: matches!(slot.sectors[sector], Sector::Modified { .. }) };
-            }
-            if write {
-                let partial = action == 4;
-                // A write into a valid or readable sector leaves it readable; into an absent one only when it covers it.
-                let readable = !partial || matches!(slot.sectors[sector], Sector::Valid | Sector::Modified { readable: true });
-                tags.write(probe.line, one, if partial { 0xf } else { u32::MAX });
-                if lookup != Lookup::Hit {
-                    tags.write_missed(probe.line, one, false);
-                }
-                slot.sectors[sector] = Sector::Modified { readable };
-            }
-            prop_assert_eq!(tags.dirty() as usize, model.ways.iter().filter(|w| w.modified()).count());
-        }
-    }
-}
-
 #[test]
 fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
     let spec =
@@ -481,7 +267,7 @@ fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
     let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is no fetch") };
     cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors, Cycle(9));
     assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
-    assert_eq!([cache.next_ready(), cache.next_ready(), cache.next_ready()], [Some(0x1080), Some(0x1000), None]);
+    assert_eq!(answered(&mut cache), [0x1080, 0x1000].map(Waiter::Request));
     assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1100, 19), Status::Miss, "the next line");
     assert_eq!(status(&mut cache, AccessKind::Write, 0x1000, 20), Status::Hit);

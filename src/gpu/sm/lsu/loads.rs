@@ -1,0 +1,98 @@
+//! The loads under way: what of each is still to come, and the cycles in which they were, whatever else the SM did meanwhile.
+
+use crate::base::{Cycle, KernelIndex};
+use crate::frontend::NO_REGISTER;
+
+use super::super::core::Core;
+
+/// A load under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    pub(super) warp: u8,
+    pub(super) bank: u8,
+    pub(super) dst: u16,
+    /// Accesses (past the L1: sectors) that no answer was written back for.
+    pub(super) pending: u16,
+    pub(super) kernel: KernelIndex,
+}
+
+impl Load {
+    /// The bank and the number of the register that it writes.
+    #[inline]
+    pub(super) fn register(&self) -> (u8, u16) {
+        (self.bank, self.dst)
+    }
+}
+
+/// Loads under way, by number.
+#[derive(Debug)]
+pub(super) struct Loads {
+    slots: Vec<Load>,
+    free: Vec<u16>,
+    /// The cycle from which on loads under way are not counted, and whether an arithmetic unit had an instruction since.
+    since: Cycle,
+    pub(super) overlapped: bool,
+}
+
+impl Loads {
+    pub(super) fn new() -> Self {
+        Self { slots: Vec::with_capacity(64), free: Vec::with_capacity(64), since: Cycle(0), overlapped: false }
+    }
+
+    /// A load begins now; returns its number.
+    pub(super) fn add(&mut self, load: Load, core: &mut Core) -> u16 {
+        self.count(core.now, core);
+        if let Some(slot) = self.free.pop() {
+            self.slots[usize::from(slot)] = load;
+            return slot;
+        }
+        self.slots.push(load);
+        (self.slots.len() - 1) as u16
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u16) -> &Load {
+        &self.slots[usize::from(slot)]
+    }
+
+    /// How many are under way.
+    #[inline]
+    pub(super) fn under_way(&self) -> u64 {
+        (self.slots.len() - self.free.len()) as u64
+    }
+
+    /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
+    /// arithmetic unit had an instruction.
+    #[inline]
+    pub(super) fn count(&mut self, at: Cycle, core: &mut Core) {
+        let cycles = at.0 - self.since.0;
+        let waited = cycles * self.under_way();
+        self.since = at;
+        core.counters.sm.load_cycles += waited;
+        core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
+    }
+
+    /// `count` parts of a load were answered; the last releases its register.
+    #[inline]
+    pub(super) fn answer(&mut self, slot: u16, count: u16, core: &mut Core) {
+        let load = &mut self.slots[usize::from(slot)];
+        debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", core.id);
+        load.pending -= count;
+        if load.pending == 0 {
+            self.end(slot, core);
+        }
+    }
+
+    /// The last part of a load was answered.
+    // Apart: most answers are of other parts.
+    #[inline(never)]
+    fn end(&mut self, slot: u16, core: &mut Core) {
+        let Load { warp, dst, .. } = *self.get(slot);
+        self.count(core.now, core);
+        core.counters.sm.loads_answered += 1;
+        self.free.push(slot);
+        if dst != NO_REGISTER {
+            core.register_ready(usize::from(warp), dst);
+        }
+    }
+}

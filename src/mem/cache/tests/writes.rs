@@ -1,0 +1,104 @@
+//! Writes of the policies that allocate, evict or wait.
+
+use super::*;
+
+/// One set of two ways that sends missing writes on and reads their lines.
+fn write_allocate() -> DataCache {
+    DataCache::new(&Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, miss_queue: 8, ..tiny(llc()) }, 2, 0)
+}
+
+fn sent(cache: &mut DataCache) -> Vec<(&'static str, u64, u8)> {
+    std::iter::from_fn(|| cache.pop_down()).map(|down| (kind(&down), down.addr.0, down.sectors.0)).collect()
+}
+
+#[test]
+fn write_allocate_sends_the_write_on_and_reads_the_line_which_stays_clean() {
+    let mut cache = write_allocate();
+    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x1020, 5), Cycle(0));
+    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
+    assert_eq!(sent(&mut cache), [("write", 0x1020, 0b0010), ("fetch", 0x1000, 0b1111)]);
+    fill(&mut cache, 0x1000, 3);
+    assert_eq!(answered(&mut cache), [Waiter::Nobody], "the write is answered from below");
+    assert_eq!(cache.tags().dirty(), 0);
+    assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x1040, 6), Cycle(4)).answer, Answer::Now, "a hit stays in the cache");
+    assert_eq!((cache.queued(), cache.tags().dirty()), (0, 1));
+}
+
+#[test]
+fn a_write_to_a_line_on_its_way_is_sent_on_and_waits_in_the_mshr() {
+    let mut cache = write_allocate();
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
+    assert_eq!(sent(&mut cache), [("fetch", 0, 0b1111)]);
+    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x40, 7), Cycle(1));
+    assert_eq!((outcome.status, outcome.answer), (Status::HitReserved, Answer::FromBelow));
+    assert_eq!(sent(&mut cache), [("write", 0x40, 0b0100)]);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x60, 2), Status::Fail(FailReason::MergeFull), "the MSHR holds two");
+    assert_eq!(cache.queued(), 0, "what fails sends nothing");
+    fill(&mut cache, 0, 3);
+    assert_eq!(answered(&mut cache), [Waiter::Request(0), Waiter::Nobody]);
+    assert_eq!(cache.tags().dirty(), 0);
+}
+
+#[test]
+fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
+    let spec = Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    for addr in [0, 0x1000] {
+        status(&mut cache, AccessKind::Read, addr, 0);
+        sent(&mut cache);
+        fill(&mut cache, addr, 1);
+        while cache.next_ready().is_some() {}
+    }
+    status(&mut cache, AccessKind::Write, 0, 2);
+    status(&mut cache, AccessKind::Read, 0x1000, 3);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 4), Status::Miss);
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one place of four is free");
+    let expected = [("write", 0x2000, 0b0001), ("fetch", 0x2000, 0b1111), ("write back", 0, 0b1111)];
+    assert_eq!(sent(&mut cache), expected);
+    assert_eq!(cache.data_port_free_at(), Cycle(8), "the line that makes room leaves through the port");
+}
+
+#[test]
+fn a_write_sent_on_by_a_line_cache_moves_the_smallest_aligned_half_or_whole() {
+    for (sectors, moved) in [(0b0001, 0b0001), (0b1000, 0b1000), (0b0011, 0b0011), (0b1100, 0b1100), (0b0110, 0b1111), (0b1001, 0b1111)] {
+        let mut cache = write_allocate();
+        cache.access(&Access { sectors: SectorMask(sectors), ..request(&cache, AccessKind::Write, 0, 1) }, Cycle(0));
+        assert_eq!(cache.pop_down().map(|down| down.sectors.0), Some(moved), "{sectors:04b}");
+    }
+}
+
+#[test]
+fn fermi_writes_evict_global_lines_and_keep_local_ones() {
+    let spec = Cache { write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, sectored: false, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    for addr in [0, 0x1000] {
+        status(&mut cache, AccessKind::Read, addr, 0);
+        cache.pop_down();
+        fill(&mut cache, addr, 1);
+        while cache.next_ready().is_some() {}
+    }
+    let outcome = cache.access(&request(&cache, AccessKind::Write, 0x20, 1), Cycle(9));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
+    let outcome = cache.access(&Access { local: true, ..request(&cache, AccessKind::Write, 0x1000, 2) }, Cycle(9));
+    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::Now));
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0x1040, 0)).lookup, Lookup::Hit);
+    assert!(!cache.fill_port_free(Cycle(4)), "a line takes the fill port for four cycles");
+}
+
+#[test]
+fn a_write_of_version_3_waits_for_a_line_that_it_does_not_take() {
+    let through = WritePolicy::LocalBackGlobalThrough;
+    let spec = Cache { write: through, write_miss: WriteMiss::NoAllocateWaits, sectored: false, ..tiny(llc()) };
+    let mut cache = DataCache::new(&spec, 2, 0);
+    let lines = [0, 0x1000, 0x2000];
+    for line in &lines[..2] {
+        status(&mut cache, AccessKind::Read, *line, 0);
+        cache.pop_down();
+    }
+    let write = request(&cache, AccessKind::Write, lines[2], 1);
+    assert_eq!(cache.access(&write, Cycle(1)).status, Status::Fail(FailReason::NoLine), "both lines wait for data");
+    fill(&mut cache, lines[0], 2);
+    assert_eq!(cache.access(&write, Cycle(3)).status, Status::Miss);
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was taken");
+}
