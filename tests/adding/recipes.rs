@@ -127,6 +127,23 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     },
     Recipe {
+        row: "way to close rows for a refresh of DRAM",
+        name: "in_order",
+        names: &[],
+        changes: &[
+            ("src/mem/dram/control/refresh/in_order.rs", New(include_str!("in_order.rs"))),
+            ("src/mem/dram/control/refresh/mod.rs", Replace("mod each_bank;", "mod each_bank;\nmod in_order;")),
+            (
+                "src/mem/dram/control/refresh/mod.rs",
+                Replace("    EachBank,\n", "    EachBank,\n    /// Bank by bank, in their order.\n    InOrder,\n"),
+            ),
+            (
+                "src/mem/dram/control/refresh/mod.rs",
+                After("RefreshClose::EachBank => each_bank::next", "        RefreshClose::InOrder => in_order::next(rows),"),
+            ),
+        ],
+    },
+    Recipe {
         row: "controller (policy)",
         name: "one_cta",
         names: &[("<key>", "common")],

@@ -14,6 +14,7 @@ mod page;
 mod pick;
 mod policy;
 mod queue;
+mod refresh;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -30,7 +31,8 @@ use timers::Timers;
 pub use crate::config::dram::DramPage as Page;
 pub use crate::config::machine::DramScheduler as Order;
 pub use counters::{BankCounters, ControlCounters};
-pub use policy::{Drain, Policy, RefreshClose};
+pub use policy::{Drain, Policy};
+pub use refresh::RefreshClose;
 
 /// What a requester wants of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use crate::mem::dram::order;
 use crate::mem::dram::standard::Command;
 
 use super::queue::{Place, Queue};
-use super::{Controller, Drain, RefreshClose};
+use super::refresh::{self, Rows, Step};
+use super::{Controller, Drain};
 
 /// A command that could go out.
 #[derive(Clone, Copy, Debug)]
@@ -58,28 +59,21 @@ impl Controller {
         true
     }
 
-    /// The next command towards a refresh: closing all rows, unless a request still needs one, then the refresh.
+    /// The next command towards a refresh: what its policy closes, then the refresh.
     fn pick_refresh(&mut self, now: u64, pseudo_channel: u32, next: &mut u64) -> bool {
         let banks = self.banks_of(pseudo_channel);
-        let open = self.open & banks;
-        if open != 0 && self.policy.refresh_close == RefreshClose::EachBank {
-            let mut left = open & !self.active;
-            while left != 0 {
-                let bank = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let ready = self.timers.bank_ready(bank, Command::Precharge);
-                if ready <= now {
-                    self.issue_close(now, bank);
-                    return true;
-                }
-                *next = (*next).min(ready);
-            }
-            return false;
+        let rows = Rows { open: self.open & banks, needed: self.active & banks };
+        if rows.open == 0 {
+            return self.pick_wide(now, pseudo_channel, Command::Refresh, next);
         }
-        let command = if open != 0 { Command::PrechargeAll } else { Command::Refresh };
-        if open != 0 && self.active & banks != 0 {
-            return false;
+        match refresh::next(self.policy.refresh_close, rows) {
+            Step::CloseAll => self.pick_wide(now, pseudo_channel, Command::PrechargeAll, next),
+            Step::CloseOneOf(banks) => self.pick_close(now, banks, next),
         }
+    }
+
+    /// A command to all banks of a pseudo channel, if the timing allows it.
+    fn pick_wide(&mut self, now: u64, pseudo_channel: u32, command: Command, next: &mut u64) -> bool {
         let ready = self.timers.wide_ready(pseudo_channel as usize, command);
         if ready > now {
             *next = (*next).min(ready);
@@ -87,6 +81,21 @@ impl Controller {
         }
         self.issue_wide(now, pseudo_channel, command);
         true
+    }
+
+    /// Closes the row of the first bank of `banks` that the timing allows.
+    fn pick_close(&mut self, now: u64, mut banks: u64, next: &mut u64) -> bool {
+        while banks != 0 {
+            let bank = banks.trailing_zeros() as usize;
+            banks &= banks - 1;
+            let ready = self.timers.bank_ready(bank, Command::Precharge);
+            if ready <= now {
+                self.issue_close(now, bank);
+                return true;
+            }
+            *next = (*next).min(ready);
+        }
+        false
     }
 
     /// Banks of a pseudo channel, as a mask.

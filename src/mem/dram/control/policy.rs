@@ -1,6 +1,6 @@
 //! The parameters of a controller: order, queues, draining of writes, pages, refresh.
 
-use super::{Order, Page};
+use super::{Order, Page, RefreshClose};
 
 /// When waiting writes are drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +18,6 @@ pub enum Drain {
         /// Writes that are worth a drain while no read waits.
         idle: u32,
     },
-}
-
-/// How open rows are closed for a refresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshClose {
-    /// With one command to all banks.
-    AllBanks,
-    /// Bank by bank.
-    EachBank,
 }
 
 /// A controller's policy.
