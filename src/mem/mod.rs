@@ -5,8 +5,6 @@ pub mod dram;
 mod dram_arbiter;
 pub mod llc;
 mod partition;
-#[cfg(test)]
-mod partition_tests;
 mod ports;
 mod slice_port;
 mod stalls;
