@@ -222,12 +222,20 @@ def test_cuda_c_is_compiled_and_executed():
 
 
 @needs_nvrtc
-def test_errors_of_the_compiler_are_shown_and_sources_are_compiled_once():
+def test_errors_of_the_compiler_are_shown_and_sources_are_compiled_once(tmp_path):
     device = ws.Device("v100")
     with pytest.raises(ws.WorkloadError, match=r"does not compile for sm_70:\n.*undefined"):
         device.compile("__global__ void k() { undefined_function(); }")
-    source = 'extern "C" __global__ void k(int *x) { x[threadIdx.x] = 7; }'
-    assert device.compile(source) is device.compile(source)
+    source = 'extern "C" __global__ void k(int *x) { x[threadIdx.x] = WHAT; }'
+    options = ["-DWHAT=7"]
+    module = device.compile(source, options)
+    assert device.compile(source, options) is module and device.compile(source, ["-DWHAT=8"]) is not module
+    path = tmp_path / "seven.cu"
+    path.write_text(source)
+    x = device.zeros(32, np.int32)
+    device.compile(path, ["-DWHAT=9"]).k[1, 32](x)
+    assert x.get()[31] == 9 and device.compile(str(path), ["-DWHAT=9"]).listing.name == "seven.sm_70.sass"
+    assert device.compile(path, ["-DWHAT=10"]).listing.name == "seven.2.sm_70.sass"
 
 
 @needs_nvrtc

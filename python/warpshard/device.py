@@ -298,7 +298,8 @@ class Device:
         return self._modules[key]
 
     def _compiled(self, path: Path, text: str | None, options: Sequence[str] = ()) -> Module:
-        listing = self._scratch() / f"{path.stem}.{self.arch}.sass"
+        made = len(list(self._scratch().glob(f"{path.stem}.*.sass")))
+        listing = self._scratch() / f"{path.stem}.{f'{made + 1}.' if made else ''}{self.arch}.sass"
         command = [sys.executable, "-c", _native.compiler(), str(path), self.arch, str(listing), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 3:
