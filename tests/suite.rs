@@ -17,12 +17,16 @@ mod parboil;
 mod polybench;
 #[path = "suite/rodinia.rs"]
 mod rodinia;
+#[path = "suite/rodinia_images.rs"]
+mod rodinia_images;
 #[path = "suite/sdk.rs"]
 mod sdk;
+#[path = "suite/tensor.rs"]
+mod tensor;
 
 use done::{Check, folder, run};
 
-fn all(suite: &str, checks: &[(&str, Check)]) {
+fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
     let entries = std::fs::read_dir(folder().join(suite)).unwrap().map(|entry| entry.unwrap().path());
     let mut there: Vec<String> = entries
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
@@ -33,7 +37,7 @@ fn all(suite: &str, checks: &[(&str, Check)]) {
     checked.sort_unstable();
     assert_eq!(there, checked, "every program of {suite} has a check");
     for (name, check) in checks {
-        for arch in [70, 80] {
+        for &arch in archs {
             check(&run(&format!("{suite}/{name}"), arch));
         }
     }
@@ -41,32 +45,37 @@ fn all(suite: &str, checks: &[(&str, Check)]) {
 
 #[test]
 fn lonestar_computes_what_the_host_does() {
-    all("lonestar", lonestar::CHECKS);
+    all("lonestar", &[70, 80], lonestar::CHECKS);
 }
 
 #[test]
 fn the_microbenchmarks_read_what_they_should() {
-    all("micro", micro::CHECKS);
+    all("micro", &[70, 80], micro::CHECKS);
 }
 
 #[test]
 fn parboil_computes_what_the_host_does() {
-    all("parboil", parboil::CHECKS);
+    all("parboil", &[70, 80], parboil::CHECKS);
 }
 
 #[test]
 fn polybench_computes_what_the_host_does() {
-    all("polybench", polybench::CHECKS);
+    all("polybench", &[70, 80], polybench::CHECKS);
 }
 
 #[test]
 fn rodinia_computes_what_the_host_does() {
-    all("rodinia", rodinia::CHECKS);
+    all("rodinia", &[70, 80], rodinia::CHECKS);
 }
 
 #[test]
 fn the_samples_compute_what_the_host_does() {
-    all("sdk", sdk::CHECKS);
+    all("sdk", &[70, 80], sdk::CHECKS);
+}
+
+#[test]
+fn tensor_cores_compute_what_the_host_does() {
+    all("tensor", &[80], tensor::CHECKS);
 }
 
 #[test]

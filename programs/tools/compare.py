@@ -37,10 +37,14 @@ def device_code(text):
             item = []
     return "\n".join(out)
 
-def compiled(text, folder):
+def whole_code(text):
+    """All of a source but for its includes."""
+    return re.sub(r"^[ \t]*#[ \t]*include.*$", "", text, flags=re.M)
+
+def compiled(text, folder, options=()):
     source, listing = os.path.join(folder, "original.cu"), os.path.join(folder, "original.sass")
     open(source, "w").write(text)
-    done = subprocess.run([sys.executable, COMPILER, source, "sm_70", listing], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, COMPILER, source, "sm_70", listing, *options], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[0] if done.stderr.strip() else "it cannot be compiled")
     return open(listing).read()
@@ -98,13 +102,13 @@ def compare(warpshard, sources, name, pair):
     launch = tomllib.load(open(own, "rb"))
     mine_head, mine = kernels(open(os.path.join(os.path.dirname(own), launch["modules"]["sm_70"])).read())
     text = "\n".join(open(os.path.join(sources, file), errors="replace").read() for file in pair["sources"])
-    text = pair.get("before", "") + "\n" + device_code(text)
+    text = pair.get("before", "") + "\n" + (whole_code if pair.get("whole") else device_code)(text)
     for old, new in pair.get("replace", []):
         if not re.search(old, text):
             raise RuntimeError(f"`{old}` is not in the source")
         text = re.sub(old, new, text)
     with tempfile.TemporaryDirectory() as folder:
-        listing = compiled(text, folder)
+        listing = compiled(text, folder, pair.get("options", ()))
         head, theirs = kernels(listing)
         names = {}
         for kernel, (original, *arguments) in pair["kernels"].items():
@@ -126,7 +130,6 @@ def compare(warpshard, sources, name, pair):
         original, theirs_results = executed(warpshard, path, pair.get("set", {}))
     for kernel, (known, *_) in names.items():
         a, b = facts(mine[kernel]) + ours[kernel], facts(theirs[known]) + original[known]
-        shown = re.sub(r"^_Z\d+", "", known) if known.startswith("_Z") else known
         cells = [f"{x:,} / {y:,}" if isinstance(x, int) else f"{x} / {y}" for x, y in zip(a, b)]
         print(f"| {name} | {kernel}{'' if results == theirs_results else ' *'} | " + " | ".join(cells) + " |", flush=True)
 
@@ -142,4 +145,5 @@ def main():
             except (RuntimeError, OSError, KeyError) as error:
                 print(f"| {name} | {type(error).__name__}: {error} |", flush=True)
 
-main()
+if __name__ == "__main__":
+    main()

@@ -8,10 +8,10 @@ comma-separated values: program, whether the outputs have the CRC-32 of function
 runs as the driver's events measure them, and core cycles at the clock that the driver states. Hashes of other sizes than the file's are not
 compared. MUFU is approximate: where results of floating point differ, that may be why.
 This script has not been run on hardware yet."""
-import ast, ctypes, glob, importlib.util, json, os, struct, sys, tomllib, zlib
+import ast, ctypes, glob, importlib.util, json, math, os, struct, sys, tomllib, zlib
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FORMS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f", "f64": "d"}
+FORMS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f16": "e", "f32": "f", "f64": "d"}
 
 class Random:
     """The generator of launch files (SplitMix64)."""
@@ -24,6 +24,16 @@ class Random:
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & (1 << 64) - 1
         z = (z ^ z >> 27) * 0x94d049bb133111eb & (1 << 64) - 1
         return z ^ z >> 31
+
+    def fraction(self):
+        return (self.next() >> 11) / (1 << 53)
+
+    def normal(self):
+        while True:
+            x, y = 2 * self.fraction() - 1, 2 * self.fraction() - 1
+            square = x * x + y * y
+            if 0 < square < 1:
+                return x * math.sqrt(-2 * math.log(square) / square)
 
 def divide(a, b):
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
@@ -47,7 +57,7 @@ def number(value, names):
 def contents(row, count, names):
     """The bytes of a buffer."""
     form, what = FORMS[row["type"]], row.get("contents", {})
-    whole = form not in "fd"
+    whole = form not in "efd"
     if not what:
         return bytes(count * struct.calcsize(form))
     (kind, given), = what.items()
@@ -57,8 +67,15 @@ def contents(row, count, names):
         values = [given[0] + i * given[1] for i in range(count)]
     elif kind == "uniform":
         random = Random(given["seed"])
-        values = [given["low"] + (random.next() >> 11) / (1 << 53) * (given["high"] - given["low"]) for _ in range(count)]
+        values = [given["low"] + random.fraction() * (given["high"] - given["low"]) for _ in range(count)]
         values = [value // 1 for value in values] if whole else values
+    elif kind == "normal":
+        random = Random(given["seed"])
+        values = [given["mean"] + random.normal() * given["deviation"] for _ in range(count)]
+        values = [math.floor(value + 0.5) for value in values] if whole else values
+    elif kind == "integer":
+        random = Random(given["seed"])
+        values = [given["low"] + (random.next() * (given["high"] - given["low"] + 1) >> 64) for _ in range(count)]
     elif kind in ("formula", "scaled"):
         text, scale = (given, 1) if kind == "formula" else given
         values = [number(text, names | {"i": i}) * scale for i in range(count)]
@@ -82,7 +99,13 @@ def prepare(folder, arch, wanted):
         launch = tomllib.load(open(file, "rb"))
         if "modules" not in launch or wanted and name not in wanted:
             continue
-        source = os.path.join(os.path.dirname(file), launch["modules"]["sm_70"].split(".")[0] + ".cu")
+        if "textures" in launch:
+            print(f"{name} is left out: this script makes no texture objects", file=sys.stderr)
+            continue
+        if int(arch[3:]) < min(int(known[3:]) for known in launch["modules"]):
+            print(f"{name} is left out: it needs a newer architecture", file=sys.stderr)
+            continue
+        source = os.path.join(os.path.dirname(file), next(iter(launch["modules"].values())).split(".")[0] + ".cu")
         cubin, _ = compiler.cubin_of(source, arch, [])
         elf = compiler.Elf(cubin)
         kernels = [section["name"][6:] for section in elf.sections if section["name"].startswith(".text.")]
@@ -136,6 +159,13 @@ def execute(driver, launch, parameters, module, names):
         values = contents(row, size.value // struct.calcsize(FORMS[row["type"]]), names)
         driver("cuMemcpyHtoD_v2", address, values, ctypes.c_size_t(len(values)))
     def argument(value, size, names):
+        if isinstance(value, list):
+            # A struct: addresses of 8 bytes, numbers of 4.
+            whole = b""
+            for part in value:
+                wide = 8 if isinstance(part, str) and part.startswith("&") else 4
+                whole += bytes(-len(whole) % wide) + bytes(argument(part, wide, names))
+            return (ctypes.c_uint8 * size).from_buffer_copy(whole.ljust(size, b"\0"))
         if isinstance(value, str) and value.startswith("&"):
             name, _, offset = value[1:].partition("+")
             value = buffers[name.strip()].value + (number(offset, names) if offset else 0)

@@ -5,8 +5,9 @@ use std::path::Path;
 use crate::config::Machine;
 use crate::energy;
 use crate::frontend::model::Model;
+use crate::frontend::program::Program;
 use crate::frontend::sass::{self, TraceOptions};
-use crate::report::text::counted;
+use crate::report::text::{counted, printable, si};
 
 use super::args::CheckArgs;
 use super::exit::{Exit, Failure};
@@ -16,6 +17,8 @@ use super::output;
 enum Kind {
     Machine,
     Model,
+    Program,
+    Listing,
     Trace,
 }
 
@@ -61,6 +64,35 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
             let ctas: u64 = model.kernels.iter().map(|k| u64::from(k.kernel.info.ctas())).sum();
             Ok(format!("a kernel model: {}, {}, {}", model.name, counted(model.kernels.len() as u64, "kernel"), counted(ctas, "CTA")))
         }
+        Kind::Program => {
+            let report = Program::check_file(file).map_err(|error| Failure::new(Exit::Workload, error))?;
+            let archs: Vec<String> = report.archs.iter().map(|arch| format!("sm_{arch}")).collect();
+            Ok(format!(
+                "a program: {} for {}, {}, {} of {}B",
+                printable(&report.name),
+                archs.join(", "),
+                counted(report.launches, "launch"),
+                counted(report.buffers, "buffer"),
+                si(report.bytes as f64)
+            ))
+        }
+        Kind::Listing => {
+            let report = Program::check_listing(file).map_err(|error| Failure::new(Exit::Workload, error))?;
+            let facts = format!(
+                "a listing for sm_{}: {}, {}",
+                report.arch,
+                counted(report.kernels, "kernel"),
+                counted(report.instructions, "instruction")
+            );
+            if report.refused.is_empty() {
+                return Ok(facts);
+            }
+            let refused = report.refused.iter().map(|(opcode, (times, line, why))| {
+                format!("\n  refused: {} ({times} times, first in line {line}): {why}", printable(opcode))
+            });
+            let what = format!("error: {}: {facts}, of which some cannot be executed{}", file.display(), refused.collect::<String>());
+            Err(Failure::new(Exit::Workload, what))
+        }
         Kind::Trace => {
             let options = TraceOptions { lenient, ..TraceOptions::default() };
             let report = sass::check(file, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
@@ -86,17 +118,33 @@ fn as_path(file: &Path) -> String {
     if text.contains('/') { text } else { format!("./{text}") }
 }
 
-/// TOML files with kernels, parameters or buffers are models, other TOML files are machines, and all other files are traces.
+/// TOML files with modules or launches are programs, others with kernels, parameters or buffers models, and all others machines. Files
+/// called `.sass` are listings, and all others traces.
 fn kind(file: &Path) -> Result<Kind, Failure> {
+    if file.extension().is_some_and(|extension| extension == "sass") {
+        return Ok(Kind::Listing);
+    }
     if file.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Kind::Trace);
     }
     let text = crate::config::input::read_text(file)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
-    // A file with a syntax error is a model if it has the head of a kernel.
-    let is_model = match text.parse::<toml::Table>() {
-        Ok(table) => ["kernel", "parameters", "buffers"].iter().any(|key| table.contains_key(*key)),
-        Err(_) => text.lines().any(|line| line.trim_start().starts_with("[[kernel]]")),
+    // A file with a syntax error is what the head of a table says.
+    let (program, model) = match text.parse::<toml::Table>() {
+        Ok(table) => {
+            let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));
+            (has(&["modules", "launches"]), has(&["kernel", "parameters", "buffers"]))
+        }
+        Err(_) => {
+            let has = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
+            (has("[[launches]]") || has("[modules]") || has("modules"), has("[[kernel]]"))
+        }
     };
-    Ok(if is_model { Kind::Model } else { Kind::Machine })
+    Ok(if program {
+        Kind::Program
+    } else if model {
+        Kind::Model
+    } else {
+        Kind::Machine
+    })
 }

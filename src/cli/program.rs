@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::frontend::Workload;
-use crate::frontend::program::{COMPILER, Execution, KernelSummary, Program};
-use crate::report::text::{count, counted, percent, printable, si};
+use crate::frontend::program::{COMPILER, Difference, Execution, KernelSummary, Program};
+use crate::report::text::{count, counted, percent, printable, printable_lines, si};
 
 use super::args::{CompileArgs, ExecArgs, RecordArgs};
 use super::exit::{Exit, Failure};
@@ -32,6 +32,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
     let mut command = Command::new(&args.python);
     command.arg("-c").arg(COMPILER).arg(&args.source).arg(&arch).arg(made.path()).args(&args.options);
+    command.args(args.kernel.iter().map(|name| format!("--kernel={name}")));
     let done = command.output().map_err(|error| {
         let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", args.python.display());
         Failure::new(Exit::Usage, what)
@@ -91,7 +92,10 @@ pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
 }
 
 fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) -> String {
-    let mut text = String::new();
+    let mut text = printable_lines(&done.printed, &[]).into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
     let total = done.warp_instructions();
     let _ = writeln!(
         text,
@@ -112,6 +116,13 @@ fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) ->
             _ => String::new(),
         };
         let _ = writeln!(text, "{}: crc32 {:08x}{verdict}", printable(&output.buffer), output.crc32);
+        if let Some(Difference { elements, first, values: [found, wanted], largest }) = &output.difference {
+            let elements = counted(*elements, "element");
+            let _ = writeln!(
+                text,
+                "  differs from what is expected: {elements}, element {first} is {found} instead of {wanted}; at most by {largest:e}"
+            );
+        }
         if !output.first.is_empty() {
             let _ = writeln!(text, "  {}", output.first.join(" "));
         }

@@ -127,9 +127,10 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A count with its noun: "1 kernel", "2,000 CTAs".
+/// A count with its noun: "1 kernel", "2,000 CTAs", "2 launches".
 pub fn counted(value: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+    let plural = if noun.ends_with("ch") { "es" } else { "s" };
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { plural })
 }
 
 /// A value with an SI prefix and three significant digits: "1.23 M".

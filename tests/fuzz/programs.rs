@@ -1,6 +1,6 @@
 //! Listings of programs and launch files as targets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpshard::base::CtaIndex;
 use warpshard::frontend::program::Program;
@@ -22,10 +22,19 @@ pub(crate) const INSTRUCTIONS: &[&str] = &[
     "-0x80000000",
     "0xffffffffffffffff",
     "desc[UR4][R2.64]",
+    "TEX.SCR.B.LL R6, R4, R4, R8, 2D, 0xb",
+    "TLD4.SCR.G R6, R4, R0, R5, 0x0, 0x58, 2D",
+    "SUST.D.BA.2D.128.IGN [R4], R0, 0x0, 0x58",
+    "CALL.ABS.NOINC R8",
+    "CALL.REL.NOINC R8 ->0x0",
     "SR_TID.X",
     "->0x10",
     "@!P3",
 ];
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs")
+}
 
 /// The files of `programs` that end so.
 fn program_files(end: &str) -> Vec<String> {
@@ -36,8 +45,9 @@ fn program_files(end: &str) -> Vec<String> {
 }
 
 pub(crate) fn listings() -> Vec<Vec<u8>> {
-    let tensor = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs/tensor.sm_80.sass")).unwrap();
-    program_files(".sass").into_iter().map(String::into_bytes).chain([tensor]).collect()
+    let more = ["tensor.sm_80", "textures.sm_70", "textures.sm_90", "calls.sm_80"];
+    let more = more.map(|name| std::fs::read(data().join(format!("{name}.sass"))).unwrap());
+    program_files(".sass").into_iter().map(String::into_bytes).chain(more).collect()
 }
 
 /// Executes the first kernel of a listing with a small buffer for every pointer.
@@ -47,12 +57,18 @@ pub(crate) fn listing(folder: &Path, input: &[u8]) {
     let arguments: Vec<&str> =
         line("parameters ").split(' ').skip(2).map(|pair| if pair.ends_with(":8") { "\"&b\"" } else { "3" }).collect();
     let launch = format!(
-        "modules = {{ sm_70 = \"fuzz.sass\" }}\nlimit = 2000\n[buffers]\nb = {{ type = \"u32\", count = 4096 }}\n\
+        "modules = {{ {:?} = \"fuzz.sass\" }}\nlimit = 2000\n[buffers]\nb = {{ type = \"u32\", count = 4096 }}\n\
+         [textures]\nt = {{ buffer = \"b\", size = [8, 8, 4] }}\n\
          [[launches]]\nkernel = {:?}\ngrid = [2]\nblock = [64]\narguments = [{}]\n",
+        line("arch "),
         line("kernel "),
         arguments.join(", ")
     );
-    std::fs::write(folder.join("fuzz.sass"), input).unwrap();
+    let path = folder.join("fuzz.sass");
+    std::fs::write(&path, input).unwrap();
+    if let Ok(report) = Program::check_listing(&path) {
+        assert!(report.kernels > 0);
+    }
     let file = folder.join("listing.toml");
     std::fs::write(&file, launch).unwrap();
     match Program::load(&file, None, &[]).and_then(|program| program.check(true)) {
@@ -63,13 +79,15 @@ pub(crate) fn listing(folder: &Path, input: &[u8]) {
 
 /// The launch files with small numbers only, and with the places of their listings.
 pub(crate) fn launches() -> Vec<Vec<u8>> {
-    let listings = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").display().to_string();
+    let folder = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(name).display().to_string();
+    let listings = [folder("programs"), folder("tests/data/programs")];
     let small = |line: &str| match line.starts_with("modules") {
-        true => line.replace("= \"", &format!("= \"{listings}/")),
+        true => line.replace("= \"", &format!("= \"{}/", listings[usize::from(line.contains("textures") || line.contains("calls"))])),
         false => regex::Regex::new("[0-9]{3,}").unwrap().replace_all(line, "64").into_owned(),
     };
     let one = |text: String| text.lines().filter(|line| !line.starts_with("crc32")).map(|line| small(line) + "\n").collect::<String>();
-    program_files(".toml").into_iter().map(|text| one(text).into_bytes()).collect()
+    let more = ["textures", "calls"].map(|name| std::fs::read_to_string(data().join(format!("{name}.toml"))).unwrap());
+    program_files(".toml").into_iter().chain(more).map(|text| one(text).into_bytes()).collect()
 }
 
 /// Reads a launch file and executes a CTA, if what it asks for is small: large buffers are no mistake.

@@ -47,6 +47,17 @@ impl Done {
         words(&self.bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
     }
 
+    /// Half-precision numbers of a buffer before the first launch.
+    pub(crate) fn halves(&self, buffer: &str) -> Vec<f64> {
+        let number = |bits: u16| {
+            let fraction = f64::from(bits & 0x3ff) / 1024.0;
+            let exponent = i32::from(bits >> 10 & 31);
+            let size = if exponent == 0 { fraction * 2_f64.powi(-14) } else { (1.0 + fraction) * 2_f64.powi(exponent - 15) };
+            if bits >> 15 == 0 { size } else { -size }
+        };
+        words(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
+    }
+
     /// Integers of 32 bits of a buffer before the first launch.
     pub(crate) fn ints(&self, buffer: &str) -> Vec<i32> {
         words(&self.bytes(buffer), i32::from_le_bytes)

@@ -1,16 +1,20 @@
 //! Heterogeneous computing.
 
 use crate::done::{Check, Done};
+use crate::rodinia_images;
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("backprop", backprop),
     ("bfs", search),
     ("btree", tree),
     ("cfd", flow),
+    ("dwt2d", rodinia_images::wavelets),
     ("gaussian", elimination),
+    ("heartwall", rodinia_images::tracked),
     ("hotspot", heat),
     ("kmeans", clusters),
     ("lud", decomposition),
+    ("mummer", rodinia_images::matched),
     ("nw", alignment),
     ("pathfinder", paths),
     ("srad_v1", speckle_by_columns),

@@ -7,6 +7,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("MonteCarlo", simulated_options),
     ("convolutionSeparable", convolution),
     ("dct8x8", cosines),
+    ("dxtc", compressed),
     ("fastWalshTransform", walsh),
     ("histogram", histograms),
     ("mergeSort", merged),
@@ -161,4 +162,42 @@ fn merged(done: &Done) {
 #[test]
 fn the_approximation_of_the_normal_distribution_is_right() {
     close("normal", &[normal(0.0), normal(1.0), normal(-1.96)], &[0.5, 0.841_344_746, 0.024_997_895], 1e-7);
+}
+
+/// A colour of 16 bits as three numbers from 0 to 1.
+fn colour(bits: u32) -> [f64; 3] {
+    let (r, g, b) = (bits >> 11 & 31, bits >> 5 & 63, bits & 31);
+    [r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2].map(|value| f64::from(value) / 255.0)
+}
+
+fn between(a: [f64; 3], b: [f64; 3], part: f64) -> [f64; 3] {
+    std::array::from_fn(|i| a[i] + (b[i] - a[i]) * part)
+}
+
+fn squared(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
+}
+
+/// What a block of DXT1 shows is close to its pixels: closer than with the corners of the box of its colours as end points.
+fn compressed(done: &Done) {
+    let image = done.ints("image");
+    let out = done.out_ints("out");
+    for (block, pixels) in image.chunks(16).enumerate() {
+        let pixels: Vec<[f64; 3]> = pixels.iter().map(|&word| [0, 8, 16].map(|shift| f64::from(word >> shift & 255) / 255.0)).collect();
+        let (ends, indices) = (out[2 * block] as u32, out[2 * block + 1] as u32);
+        let (first, second) = (ends & 0xffff, ends >> 16);
+        let (a, b) = (colour(first), colour(second));
+        let line = match first > second {
+            true => [a, b, between(a, b, 1.0 / 3.0), between(a, b, 2.0 / 3.0)],
+            false => [a, b, between(a, b, 0.5), [0.0; 3]],
+        };
+        let error: f64 = pixels.iter().enumerate().map(|(i, &pixel)| squared(pixel, line[(indices >> (2 * i) & 3) as usize])).sum();
+        let corner = |pick: fn(f64, f64) -> f64| std::array::from_fn(|i| pixels.iter().map(|pixel| pixel[i]).reduce(pick).unwrap());
+        let (low, high): ([f64; 3], [f64; 3]) = (corner(f64::min), corner(f64::max));
+        let nearest = |pixel: [f64; 3]| (0..4).map(|i| squared(pixel, between(low, high, f64::from(i) / 3.0))).fold(f64::MAX, f64::min);
+        let box_error: f64 = pixels.iter().map(|&pixel| nearest(pixel)).sum();
+        // End points of 16 bits are off by half a step.
+        assert!(error <= box_error + 16.0 * 3.0 * (0.5_f64 / 31.0).powi(2), "block {block}: {error} instead of {box_error}");
+        assert!(error < 0.3, "block {block}: {error}");
+    }
 }

@@ -30,6 +30,9 @@ pub struct CompileArgs {
     /// The Python interpreter in whose environment NVRTC and nvdisasm are installed.
     #[arg(long, value_name = "FILE", default_value = "python3")]
     pub python: PathBuf,
+    /// An instance of a kernel that is a template, such as `reduce<float, 256>`; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
     /// Options for NVRTC, after `--`.
     #[arg(last = true, value_name = "OPTION")]
     pub options: Vec<String>,

@@ -97,14 +97,14 @@ impl fmt::Display for ModelError {
 }
 
 /// The candidate that `word` was probably meant to be.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(in crate::frontend) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|&(distance, _)| distance)?;
     (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(candidate)
 }
 
 /// "did you mean `x`?", or `otherwise` when nothing is near.
-pub(super) fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
+pub(in crate::frontend) fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     match nearest(word, candidates) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => otherwise.to_owned(),

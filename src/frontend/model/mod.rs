@@ -31,6 +31,7 @@ mod write;
 
 pub use builtin::{builtin, builtin_model, builtin_names, builtin_text};
 pub use error::{ModelError, Problem};
+pub(in crate::frontend) use error::{nearest, suggest};
 pub use json_schema::json_schema;
 pub use load::{Model, ModelKernel, load};
 pub use write::write_trace;

@@ -1,6 +1,7 @@
 """Compiles CUDA C to a program listing of warpshard: NVRTC makes a cubin, nvdisasm its text, and this file writes both as one text.
 
-Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC. Exit status 3: a tool is missing."""
+Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC, and `--kernel=NAME` for each instance of a
+template that is wanted. Exit status 3: a tool is missing."""
 import ctypes, glob, hashlib, os, re, struct, subprocess, sys, tempfile, site, sysconfig
 
 def missing(what):
@@ -31,7 +32,10 @@ def cubin_of(source, arch, options):
     with open(source, "rb") as file:
         text = file.read()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, os.path.basename(source).encode(), 0, None, None)
-    encoded = [argument.encode() for argument in arguments]
+    for argument in arguments:
+        if argument.startswith("--kernel="):
+            nvrtc.nvrtcAddNameExpression(program, argument[9:].encode())
+    encoded = [argument.encode() for argument in arguments if not argument.startswith("--kernel=")]
     status = nvrtc.nvrtcCompileProgram(program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded))
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)

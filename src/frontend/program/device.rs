@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::base::StreamId;
 use crate::frontend::Workload;
 
 use super::error::ProgramError;
@@ -263,7 +264,8 @@ impl Device {
             let what = format!("argument {number} of kernel {}", text.name);
             bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
         };
-        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals };
+        let (stream, textures) = (StreamId(0), Arc::default());
+        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures };
         let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument)?;
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
@@ -315,6 +317,12 @@ impl Device {
         }
     }
 
+    /// What kernels have printed since the last call, and how many calls of printf are missing from it.
+    pub fn printed(&mut self) -> (String, u64) {
+        let printed = std::mem::take(&mut self.executor.printed);
+        (printed.text, printed.left_out)
+    }
+
     /// How many kernels a workload would have.
     pub fn launched(&self) -> usize {
         self.launches.len()
@@ -342,6 +350,7 @@ impl Device {
             parameters: Vec::new(),
             buffers: Vec::new(),
             globals: Vec::new(),
+            addresses: Vec::new(),
             setup: Vec::new(),
             launches: self.launches.clone(),
             host: self.host.clone(),

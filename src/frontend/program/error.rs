@@ -63,3 +63,15 @@ impl fmt::Display for ProgramError {
 }
 
 impl std::error::Error for ProgramError {}
+
+/// Most names that an error lists.
+const LISTED: usize = 24;
+
+/// A list of names for an error.
+pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<&str> = names.by_ref().take(LISTED).collect();
+    let more = names.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if first.is_empty() { "none, since there is none".to_owned() } else { first.join(", ") + &more }
+}

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::ProgramError;
+use crate::frontend::model::suggest;
+
+use super::error::{ProgramError, listed};
 use super::operand::{self, Kind, Operand, PT};
 
 /// Longest listing that is read, in bytes.
@@ -167,8 +169,11 @@ impl Module {
 
     /// The kernel of a name, which `asked` names.
     pub(super) fn named(&self, asked: &Path, name: &str) -> Result<&KernelText, ProgramError> {
-        let known = || self.kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ");
-        let unknown = || ProgramError::new(asked, 0, format!("the listing has no kernel `{name}`")).expected(known());
+        let known = || self.kernels.iter().map(|kernel| kernel.name.as_str());
+        let unknown = || {
+            let what = format!("the listing has no kernel `{name}`");
+            ProgramError::new(asked, 0, what).expected(listed(known())).help(suggest(name, known(), ""))
+        };
         self.kernel(name).map(|index| &self.kernels[index]).ok_or_else(unknown)
     }
 }

@@ -67,11 +67,41 @@ impl Allocation {
     }
 }
 
+/// Where allocations lie.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    /// First address and the one after the last.
+    spans: Vec<(u64, u64)>,
+    next: u64,
+}
+
+impl Layout {
+    /// A place for so many bytes: where the allocation begins.
+    pub(super) fn place(&mut self, bytes: u64) -> u64 {
+        let start = self.next.max(FIRST).next_multiple_of(ALIGNMENT);
+        self.place_at(start, bytes);
+        start
+    }
+
+    /// Takes a certain place; false where another allocation lies.
+    pub(super) fn place_at(&mut self, start: u64, bytes: u64) -> bool {
+        let Some(end) = start.checked_add(bytes) else { return false };
+        if self.spans.iter().any(|other| start < other.1 && other.0 < end) {
+            return false;
+        }
+        if end > FIRST {
+            self.next = self.next.max(end.saturating_add(GUARD));
+        }
+        self.spans.push((start, end));
+        true
+    }
+}
+
 /// All of device memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     allocations: Vec<Allocation>,
-    next: u64,
+    layout: Layout,
     /// The allocation that was used last.
     last: usize,
     /// Words that were read before they were written, by allocation.
@@ -89,24 +119,21 @@ pub(super) struct Fault {
 impl Memory {
     /// Allocates memory with contents; `written` says whether they count as written.
     pub(super) fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool) -> usize {
-        let start = self.next.max(FIRST).next_multiple_of(ALIGNMENT);
-        self.allocate_at(name, start, bytes, written).unwrap_or_default()
+        let start = self.layout.place(bytes.len() as u64);
+        self.add(name, start, bytes, written)
     }
 
     /// Allocates memory at a place; `None` where another allocation lies.
     pub(super) fn allocate_at(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> Option<usize> {
-        let end = start.checked_add(bytes.len() as u64)?;
-        if self.allocations.iter().any(|other| start < other.end() && other.start < end) {
-            return None;
-        }
-        if start >= FIRST || self.next == 0 {
-            self.next = self.next.max(end.max(FIRST) + GUARD);
-        }
+        self.layout.place_at(start, bytes.len() as u64).then(|| self.add(name, start, bytes, written))
+    }
+
+    fn add(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> usize {
         let map = Written { bits: vec![0; bytes.len().div_ceil(256)], left: bytes.len().div_ceil(4) };
         let map = (!written && !bytes.is_empty()).then_some(map);
         self.allocations.push(Allocation { name: name.to_owned(), start, bytes, written: map });
         self.unwritten.push(0);
-        Some(self.allocations.len() - 1)
+        self.allocations.len() - 1
     }
 
     /// Gives the memory of an allocation back: its place stays empty, so that an access to it is one outside of every allocation.
@@ -260,14 +287,10 @@ mod tests {
 
     #[test]
     fn allocations_are_aligned_and_do_not_touch() {
-        let mut memory = Memory::default();
-        let places: Vec<u64> = [1_usize, 256, 300]
-            .map(|size| memory.allocate("x", vec![0; size], true))
-            .iter()
-            .map(|&i| memory.allocations()[i].start)
-            .collect();
-        assert!(places.iter().all(|start| start % 256 == 0));
+        let mut layout = Layout::default();
+        let places = [1, 256, 300].map(|size| layout.place(size));
+        assert!(places.iter().all(|start| start % ALIGNMENT == 0));
         assert!(places[1] >= places[0] + 1 + GUARD && places[2] >= places[1] + 256 + GUARD);
-        assert_eq!(memory.allocate_at("y", places[1] + 8, vec![0; 4], true), None);
+        assert!(!layout.place_at(places[1] + 8, 4) && !layout.place_at(u64::MAX, 4) && layout.place_at(0x1000, 4));
     }
 }

@@ -31,12 +31,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{StaticInst, Workload};
+use crate::base::StreamId;
 use contents::Element;
-use schema::Contents;
+use schema::{Contents, Tolerance};
 
 pub use device::{Argument, Device};
 pub use error::ProgramError;
-pub use summary::{Execution, KernelSummary, OutputSummary};
+pub use load::{ListingReport, ProgramReport};
+pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 
 /// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
 pub const COMPILER: &str = include_str!("compile.py");
@@ -53,6 +55,8 @@ pub struct Program {
     parameters: Vec<(String, i64)>,
     buffers: Vec<Buffer>,
     globals: Vec<(String, Vec<u8>)>,
+    /// Where the buffers lie, then the globals.
+    addresses: Vec<u64>,
     /// What prepares the buffers and belongs to no run.
     setup: Vec<Launch>,
     launches: Vec<Launch>,
@@ -75,6 +79,7 @@ struct Buffer {
 struct Launch {
     kernel: Arc<exec::Kernel>,
     registers: u32,
+    stream: StreamId,
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
     mnemonics: Arc<[String]>,
@@ -84,6 +89,8 @@ struct Launch {
 struct Output {
     buffer: usize,
     crc32: Option<u32>,
+    expected: Option<Contents>,
+    tolerance: Tolerance,
     show: usize,
 }
 
@@ -95,6 +102,22 @@ impl Program {
     /// The first thing that is wrong with either file.
     pub fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Arc<Self>, ProgramError> {
         load::load(path, arch, settings).map(Arc::new)
+    }
+
+    /// Checks a launch file with all of its listings without executing it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it or a listing.
+    pub fn check_file(path: &Path) -> Result<ProgramReport, ProgramError> {
+        load::program(path)
+    }
+
+    /// Checks a listing: what is in it, and what of it cannot be executed.
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub fn check_listing(path: &Path) -> Result<ListingReport, ProgramError> {
+        load::listing(path)
     }
 
     /// Executes all launches without timing; `measure` counts sectors and bank conflicts, too.

@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Memory { register: Option<u8>, wide: bool, narrow: bool, scale: u8, uniform: Option<u8>, offset: i64 },
     /// A special register, by its name without `SR_`.
     Special(String),
-    /// PR, all predicates as a word.
+    /// PR or UPR, all predicates as a word.
     AllPredicates,
     /// The place of an instruction.
     Label(u32),
@@ -149,7 +149,7 @@ fn named(name: &str) -> Option<Kind> {
         "URZ" => Kind::Uniform(URZ),
         "PT" => Kind::Predicate(PT),
         "UPT" => Kind::UniformPredicate(PT),
-        "PR" => Kind::AllPredicates,
+        "PR" | "UPR" => Kind::AllPredicates,
         // Textures are named by their dimensions.
         "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" => Kind::Special(name.into()),
         _ => {

@@ -48,7 +48,17 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, trouble): 
         }
         Trouble::Trap => error("the program has trapped".into()).help("an assertion or __trap() in the source was reached"),
         Trouble::Absent => error("a call of a function that is not part of the listing".into())
-            .help("printf, a failed assertion, or a function pointer: write the source so that it is not reached"),
+            .help("only printf, assert, malloc and free of CUDA's runtime can be called: write the source so that it is not reached"),
+        Trouble::Assertion(text) => error(format!("an assertion has failed: {text}")),
+        Trouble::Object(number, count) => error(format!("there is no texture or surface object {number}"))
+            .expected(if count == 0 {
+                "an object of `textures` in the launch file, which has none".into()
+            } else {
+                format!("1 to {count}")
+            })
+            .help("pass an object as `\"&name\"` of a row in `textures`"),
+        Trouble::BeyondSurface([x, y, z]) => error(format!("an access beyond a surface, at byte {x} of row {y}, layer or depth {z}"))
+            .help("check the sizes of the texture in the launch file, or give the access a boundary mode in the source"),
         Trouble::Stuck(waiting) => {
             let one = |(warp, place, mask, wait): &(usize, usize, u32, String)| {
                 format!("warp {warp}, lanes {mask:08x}, waits at pc {:#06x} for {wait}", 16 * place)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::{Addr, CtaIndex, KernelIndex, StreamId};
+use crate::base::{Addr, CtaIndex, KernelIndex};
 use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, WarpStream, Workload};
 
 use super::error::ProgramError;
@@ -76,6 +76,12 @@ impl Runner {
             (what, *count)
         };
         self.unwritten.iter().map(one).collect()
+    }
+
+    /// What kernels have printed so far, and how many calls of printf are missing from it.
+    pub(super) fn printed(&mut self) -> (String, u64) {
+        let printed = std::mem::take(&mut self.executor.printed);
+        (printed.text, printed.left_out)
     }
 
     /// Executes the next CTA; `None` when all launches are done.
@@ -201,7 +207,7 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         block: kernel.block,
         shared_bytes: kernel.shared_bytes as u32,
         registers: launch.registers,
-        stream: StreamId(0),
+        stream: launch.stream,
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
     }

@@ -1,64 +1,141 @@
-//! The form of a launch file.
+//! The form of a launch file. `docs/schema/launch.schema.json` is made from these types.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use indexmap::IndexMap;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+/// Rows with names, in the order of the file.
+pub(super) type Rows<T> = IndexMap<String, Spanned<T>>;
 
 /// A launch file.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(title = "warpshard launch file, version 1"))]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchText {
     /// The name of the program.
     pub(super) name: Option<String>,
-    /// Listings by architecture.
-    pub(super) modules: BTreeMap<String, String>,
+    /// Listings by architecture, such as sm_70.
+    pub(super) modules: IndexMap<String, String>,
     /// Numbers that formulas use.
     #[serde(default)]
-    pub(super) parameters: toml::Table,
+    pub(super) parameters: IndexMap<String, i64>,
     /// Device memory.
     #[serde(default)]
-    pub(super) buffers: toml::Table,
+    #[cfg_attr(test, schemars(with = "IndexMap<String, BufferRow>"))]
+    pub(super) buffers: Rows<BufferRow>,
     /// Variables in constant memory.
     #[serde(default)]
-    pub(super) symbols: toml::Table,
+    #[cfg_attr(test, schemars(with = "IndexMap<String, BufferRow>"))]
+    pub(super) symbols: Rows<BufferRow>,
+    /// Texture and surface objects, which are numbered from 1.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "IndexMap<String, TextureRow>"))]
+    pub(super) textures: Rows<TextureRow>,
     /// Most instructions that a warp may execute.
     pub(super) limit: Option<u64>,
     /// What is launched, in order.
-    pub(super) launches: Vec<LaunchRow>,
+    #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]
+    pub(super) launches: Vec<Spanned<LaunchRow>>,
     /// What is looked at afterwards.
     #[serde(default)]
-    pub(super) outputs: Vec<OutputRow>,
+    #[cfg_attr(test, schemars(with = "Vec<OutputRow>"))]
+    pub(super) outputs: Vec<Spanned<OutputRow>>,
 }
 
 /// A number, or a formula of the parameters.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, schemars(untagged))]
 pub(super) enum Value {
     /// An integer.
     Integer(i64),
     /// A number of floating point.
     Float(f64),
-    /// A formula, or an address: `&buffer`, `&buffer + formula`.
+    /// A formula, or an address: `&buffer`, `&buffer + formula`; or a texture: `&texture`.
     Text(String),
+    /// A struct that is passed by value: addresses and textures of 8 bytes, other numbers of 4, each at a multiple of its size.
+    List(Vec<Value>),
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a formula in quotes")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                Ok(Value::List(values))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+                Ok(Value::Integer(number))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+                Ok(Value::Float(number))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+                Ok(Value::Text(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
 }
 
 /// A buffer in device memory.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BufferRow {
-    /// The type of its elements: u8 to u64, i8 to i64, f32, f64.
+    /// The type of its elements.
     #[serde(rename = "type")]
-    pub(super) kind: String,
+    pub(super) kind: Kind,
     /// Elements; for a variable in constant memory as many as it has.
     pub(super) count: Option<Value>,
     /// Where it lies, if that matters.
     pub(super) address: Option<u64>,
+    /// What it holds before the first launch; without this it is uninitialised.
     #[serde(default)]
     pub(super) contents: Contents,
 }
 
+/// The type of a buffer's elements.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
 /// What a buffer holds before the first launch.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Contents {
     /// Nothing: reading it before it is written is reported.
@@ -68,12 +145,30 @@ pub(super) enum Contents {
     Constant(f64),
     /// First number and difference.
     Sequence([f64; 2]),
-    /// Lowest number, and the one that all are below; drawn with `seed`.
+    /// Numbers between two bounds that are equally likely.
     Uniform {
         /// Lowest number.
         low: f64,
         /// All are below this one.
         high: f64,
+        /// Other seeds give other numbers.
+        seed: u64,
+    },
+    /// Numbers of the normal distribution.
+    Normal {
+        /// Their mean.
+        mean: f64,
+        /// Their standard deviation.
+        deviation: f64,
+        /// Other seeds give other numbers.
+        seed: u64,
+    },
+    /// Integers between two bounds, both included, that are equally likely.
+    Integer {
+        /// Lowest number.
+        low: i64,
+        /// Highest number.
+        high: i64,
         /// Other seeds give other numbers.
         seed: u64,
     },
@@ -87,8 +182,55 @@ pub(super) enum Contents {
     File(String),
 }
 
+/// A texture or surface object: a buffer as an image of one to three dimensions.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct TextureRow {
+    /// The buffer that holds the texels, row after row.
+    pub(super) buffer: String,
+    /// Width, height and depth in texels, as many as it has dimensions.
+    pub(super) size: Vec<Value>,
+    /// Numbers of a texel: 1, 2 or 4.
+    #[serde(default = "one")]
+    pub(super) channels: u8,
+    /// Whether the last size counts layers.
+    #[serde(default)]
+    pub(super) layered: bool,
+    /// What is read outside of the image.
+    #[serde(default)]
+    pub(super) outside: Outside,
+    /// Whether coordinates run from 0 to 1.
+    #[serde(default)]
+    pub(super) normalized: bool,
+    /// Whether integers are read as numbers from 0 to 1, or from -1 to 1.
+    #[serde(default)]
+    pub(super) fractions: bool,
+}
+
+fn one() -> u8 {
+    1
+}
+
+/// What a texture returns outside of its image.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Outside {
+    /// The texel at the edge.
+    #[default]
+    Clamp,
+    /// Zero.
+    Border,
+    /// The image again; only with normalised coordinates.
+    Wrap,
+    /// The image again, every other one mirrored; only with normalised coordinates.
+    Mirror,
+}
+
 /// A kernel launch, or a sequence of launches.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchRow {
     /// The kernel's name in its listing, or the identifier of the source.
@@ -101,8 +243,11 @@ pub(super) struct LaunchRow {
     pub(super) block: Vec<Value>,
     /// Dynamic shared memory of a CTA, in bytes.
     pub(super) shared: Option<Value>,
+    /// What the kernel is called with.
     #[serde(default)]
     pub(super) arguments: Vec<Value>,
+    /// The stream: launches of different streams may run at the same time.
+    pub(super) stream: Option<Value>,
     /// How often it is launched, one after the other; formulas see the number of the launch as `i`.
     pub(super) repeat: Option<Value>,
     /// Another name for that number.
@@ -112,17 +257,37 @@ pub(super) struct LaunchRow {
     pub(super) setup: bool,
     /// In place of `kernel`: what is launched in turn.
     #[serde(default)]
-    pub(super) sequence: Vec<LaunchRow>,
+    #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]
+    pub(super) sequence: Vec<Spanned<LaunchRow>>,
 }
 
 /// A buffer that is looked at after the last launch.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct OutputRow {
+    /// The buffer.
     pub(super) buffer: String,
     /// CRC-32 of its bytes, in hexadecimal.
     pub(super) crc32: Option<String>,
+    /// What it should hold, as the contents of a buffer of its type and size.
+    pub(super) expected: Option<Contents>,
+    /// How far elements may be from what is expected; nothing if it is not given.
+    pub(super) tolerance: Option<Tolerance>,
     /// Elements to show.
     #[serde(default)]
     pub(super) show: usize,
+}
+
+/// How far a number may be from the one that is expected: by the sum of both.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tolerance {
+    /// So far in any case.
+    #[serde(default)]
+    pub(super) absolute: f64,
+    /// And by this part of the expected number.
+    #[serde(default)]
+    pub(super) relative: f64,
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Program;
+use super::contents::Element;
 use super::error::ProgramError;
 use super::exec::{Count, Tally};
 use super::run::Runner;
+use super::schema::Tolerance;
 
 /// What a program did.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct Execution {
     pub kernels: Vec<KernelSummary>,
     /// The buffers that the launch file asks for.
     pub outputs: Vec<OutputSummary>,
+    /// What the kernels printed.
+    pub printed: String,
     /// Things that are odd though no error, each with how often it occurred.
     pub warnings: Vec<(String, u64)>,
 }
@@ -47,10 +51,25 @@ pub struct OutputSummary {
     pub crc32: u32,
     /// The CRC-32 that the launch file expects.
     pub expected: Option<u32>,
+    /// Where it differs from the contents that the launch file expects; `None` when it does not, or nothing is expected.
+    pub difference: Option<Difference>,
     /// Its first elements, as many as the launch file asks for.
     pub first: Vec<String>,
     /// All of its bytes.
     pub bytes: Vec<u8>,
+}
+
+/// How a buffer differs from what is expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Elements that differ by more than the tolerance.
+    pub elements: u64,
+    /// The first of them.
+    pub first: u64,
+    /// What it is, and what it should be.
+    pub values: [f64; 2],
+    /// The largest difference of any element; infinite where one is no number.
+    pub largest: f64,
 }
 
 impl Execution {
@@ -59,9 +78,10 @@ impl Execution {
         self.kernels.iter().map(|kernel| kernel.warp_instructions).sum()
     }
 
-    /// Whether all outputs have the hash that is expected.
+    /// Whether all outputs have the hash and the contents that are expected.
     pub fn is_as_expected(&self) -> bool {
-        self.outputs.iter().all(|output| output.expected.is_none_or(|expected| expected == output.crc32))
+        let fits = |output: &OutputSummary| output.difference.is_none() && output.expected.is_none_or(|expected| expected == output.crc32);
+        self.outputs.iter().all(fits)
     }
 }
 
@@ -84,13 +104,19 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Res
         group.1 += 1;
     }
     let kernels = order.iter().map(|name| summary(program, name, &groups[name])).collect();
-    let outputs = program.outputs.iter().map(|output| {
+    let expected = program.outputs.iter().map(|output| match &output.expected {
+        Some(contents) => program.bytes(&program.buffers[output.buffer], contents).map(Some),
+        None => Ok(None),
+    });
+    let expected = expected.collect::<Result<Vec<_>, _>>()?;
+    let outputs = program.outputs.iter().zip(expected).map(|(output, wanted)| {
         let (buffer, allocation) = (&program.buffers[output.buffer], &runner.memory.allocations()[output.buffer]);
         let first = allocation.bytes.chunks_exact(buffer.element.bytes()).take(output.show);
         OutputSummary {
             buffer: buffer.name.clone(),
             crc32: crc32fast::hash(&allocation.bytes),
             expected: output.crc32,
+            difference: wanted.and_then(|wanted| difference(buffer.element, output.tolerance, &allocation.bytes, &wanted)),
             first: first.map(|bytes| buffer.element.show(bytes)).collect(),
             bytes: allocation.bytes.clone(),
         }
@@ -99,7 +125,34 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Res
     let warnings = unwritten.map(|(allocation, count)| (format!("`{}` is read where nothing was written", allocation.name), *count));
     let mut warnings: Vec<(String, u64)> = warnings.collect();
     warnings.extend(runner.unwritten());
-    Ok(Execution { kernels, outputs: outputs.collect(), warnings })
+    let outputs = outputs.collect();
+    let (printed, left_out) = runner.printed();
+    if left_out > 0 {
+        warnings.push(("the text of printf no longer fits, and is left out".into(), left_out));
+    }
+    Ok(Execution { kernels, outputs, printed, warnings })
+}
+
+/// How the elements of two buffers differ, where they do by more than is tolerated.
+fn difference(element: Element, tolerance: Tolerance, bytes: &[u8], wanted: &[u8]) -> Option<Difference> {
+    let size = element.bytes();
+    let mut found: Option<Difference> = None;
+    for (place, (mine, theirs)) in bytes.chunks_exact(size).zip(wanted.chunks_exact(size)).enumerate() {
+        // The same bits are the same, whether or not they are a number.
+        if mine == theirs {
+            continue;
+        }
+        let (mine, theirs) = (element.number(mine), element.number(theirs));
+        let far = (mine - theirs).abs();
+        if far <= tolerance.absolute + tolerance.relative * theirs.abs() {
+            continue;
+        }
+        let one = Difference { elements: 0, first: place as u64, values: [mine, theirs], largest: 0.0 };
+        let all = found.get_or_insert(one);
+        all.elements += 1;
+        all.largest = all.largest.max(if far.is_nan() { f64::INFINITY } else { far });
+    }
+    found
 }
 
 fn summary(program: &Program, name: &str, (tally, launches, first): &(Tally, u64, usize)) -> KernelSummary {

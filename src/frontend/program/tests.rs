@@ -329,15 +329,15 @@ fn mistakes_of_a_launch_file_are_explained() {
         ("kernel = \"saxpy\"", "kernel = \"axpy\"", "no kernel `axpy`"),
         ("grid = [40]", "grid = [0]", "grid is out of range"),
         ("block = [256]", "block = [2048]", "block is out of range"),
-        ("\"&x\"", "\"&z\"", "no buffer `z`"),
+        ("\"&x\"", "\"&z\"", "no buffer or texture `z`"),
         ("\"n\", 2.5", "2.5", "takes 4 arguments"),
-        ("\"f32\"", "\"float\"", "unknown type"),
+        ("\"f32\"", "\"float\"", "unknown variant `float`"),
         ("count = \"n\"", "count = \"m\"", "no parameter is called `m`"),
         ("count = \"n\"", "count = \"n * 100000000\"", "impossible count"),
         ("saxpy.sm_70.sass", "absent.sass", "the listing cannot be read"),
         ("[[launches]]", "[[launches]]\ncolour = 1", "colour"),
         ("arguments = [\"n\"", "arguments = [\"n * 1000000\"", "does not fit its 4 bytes"),
-        ("buffer = \"y\"", "buffer = \"q\"", "output `q`"),
+        ("buffer = \"y\"", "buffer = \"q\"", "no buffer `q`"),
         ("seed = 1", "seeds = 1", "seeds"),
     ] {
         let text = good.replacen(from, to, 1);

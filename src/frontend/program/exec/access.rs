@@ -5,7 +5,9 @@ use super::super::memory::Memory;
 use super::copies::{Copies, Copy};
 use super::cta::{LOCAL_WINDOW, SHARED_WINDOW, Trouble, WINDOW_BYTES};
 use super::half;
+use super::heap::Heap;
 use super::lanes::{Lanes, Row};
+use super::outside::Printed;
 use super::shadow::{Access, Shadow};
 
 /// The memories that a CTA's threads see.
@@ -18,6 +20,9 @@ pub(super) struct Memories<'a> {
     /// Local bytes of a thread.
     pub(super) local_bytes: usize,
     pub(super) copies: Copies,
+    /// What kernels have allocated.
+    pub(super) heap: Heap,
+    pub(super) printed: Printed,
     /// Where accesses are checked.
     pub(super) shadow: Option<Box<Shadow>>,
 }
@@ -71,7 +76,7 @@ impl Memories<'_> {
     }
 
     #[inline]
-    fn read(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<u64, Trouble> {
+    pub(super) fn read(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<u64, Trouble> {
         if !address.is_multiple_of(bytes as u64) {
             return Err(Trouble::Misaligned { address, bytes });
         }
@@ -88,7 +93,7 @@ impl Memories<'_> {
     }
 
     #[inline]
-    fn write(&mut self, space: Space, address: u64, bytes: usize, value: u64, thread: usize) -> Result<(), Trouble> {
+    pub(super) fn write(&mut self, space: Space, address: u64, bytes: usize, value: u64, thread: usize) -> Result<(), Trouble> {
         if !address.is_multiple_of(bytes as u64) {
             return Err(Trouble::Misaligned { address, bytes });
         }

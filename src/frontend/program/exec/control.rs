@@ -29,9 +29,9 @@ pub(super) fn execute(
             let whole = if named == 0 { warp.live } else { named };
             return Ok(if (active == whole) != together || mask == 0 { Flow::Next(next) } else { branch(warp, path, mask, target) });
         }
-        Op::BranchIndirect | Op::Return => {
+        Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
-                Op::Return => i64::from(inst.immediate),
+                Op::JumpTo => i64::from(inst.immediate),
                 _ => 16 * (place as i64 + 1) + i64::from(inst.immediate as i32),
             };
             return indirect(inst, warp, path, mask, pool, base);
@@ -100,7 +100,6 @@ pub(super) fn execute(
             return Ok(Flow::Changed);
         }
         Op::Trap if mask != 0 => return Err(Trouble::Trap),
-        Op::CallOutside if mask != 0 => return Err(Trouble::Absent),
         _ => {}
     }
     Ok(Flow::Next(next))

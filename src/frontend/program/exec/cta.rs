@@ -1,6 +1,7 @@
 //! A CTA: its warps, its memories, and the barriers at which they meet.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::base::wide;
 use crate::frontend::{Dim3, MemInst, WarpStream};
@@ -10,8 +11,11 @@ use super::super::memory::{Fault, Memory};
 use super::access::Memories;
 use super::control;
 use super::copies::Copies;
+use super::heap::Heap;
+use super::outside::Printed;
 use super::shadow::Shadow;
 use super::tally::{Count, Tally};
+use super::texture::Texture;
 use super::turn::Turn;
 use super::warp::{Wait, Warp};
 
@@ -44,6 +48,8 @@ pub(in super::super) struct Kernel {
     pub(in super::super) local_bytes: usize,
     /// Most instructions that a warp may execute.
     pub(in super::super) limit: u64,
+    /// Texture and surface objects, of which the first has number 1.
+    pub(in super::super) textures: Arc<[Texture]>,
 }
 
 /// Why a program cannot go on.
@@ -79,6 +85,12 @@ pub(in super::super) enum Trouble {
     },
     /// A call of a function that the listing lacks.
     Absent,
+    /// A failed assertion: file, line and text.
+    Assertion(String),
+    /// There is no texture object of this number, only so many.
+    Object(u32, usize),
+    /// An access beyond a surface that traps there, at these coordinates.
+    BeyondSurface([i32; 3]),
     /// Threads wait for what never comes: for each path its warp, place, lanes and what it waits for.
     Stuck(Vec<(usize, usize, u32, String)>),
 }
@@ -107,6 +119,9 @@ pub(in super::super) struct Executor {
     shared: Vec<u8>,
     local: Vec<u8>,
     copies: Copies,
+    heap: Heap,
+    /// What kernels have printed.
+    pub(in super::super) printed: Printed,
     /// Where accesses to shared and local memory are checked.
     pub(in super::super) shadow: Option<Box<Shadow>>,
 }
@@ -161,6 +176,8 @@ impl Executor {
             local: std::mem::take(&mut self.local),
             local_bytes: kernel.local_bytes,
             copies: std::mem::take(&mut self.copies),
+            heap: std::mem::take(&mut self.heap),
+            printed: std::mem::take(&mut self.printed),
             shadow: self.shadow.take(),
         };
         memories.copies.clear();
@@ -174,7 +191,7 @@ impl Executor {
         let mut context = Context { kernel, cta, barriers: Default::default(), record, measure, tally };
         let done = run(&mut self.warps[..count], &mut memories, &mut context);
         (self.shared, self.local, self.copies) = (memories.shared, memories.local, memories.copies);
-        self.shadow = memories.shadow;
+        (self.heap, self.printed, self.shadow) = (memories.heap, memories.printed, memories.shadow);
         done?;
         Ok(self.warps[..count].iter_mut().map(|warp| std::mem::take(&mut warp.stream).finish()).collect())
     }

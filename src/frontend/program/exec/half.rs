@@ -14,7 +14,7 @@ pub(super) fn to_f32(bits: u16) -> f32 {
 
 /// The value of a number of half precision.
 #[inline(always)]
-pub(super) fn to_f64(bits: u16) -> f64 {
+pub(in super::super) fn to_f64(bits: u16) -> f64 {
     f64::from(to_f32(bits))
 }
 
@@ -25,7 +25,7 @@ pub(super) fn power(exponent: i32) -> f64 {
 }
 
 /// A number rounded to half precision; not a number becomes 0x7fff.
-pub(super) fn from_f64(value: f64, round: Round) -> u16 {
+pub(in super::super) fn from_f64(value: f64, round: Round) -> u16 {
     if value.is_nan() {
         return 0x7fff;
     }
@@ -63,7 +63,7 @@ pub(super) fn from_f64(value: f64, round: Round) -> u16 {
 }
 
 /// A number rounded to the 16-bit format with 8 bits of exponent; not a number becomes 0x7fff.
-pub(super) fn bfloat(value: f64, round: Round) -> u16 {
+pub(in super::super) fn bfloat(value: f64, round: Round) -> u16 {
     if value.is_nan() {
         return 0x7fff;
     }

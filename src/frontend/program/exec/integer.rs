@@ -209,9 +209,10 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }),
         Op::PredicatesToRegister => {
             let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
+            let first = if inst.uniform { 8 } else { 0 };
             let mut out = [0; 32];
             for lane in 0..32 {
-                out[lane] = a[lane] & !b[lane] | lanes.all_predicates(lane) & b[lane];
+                out[lane] = a[lane] & !b[lane] | lanes.all_predicates(first, lane) & b[lane];
             }
             lanes.set(inst.dst, mask, &out);
         }
@@ -219,7 +220,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
             for index in 0..7_u8 {
                 let bits = |row: &Row| row.iter().enumerate().fold(0_u32, |bits, (lane, value)| bits | (value >> index & 1) << lane);
-                lanes.set_predicate(index, mask & bits(&b), bits(&a));
+                lanes.set_predicate(if inst.uniform { 8 + index } else { index }, mask & bits(&b), bits(&a));
             }
         }
         _ => return false,

@@ -177,9 +177,9 @@ impl Lanes {
         *place = *place & !mask | value & mask;
     }
 
-    /// P0 to P6 of a lane as a word.
-    pub(super) fn all_predicates(&self, lane: usize) -> u32 {
-        (0..7).fold(0, |word, index| word | (self.predicates[index] >> lane & 1) << index)
+    /// P0 to P6, or from 8 on UP0 to UP6, of a lane as a word.
+    pub(super) fn all_predicates(&self, first: usize, lane: usize) -> u32 {
+        (0..7).fold(0, |word, index| word | (self.predicates[first + index] >> lane & 1) << index)
     }
 
     /// The lanes in which `inst` has an effect, given those that execute it.

@@ -11,9 +11,13 @@ mod copies;
 mod cross;
 mod cta;
 mod float;
-mod half;
+pub(super) mod half;
+mod heap;
 mod integer;
 mod lanes;
+mod outside;
+#[cfg(test)]
+mod random_tests;
 mod shadow;
 mod tally;
 mod tensor;
@@ -21,8 +25,11 @@ mod tensor;
 mod tests;
 #[cfg(test)]
 mod tests_of_parts;
+mod texture;
 mod turn;
 mod warp;
 
 pub(super) use cta::{Executor, Kernel, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Trouble};
+pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
 pub(super) use tally::{Count, Tally};
+pub(super) use texture::Texture;

@@ -1,6 +1,7 @@
 //! Single instructions over edge values, each against a computation on the host.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::frontend::Dim3;
 
@@ -60,8 +61,9 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
             input.iter().chain(&[0]).for_each(|value| data.extend(value.to_le_bytes()));
         }
         let buffer = memory.allocate("data", data, true);
+        let start = memory.allocations()[buffer].start;
         let mut bank = vec![0; 0x168];
-        bank[0x160..].copy_from_slice(&memory.allocations()[buffer].start.to_le_bytes());
+        bank[0x160..].copy_from_slice(&start.to_le_bytes());
         let banks = Banks(vec![bank]);
         let decoded = decode(Path::new("test"), &module.kernels[0], &banks).unwrap_or_else(|error| panic!("{error}"));
         let one = Dim3 { x: 1, y: 1, z: 1 };
@@ -77,6 +79,7 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
             shared_bytes: 0,
             local_bytes: 0,
             limit: 1000,
+            textures: Arc::default(),
         };
         Executor::default()
             .cta(&kernel, &mut memory, 0, false, (&mut Tally::default(), false))
@@ -207,6 +210,7 @@ fn bits_and_shifts() {
     });
     check(&["ISETP.EQ.AND P1, PT, R4, R5, PT", "P2R R10, PR, RZ, 0x7f"], &WORDS, |a, b, _| u32::from(a == b) << 1);
     check(&["R2P PR, R4, 0x7f", "SEL R10, R5, R6, P5"], &WORDS, |a, b, c| if a >> 5 & 1 != 0 { b } else { c });
+    check(&["UISETP.NE.AND UP2, UPT, URZ, 0x5, UPT", "UP2UR UR5, UPR, URZ, 0x7f", "IADD3 R10, RZ, UR5, RZ"], &WORDS, |_, _, _| 4);
 }
 
 /// What single precision has where there is no number.

@@ -13,7 +13,7 @@ use super::lanes::Row;
 use super::shadow::Access;
 use super::tally::{passes, sectors};
 use super::warp::Warp;
-use super::{control, convert, cross, float, integer, tensor};
+use super::{control, convert, cross, float, integer, outside, tensor, texture};
 
 /// Instructions of a path before it lets the other paths of its warp go on.
 const PATH_TURN: u64 = 1 << 14;
@@ -90,7 +90,7 @@ impl Task for Turn<'_, '_, '_> {
                 _ => {
                     warp.paths[path].place = place;
                     match other(inst, warp, number, path, mask, pool, (context, memories))
-                        .map_err(|trouble| (number, place, lane, trouble))?
+                        .map_err(|(at, trouble)| (number, place, at.unwrap_or(lane), trouble))?
                     {
                         Flow::Next(next) => place = next,
                         Flow::Changed => return Ok(()),
@@ -109,7 +109,7 @@ impl Task for Turn<'_, '_, '_> {
     }
 }
 
-/// What is neither arithmetic nor an access.
+/// What is neither arithmetic nor an access. Trouble comes with its lane, if it is that of one.
 fn other(
     inst: &Inst,
     warp: &mut Warp,
@@ -118,7 +118,7 @@ fn other(
     mask: u32,
     pool: &[Row],
     (context, memories): (&mut Context<'_>, &mut Memories<'_>),
-) -> Result<Flow, Trouble> {
+) -> Result<Flow, (Option<usize>, Trouble)> {
     let next = warp.paths[path].place + 1;
     let lanes = &mut warp.lanes;
     if convert::execute(inst, lanes, pool, mask) || cross::execute(inst, lanes, pool, mask) || tensor::execute(inst, lanes, pool, mask) {
@@ -147,7 +147,11 @@ fn other(
                 for word in 0..u16::from(words) {
                     let offset = i64::from(places[lane] as u32) + 4 * i64::from(word);
                     let bank = inst.address.bank;
-                    let value = context.kernel.banks.read(bank, offset, usize::from(bytes)).ok_or(Trouble::Constant { bank, offset })?;
+                    let value = context
+                        .kernel
+                        .banks
+                        .read(bank, offset, usize::from(bytes))
+                        .ok_or((Some(lane), Trouble::Constant { bank, offset }))?;
                     let shift = 32 - 8 * u32::from(bytes);
                     let value = (value as u32) << shift;
                     warp.lanes.put(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
@@ -159,9 +163,18 @@ fn other(
             if let Some(shadow) = &mut memories.shadow {
                 shadow.arrive(barrier as usize, number);
             }
-            return control::execute(inst, warp, path, mask, pool, context);
+            return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble));
         }
-        _ => return control::execute(inst, warp, path, mask, pool, context),
+        Op::Image(image) => {
+            let textures = &context.kernel.textures;
+            let done = texture::execute(inst, image, lanes, pool, mask, (memories, textures), 32 * number);
+            done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+        }
+        Op::CallOutside => {
+            let done = outside::call(inst, lanes, pool, mask, memories, 32 * number);
+            done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+        }
+        _ => return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble)),
     }
     Ok(Flow::Next(next))
 }

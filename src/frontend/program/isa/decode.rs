@@ -72,6 +72,19 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks) 
     Ok(Decoded { code, pool: binder.pool, rows, destinations })
 }
 
+/// What of a kernel cannot be executed: opcode with modifiers, line and reason of each instruction.
+pub(in super::super) fn refusals(kernel: &KernelText, banks: &Banks) -> Vec<(String, u32, String)> {
+    let mut refused = Vec::new();
+    for text in &kernel.code {
+        // Each with constants of its own, of which there may be any number here.
+        let mut binder = Binder { rows: Rows { registers: 255, uniform: 72 }, banks, pool: Vec::new(), places: FxHashMap::default() };
+        if let Err(problem) = binder.inst(text) {
+            refused.push((text.mnemonic.clone(), text.line, problem.what()));
+        }
+    }
+    refused
+}
+
 fn highest_register(operand: &Operand) -> Option<u8> {
     match operand.kind {
         Kind::Register(number) if number != RZ => Some(number),
@@ -85,7 +98,7 @@ fn names_uniform(operand: &Operand) -> bool {
 }
 
 /// Why an instruction cannot be executed.
-enum Trouble {
+pub(super) enum Trouble {
     Opcode,
     Modifier(String),
     Operands(&'static str),
@@ -115,9 +128,9 @@ impl Trouble {
     }
 }
 
-struct Binder<'a> {
+pub(super) struct Binder<'a> {
     rows: Rows,
-    banks: &'a Banks,
+    pub(super) banks: &'a Banks,
     pool: Vec<[u32; 32]>,
     places: FxHashMap<u64, u16>,
 }
@@ -134,7 +147,7 @@ impl Binder<'_> {
             }
             // A function that is called through a pointer.
             (Op::Call, Some(Kind::Register(_))) => {
-                op = Op::CallOutside;
+                op = Op::JumpTo;
                 "SI"
             }
             _ => shape,
@@ -152,6 +165,10 @@ impl Binder<'_> {
             immediate: 0,
             uniform: uniform && !matches!(parts.name(), "REDUX" | "VOTEU" | "R2UR"),
         };
+        if let Op::Image(image) = op {
+            let destination = self.image(text, &mut inst, image)?;
+            return Ok((inst, destination));
+        }
         let raw = (text.words[0] >> 32) as u32;
         let (mut sources, mut conditions, mut destinations) = (0, 0, 0);
         let mut destination = None;
@@ -238,15 +255,15 @@ impl Binder<'_> {
         Source { row: self.rows.zero(), ..Source::default() }
     }
 
-    fn row(&self, number: u8) -> u16 {
+    pub(super) fn row(&self, number: u8) -> u16 {
         if number == RZ { self.rows.zero() } else { u16::from(number) }
     }
 
-    fn uniform_row(&self, number: u8) -> u16 {
+    pub(super) fn uniform_row(&self, number: u8) -> u16 {
         if number == URZ { self.rows.zero() } else { self.rows.first_uniform() + u16::from(number) }
     }
 
-    fn destination(&self, operand: &Operand) -> u16 {
+    pub(super) fn destination(&self, operand: &Operand) -> u16 {
         match operand.kind {
             Kind::Register(RZ) | Kind::Uniform(URZ) => self.rows.sink(),
             Kind::Register(number) => u16::from(number),
@@ -285,7 +302,7 @@ impl Binder<'_> {
     }
 
     /// The row of a constant of 64 bits; the row after it holds its high word.
-    fn constant(&mut self, value: u64) -> Result<u16, Trouble> {
+    pub(super) fn constant(&mut self, value: u64) -> Result<u16, Trouble> {
         if let Some(&row) = self.places.get(&value) {
             return Ok(row);
         }

@@ -164,6 +164,56 @@ impl AtomicType {
     }
 }
 
+/// A texture or surface instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Image {
+    pub(in super::super) access: ImageAccess,
+    /// 1 to 3, without layers.
+    pub(in super::super) dimensions: u8,
+    /// The number of a layer precedes the coordinates of a texture, and follows those of a surface.
+    pub(in super::super) layered: bool,
+    /// The numbers of a texel that are wanted.
+    pub(in super::super) mask: u8,
+    /// Whether the object is a constant of the launch or uniform register, not the first of the second group.
+    pub(in super::super) bound: bool,
+    /// Whether a level of detail follows the coordinates.
+    pub(in super::super) level: bool,
+    /// How many coordinates the first group of registers holds.
+    pub(in super::super) first: u8,
+}
+
+/// What is done with an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ImageAccess {
+    /// A texel at coordinates of floating point.
+    Sample,
+    /// A texel by its integer coordinates.
+    Fetch,
+    /// This number of the four texels around a place.
+    Gather(u8),
+    /// Bytes of a surface, whose first coordinate counts bytes.
+    Load {
+        bytes: u8,
+        signed: bool,
+        beyond: Beyond,
+    },
+    Store {
+        bytes: u8,
+        beyond: Beyond,
+    },
+}
+
+/// What an access beyond a surface does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Beyond {
+    /// The program stops.
+    Trap,
+    /// It reads zeros and writes nothing.
+    Zero,
+    /// It takes the nearest place.
+    Clamp,
+}
+
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Space {

@@ -4,17 +4,19 @@
 //! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
 
 mod decode;
+mod image;
 mod inst;
 mod kinds;
 mod op;
 mod parts;
 mod table;
 mod tensor;
+mod texture;
 
-pub(super) use decode::{Banks, Decoded, decode};
+pub(super) use decode::{Banks, Decoded, decode, refusals};
 pub(super) use inst::{Address, Inst, PredicateSource, Rows, Source};
 pub(super) use kinds::{
-    AtomicOp, AtomicType, Barrier, Compare, Element, Float, Halves, Logic, MufuOp, Number, Round, ShuffleMode, Space, Special, Tensor,
-    VoteMode,
+    AtomicOp, AtomicType, Barrier, Beyond, Compare, Element, Float, Halves, Image, ImageAccess, Logic, MufuOp, Number, Round, ShuffleMode,
+    Space, Special, Tensor, VoteMode,
 };
 pub(super) use op::{Group, Op};

@@ -1,7 +1,8 @@
 //! Operations, and the part of the executor that each belongs to.
 
 use super::kinds::{
-    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Logic, MufuOp, Number, Round, ShuffleMode, Space, Special, Tensor, VoteMode,
+    AtomicOp, AtomicType, Barrier, Compare, Float, Halves, Image, Logic, MufuOp, Number, Round, ShuffleMode, Space, Special, Tensor,
+    VoteMode,
 };
 
 /// An operation.
@@ -208,6 +209,8 @@ pub(in super::super) enum Op {
         b_column: bool,
     },
     TransposeMatrix,
+    /// A texture or surface.
+    Image(Image),
     // Memory.
     Load {
         space: Space,
@@ -256,9 +259,11 @@ pub(in super::super) enum Op {
     RegisterToBarrier,
     WarpSync,
     Call,
+    /// A function of the runtime, by its address.
     CallOutside,
     LoadPlace,
-    Return,
+    /// To the place in a register, counted from the one that is named: a return, or a call through a pointer.
+    JumpTo,
     Exit,
     Barrier(Barrier),
     BarrierResult,

@@ -8,7 +8,7 @@
 use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, MufuOp, Number, Round, ShuffleMode, Space, VoteMode};
 use super::op::Op;
 use super::parts::Parts;
-use super::tensor;
+use super::{tensor, texture};
 
 const ROUND: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
 const COMPARE: &[&str] =
@@ -132,8 +132,8 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[INTEGERS, &["SAT"]], Op::PackIntegers(to), "DSSS")
         }
         "VABSDIFF" => row(&[&["U32"]], Op::AbsDifference { signed }, "DSSS"),
-        "P2R" => row(&[], Op::PredicatesToRegister, "D*SS"),
-        "R2P" => row(&[], Op::RegisterToPredicates, "*SS"),
+        "P2R" | "UP2UR" => row(&[], Op::PredicatesToRegister, "D*SS"),
+        "R2P" | "UR2UP" => row(&[], Op::RegisterToPredicates, "*SS"),
         "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
         "FMUL" => {
             const SCALES: &[&str] = &["D2", "D4", "D8", "M2", "M4", "M8"];
@@ -199,6 +199,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[COMPARE, &["BF16_V2", "BF"]], op, "DSSQ")
         }
         "HMMA" | "IMMA" | "DMMA" => tensor::lookup(parts),
+        "TEX" | "TLD" | "TLD4" | "SULD" | "SUST" => texture::lookup(parts),
         "MOVM" => row(&[&["16", "MT88"]], Op::TransposeMatrix, "DS"),
         "F2F" => {
             let mut kinds = parts.floats();
@@ -294,7 +295,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "LEPC" => row(&[], Op::LoadPlace, "Di"),
         "CALL" if parts.has("ABS") => row(&[&["ABS", "NOINC"]], Op::CallOutside, "S"),
         "CALL" if parts.has("REL") => row(&[&["REL", "NOINC"]], Op::Call, "I"),
-        "RET" if parts.has("REL") => row(&[&["REL", "NODEC"]], Op::Return, "SI"),
+        "RET" if parts.has("REL") => row(&[&["REL", "NODEC"]], Op::JumpTo, "SI"),
         "EXIT" => row(&[], Op::Exit, "q"),
         "BAR" => {
             let read = |part: &str| {

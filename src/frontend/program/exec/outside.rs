@@ -1,0 +1,143 @@
+//! Functions of CUDA's runtime that kernels call: printf, assertions, and the heap.
+//!
+//! Arguments stand in registers from R4 on, as the compiler passes them; a result goes to R4.
+
+use super::super::isa::{Inst, Space};
+use super::access::{LaneTrouble, Memories};
+use super::cta::Trouble;
+use super::lanes::{Lanes, Row};
+
+/// Where the functions of the runtime seem to lie, 16 bytes each.
+pub(in super::super) const OUTSIDE: u64 = 0x7e00_0000_0000;
+/// Their names.
+pub(in super::super) const OUTSIDE_FUNCTIONS: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+
+/// The first register of the arguments.
+const ARGUMENTS: u16 = 4;
+/// Most bytes of a string that a kernel passes.
+const MOST_STRING: usize = 4096;
+/// Most bytes that a program prints, as many as the hardware's buffer has.
+const MOST_PRINTED: usize = 1 << 20;
+/// Widest field, and most digits, of a number that is printed.
+const WIDEST: i64 = 512;
+
+/// What kernels have printed.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Printed {
+    pub(in super::super) text: String,
+    /// Calls whose text no longer fitted.
+    pub(in super::super) left_out: u64,
+}
+
+/// Calls the function whose address a register holds, lane by lane.
+pub(super) fn call(
+    inst: &Inst,
+    lanes: &mut Lanes,
+    pool: &[Row],
+    mask: u32,
+    memories: &mut Memories<'_>,
+    thread: usize,
+) -> Result<(), LaneTrouble> {
+    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
+        let pair = |row: u16| u64::from(lanes.row(pool, row)[lane]) | u64::from(lanes.row(pool, row + 1)[lane]) << 32;
+        let function = pair(inst.src[0].row).wrapping_sub(OUTSIDE);
+        let name = usize::try_from(function / 16).ok().filter(|_| function % 16 == 0).and_then(|number| OUTSIDE_FUNCTIONS.get(number));
+        let (first, second) = (pair(ARGUMENTS), pair(ARGUMENTS + 2));
+        let line = lanes.row(pool, ARGUMENTS + 4)[lane];
+        let at = |trouble| (lane, trouble);
+        let result = match name {
+            Some(&"vprintf") => u64::from(print(first, second, memories, thread + lane).map_err(at)?),
+            Some(&"__assertfail") => {
+                let text = string(first, memories, thread + lane).map_err(at)?;
+                let file = string(second, memories, thread + lane).map_err(at)?;
+                return Err(at(Trouble::Assertion(format!("{file}:{line}: {text}"))));
+            }
+            Some(&"malloc") => memories.heap.give(memories.global, first),
+            Some(_) => {
+                memories.heap.take_back(memories.global, first).map_err(|fault| at(Trouble::Outside(fault)))?;
+                continue;
+            }
+            None => return Err(at(Trouble::Absent)),
+        };
+        lanes.put(ARGUMENTS, lane, result as u32);
+        if name == Some(&"malloc") {
+            lanes.put(ARGUMENTS + 1, lane, (result >> 32) as u32);
+        }
+    }
+    Ok(())
+}
+
+/// A string that ends with a zero.
+fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<String, Trouble> {
+    let mut bytes = Vec::new();
+    while bytes.len() < MOST_STRING {
+        match memories.read(Space::Generic, start + bytes.len() as u64, 1, thread)? {
+            0 => break,
+            byte => bytes.push(byte as u8),
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Prints by a format whose arguments stand one after the other at `next`, each at a multiple of its size; returns their number.
+fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize) -> Result<u32, Trouble> {
+    let format = string(format, memories, thread)?;
+    let mut out = String::new();
+    let mut count = 0;
+    let mut rest = format.as_str();
+    while let Some(start) = rest.find('%') {
+        out.push_str(&rest[..start]);
+        rest = &rest[start + 1..];
+        let Some(end) = rest.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'h' | 'l' | 'j' | 'z' | 't' | 'L') || c == '%') else {
+            out.push('%');
+            break;
+        };
+        let (flags, kind) = (&rest[..end], rest.as_bytes()[end]);
+        rest = &rest[end + 1..];
+        if kind == b'%' {
+            out.push('%');
+            continue;
+        }
+        let mut take = |size: u64| {
+            next = next.next_multiple_of(size);
+            let value = memories.read(Space::Generic, next, size as usize, thread)?;
+            next += size;
+            count += 1;
+            Ok::<u64, Trouble>(value)
+        };
+        let mut wide = flags.contains(['l', 'j', 'z', 't', 'L']);
+        let mut spec = String::from("%");
+        for c in flags.chars().filter(|c| !c.is_ascii_alphabetic()) {
+            if c == '*' { spec.push_str(&(take(4)? as i32).to_string()) } else { spec.push(c) }
+        }
+        let widest = spec.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<i64>().ok()).max();
+        let kind = char::from(kind);
+        wide |= matches!(kind, 'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A' | 's' | 'p');
+        let value = take(if wide { 8 } else { 4 })?;
+        let signed = if wide { value as i64 } else { i64::from(value as u32 as i32) };
+        let made = match kind {
+            _ if widest.is_some_and(|widest| widest > WIDEST) => None,
+            'd' | 'i' if flags.contains("hh") => sprintf::vsprintf(&format!("{spec}d"), &[&i64::from(signed as i8)]).ok(),
+            'd' | 'i' if flags.contains('h') => sprintf::vsprintf(&format!("{spec}d"), &[&i64::from(signed as i16)]).ok(),
+            'd' | 'i' => sprintf::vsprintf(&format!("{spec}d"), &[&signed]).ok(),
+            'u' | 'o' | 'x' | 'X' if flags.contains("hh") => sprintf::vsprintf(&format!("{spec}{kind}"), &[&u64::from(value as u8)]).ok(),
+            'u' | 'o' | 'x' | 'X' if flags.contains('h') => sprintf::vsprintf(&format!("{spec}{kind}"), &[&u64::from(value as u16)]).ok(),
+            'u' | 'o' | 'x' | 'X' => sprintf::vsprintf(&format!("{spec}{kind}"), &[&value]).ok(),
+            'c' => sprintf::vsprintf(&format!("{spec}c"), &[&char::from(value as u8)]).ok(),
+            'p' => sprintf::vsprintf(&format!("{spec}s"), &[&format!("{value:#x}").as_str()]).ok(),
+            's' => sprintf::vsprintf(&format!("{spec}s"), &[&string(value, memories, thread)?.as_str()]).ok(),
+            'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A' => sprintf::vsprintf(&format!("{spec}{kind}"), &[&f64::from_bits(value)]).ok(),
+            _ => None,
+        };
+        // What cannot be formatted is shown as it is written.
+        out.push_str(&made.unwrap_or_else(|| format!("%{flags}{kind}")));
+    }
+    out.push_str(rest);
+    let printed = &mut memories.printed;
+    if printed.text.len() + out.len() <= MOST_PRINTED {
+        printed.text.push_str(&out);
+    } else {
+        printed.left_out += 1;
+    }
+    Ok(count)
+}

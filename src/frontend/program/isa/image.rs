@@ -1,0 +1,113 @@
+//! The form of the operands of texture and surface instructions.
+//!
+//! `TEX.SCR.LL R6, R4, R4, R8, 0x0, 0x58, 2D, 0x3`: registers for the upper and the lower two numbers of a texel; coordinates in two groups of
+//! registers; the word of constant bank 0 that holds the object, or since Hopper a uniform register; the dimensions; the numbers of the texel
+//! that are wanted, all if nothing is said. With `.B` the second group begins with the object.
+
+use super::super::listing::TextInst;
+use super::super::operand::{Kind, Operand, RZ};
+use super::decode::{Binder, Trouble};
+use super::inst::{Inst, Source};
+use super::kinds::{Image, ImageAccess};
+use super::op::Op;
+use super::texture::{SHAPE, SURFACE};
+
+impl Binder<'_> {
+    /// Binds the operands of a texture or surface instruction.
+    pub(super) fn image(&mut self, text: &TextInst, inst: &mut Inst, mut image: Image) -> Result<Option<usize>, Trouble> {
+        let wrong = Trouble::Operands;
+        let mut operands = text.operands.as_slice();
+        let mut take = |shape| {
+            let (first, rest) = operands.split_first().ok_or(wrong(shape))?;
+            operands = rest;
+            Ok::<&Operand, Trouble>(first)
+        };
+        let register = |operand: &Operand| if let Kind::Register(number) = operand.kind { Some(number) } else { None };
+        let destination = match image.access {
+            ImageAccess::Load { .. } => {
+                inst.dst = self.destination(take(SURFACE)?);
+                inst.src[0].row = self.coordinates(take(SURFACE)?)?;
+                Some(0)
+            }
+            ImageAccess::Store { .. } => {
+                inst.src[0].row = self.coordinates(take(SURFACE)?)?;
+                inst.src[1].row = self.row(register(take(SURFACE)?).ok_or(wrong(SURFACE))?);
+                None
+            }
+            _ => {
+                let (upper, lower, first) = (take(SHAPE)?, take(SHAPE)?, take(SHAPE)?);
+                // The upper numbers' register stands where the address of an access would.
+                inst.address.row = self.destination(upper);
+                inst.dst = self.destination(lower);
+                inst.src[0].row = self.row(register(first).ok_or(wrong(SHAPE))?);
+                if register(lower) == Some(RZ) { Some(0) } else { Some(1) }
+            }
+        };
+        if let ImageAccess::Gather(channel) = &mut image.access {
+            let named = |operand: &Operand| matches!(operand.kind, Kind::Integer(_) | Kind::Uniform(_));
+            image.bound = operands.iter().any(named);
+            let marks = text.mnemonic.split('.').filter(|part| *part == "B").count();
+            if marks > usize::from(!image.bound) {
+                *channel = 2;
+            }
+        }
+        let is_surface = matches!(image.access, ImageAccess::Load { .. } | ImageAccess::Store { .. });
+        let mut second = false;
+        let mut object = None;
+        if let Some(number) = operands.first().and_then(register) {
+            let row = self.row(number);
+            operands = &operands[1..];
+            if is_surface {
+                object = Some(row);
+            } else {
+                (second, inst.src[1]) = (true, Source { row, ..Source::default() });
+            }
+        }
+        match operands {
+            [Operand { kind: Kind::Integer(_), .. }, Operand { kind: Kind::Integer(word), .. }, rest @ ..] => {
+                object = Some(self.constant(self.banks.read(0, 4 * word, 4).ok_or(Trouble::Constant)?)?);
+                operands = rest;
+            }
+            [Operand { kind: Kind::Uniform(number), .. }, Operand { kind: Kind::Integer(_), .. }, rest @ ..] => {
+                object = Some(self.uniform_row(*number));
+                operands = rest;
+            }
+            _ => {}
+        }
+        if !is_surface {
+            let [Operand { kind: Kind::Special(name), .. }, rest @ ..] = operands else { return Err(wrong(SHAPE)) };
+            (image.dimensions, image.layered) = match name.as_str() {
+                "1D" => (1, false),
+                "2D" => (2, false),
+                "3D" => (3, false),
+                "ARRAY_1D" => (1, true),
+                "ARRAY_2D" => (2, true),
+                _ => return Err(Trouble::Modifier(name.clone())),
+            };
+            image.mask = match rest {
+                [] => 15,
+                [Operand { kind: Kind::Integer(mask @ 1..=15), .. }] => *mask as u8,
+                _ => return Err(wrong(SHAPE)),
+            };
+            // With `.SCR` two groups share the coordinates, the level of detail and the object evenly; else the first has the coordinates.
+            let coordinates = image.dimensions + u8::from(image.layered);
+            let all = coordinates + u8::from(image.level) + u8::from(!image.bound);
+            image.first = if second && text.mnemonic.contains(".SCR") { all.div_ceil(2) } else { coordinates };
+            if !image.bound {
+                object = Some(inst.src[1].row);
+                inst.src[1].row += 1;
+            }
+        }
+        inst.address.uniform = object.ok_or(wrong(if is_surface { SURFACE } else { SHAPE }))?;
+        inst.op = Op::Image(image);
+        Ok(destination)
+    }
+
+    /// The first register of coordinates in brackets.
+    fn coordinates(&self, operand: &Operand) -> Result<u16, Trouble> {
+        match operand.kind {
+            Kind::Memory { register, uniform: None, offset: 0, .. } => Ok(self.row(register.unwrap_or(RZ))),
+            _ => Err(Trouble::Operands(SURFACE)),
+        }
+    }
+}

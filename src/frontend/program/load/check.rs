@@ -1,0 +1,90 @@
+//! What is in a launch file or listing, without executing it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::Program;
+use super::super::error::ProgramError;
+use super::super::isa::{Banks, refusals};
+use super::super::listing::Module;
+use super::text;
+
+/// What a launch file comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramReport {
+    /// The name of the program.
+    pub name: String,
+    /// The architectures for which it has listings: 70 for sm_70.
+    pub archs: Vec<u32>,
+    /// Kernel launches that a run executes.
+    pub launches: u64,
+    /// Buffers.
+    pub buffers: u64,
+    /// Bytes of all buffers.
+    pub bytes: u64,
+}
+
+/// What a listing comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListingReport {
+    /// The architecture: 70 for sm_70.
+    pub arch: u32,
+    /// Kernels.
+    pub kernels: u64,
+    /// Instructions of all kernels.
+    pub instructions: u64,
+    /// Opcodes with modifiers that cannot be executed: how often each occurs, and where first (line, reason).
+    pub refused: BTreeMap<String, (u64, u32, String)>,
+}
+
+/// Checks a launch file with all of its listings, and the contents of its buffers.
+pub(in super::super) fn program(path: &Path) -> Result<ProgramReport, ProgramError> {
+    let text = text::read(path)?;
+    let file = text::parse(path, &text)?;
+    let names: Vec<String> = file.modules.keys().cloned().collect();
+    let mut report = None;
+    let mut archs = Vec::new();
+    for name in &names {
+        let arch = name.strip_prefix("sm_").and_then(|digits| digits.parse().ok());
+        let arch = arch.ok_or_else(|| {
+            let line = text::line_of_key(&text, 0, "modules");
+            ProgramError::new(path, line, "a module has no architecture").found(name.clone()).expected("a name such as sm_70")
+        })?;
+        let program = Arc::new(super::load(path, Some(arch), &[])?);
+        archs.push(arch);
+        report = Some(program);
+    }
+    let Some(program) = report else { return super::load(path, None, &[]).map(|program| facts(&program, archs)) };
+    program.memory()?;
+    Ok(facts(&program, archs))
+}
+
+fn facts(program: &Program, archs: Vec<u32>) -> ProgramReport {
+    ProgramReport {
+        name: program.name.clone(),
+        archs,
+        launches: program.launches.len() as u64,
+        buffers: program.buffers.len() as u64,
+        bytes: program.buffers.iter().map(|buffer| buffer.count as u64 * buffer.element.bytes() as u64).sum(),
+    }
+}
+
+/// Checks a listing: what of it cannot be executed.
+pub(in super::super) fn listing(path: &Path) -> Result<ListingReport, ProgramError> {
+    let module = Module::load(path)?;
+    let mut refused = BTreeMap::new();
+    // Values of constants do not matter here.
+    let banks = Banks(vec![vec![0; 1 << 16]; 18]);
+    for kernel in &module.kernels {
+        for (mnemonic, line, why) in refusals(kernel, &banks) {
+            refused.entry(mnemonic).or_insert((0, line, why)).0 += 1;
+        }
+    }
+    Ok(ListingReport {
+        arch: module.arch,
+        kernels: module.kernels.len() as u64,
+        instructions: module.kernels.iter().map(|kernel| kernel.code.len() as u64).sum(),
+        refused,
+    })
+}

@@ -1,0 +1,137 @@
+//! Launch files and listings from the command line: what `check` says of them, and streams.
+
+use std::path::Path;
+
+use super::{ok, program, simulated, warpshard};
+
+fn data(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs").join(name).display().to_string()
+}
+
+/// What `check` says of a file that is wrong.
+fn refused(file: &Path) -> String {
+    let done = warpshard(&["check", file.to_str().unwrap()]);
+    let message = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(4), "{message}");
+    message
+}
+
+#[test]
+fn check_knows_launch_files_and_listings() {
+    let said = ok(&["check", &program("bfs"), &data("textures.toml"), &data("tensor.sm_80.sass")]);
+    for words in [
+        "a program: bfs for sm_70, sm_80, ",
+        "a program: textures for sm_70, sm_80, sm_90, 4 launches, 9 buffers of ",
+        "a listing for sm_80: ",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in\n{said}");
+    }
+}
+
+#[test]
+fn check_counts_the_opcodes_of_a_listing_that_cannot_be_executed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(data("textures.sm_70.sass")).unwrap();
+    let made = text.replace("TLD4.SCR.R", "TXD.SCR").replace("I2F R", "I2F.RX R");
+    let file = folder.path().join("odd.sass");
+    std::fs::write(&file, &made).unwrap();
+    let message = refused(&file);
+    for words in ["4 kernels", "refused: TXD.SCR (1 times", "the opcode is not implemented", "refused: I2F.RX (", "modifier `.RX`"] {
+        assert!(message.contains(words), "`{words}` is missing in\n{message}");
+    }
+}
+
+#[test]
+fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = std::fs::read_to_string(data("textures.toml")).unwrap();
+    for arch in ["sm_70", "sm_80", "sm_90"] {
+        let listing = format!("textures.{arch}.sass");
+        std::fs::copy(data(&listing), folder.path().join(&listing)).unwrap();
+    }
+    let file = folder.path().join("textures.toml");
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("[buffers]", "[bufers]", &[":8:", "unknown field `bufers`", "did you mean `buffers`?"]),
+        ("type = \"u8\"", "type = \"byte\"", &[":9:", "unknown variant `byte`", "`u8`"]),
+        ("formula = \"10 - i\"", "formla = \"10 - i\"", &[":10:", "did you mean `formula`?"]),
+        ("\"w * h\"", "\"w * hh\"", &[":11:", "count of buffer `image`: no parameter is called `hh`", "w, h", "did you mean `h`?"]),
+        ("buffer = \"words\"", "buffer = \"word\"", &[":21:", "texture `of_words`: there is no buffer `word`", "did you mean `words`?"]),
+        ("size = [64]", "size = [65]", &[":20:", "texture `of_bytes` is larger than buffer `bytes`", "at most 64 bytes"]),
+        ("outside = \"wrap\", normalized = true", "outside = \"wrap\"", &[":24:", "normalized = true"]),
+        ("outside = \"mirror\"", "outside = \"miror\"", &[":25:", "did you mean `mirror`?"]),
+        ("layered = true", "layered = 1", &[":26:", "expected a boolean"]),
+        ("channels = 4", "channels = 3", &[":21:", "1, 2 or 4"]),
+        ("kernel = \"fetch\"", "kernel = \"fech\"", &[":32:", "no kernel `fech`", "did you mean `fetch`?"]),
+        ("grid = [2]", "grid = [2, 0]", &[":33:", "grid is out of range", "1 to 65535"]),
+        ("block = [32]", "block = []", &[":34:", "block has 0 dimensions"]),
+        ("\"&fetched\"", "\"&fetchd\"", &[":35:", "argument 2 of kernel fetch", "`fetchd`", "did you mean `fetched`?"]),
+        ("\"&of_words\", \"&fetched\"", "\"&fetched\"", &[":35:", "kernel fetch takes 3 arguments", "2 arguments"]),
+        (
+            "[\"&clamped\", \"&in_layers\"]",
+            "[\"&clamped\", \"&in_layers\", 1]",
+            &[":47:", "argument 0 of kernel layers is too long", "16 bytes"],
+        ),
+        ("[\"&clamped\", \"&in_layers\"]", "7", &[":47:", "argument 0 of kernel layers has 16 bytes", "a list of the values"]),
+        ("buffer = \"pairs\"\n", "buffer = \"pairs\"\ncrc32 = \"xyz\"\n", &["crc32 of output `pairs`", "found: xyz"]),
+        ("buffer = \"pairs\"\n", "buffer = \"pairs\"\ntolerance = { absolute = 1 }\n", &["nothing to compare with"]),
+        ("buffer = \"pairs\"\n", "buffer = \"paris\"\n", &["there is no buffer `paris`", "did you mean `pairs`?"]),
+        ("kernel = \"fetch\"", "kernel = \"fetch\"\nstream = -1", &[":33:", "a stream is a number from 0 on"]),
+        ("sm_80 = \"textures.sm_80.sass\"", "sm_80 = \"textures.sm_90.sass\"", &[":2:", "another architecture", "sm_90"]),
+        ("sm_80 =", "volta =", &[":2:", "a module has no architecture", "volta"]),
+        ("h = 4", "h = 4.5", &[":6:", "expected i64"]),
+        (
+            "contents = { formula = \"i\" }",
+            "contents = { file = \"gone.bin\" }",
+            &["buffer `image` cannot be made", "gone.bin is not a regular file"],
+        ),
+        (
+            "contents = { formula = \"i\" }",
+            "contents = { integer = { low = 2, high = 1, seed = 1 } }",
+            &["buffer `image` cannot be made", "lowest integer"],
+        ),
+    ];
+    for (from, to, words) in cases {
+        assert!(source.contains(from), "{from}");
+        std::fs::write(&file, source.replacen(from, to, 1)).unwrap();
+        let message = refused(&file);
+        for word in *words {
+            assert!(message.contains(word), "`{word}` is missing for `{to}` in\n{message}");
+        }
+    }
+}
+
+/// Launches of two streams: the trace names them, and the run of the program equals that of its trace for any number of threads.
+#[test]
+fn launches_of_several_streams_run_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let text = std::fs::read_to_string(programs.join("saxpy.toml")).unwrap();
+    let listing = programs.join("saxpy.sm_70.sass").display().to_string();
+    let (head, launch) = text.split_once("[[launches]]").unwrap();
+    let (launch, outputs) = launch.split_once("[[outputs]]").unwrap();
+    let head = head.replace("\"saxpy.sm_70.sass\"", &format!("{listing:?}")).replace(", sm_80 = \"saxpy.sm_80.sass\"", "");
+    let head = head.replace("name = \"saxpy\"", "name = \"two\"") + "z = { type = \"f32\", count = \"n\", contents = { constant = 1 } }\n";
+    let other = launch.replace("\"&y\"", "\"&z\"");
+    let text = format!("{head}\n[[launches]]\nstream = 1\n{launch}\n[[launches]]\nstream = \"1 + 1\"\n{other}\n[[outputs]]{outputs}");
+    let file = folder.path().join("two.toml");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    ok(&["exec", file]);
+    let trace = folder.path().join("two");
+    ok(&["record", file, "--out", trace.to_str().unwrap()]);
+    for (kernel, stream) in [(1, 1), (2, 2)] {
+        let text = std::fs::read_to_string(trace.join(format!("kernel-{kernel}.traceg"))).unwrap();
+        assert!(text.contains(&format!("-cuda stream id = {stream}\n")), "kernel {kernel}");
+    }
+    let run = |name: &str, workload: &[&str], threads: &str| {
+        let out = folder.path().join(name);
+        let out_text = out.to_str().unwrap().to_owned();
+        let mut arguments = vec!["run", "--machine", "tiny", "--threads", threads, "--out", &out_text];
+        arguments.extend(workload);
+        ok(&arguments);
+        simulated(&out)
+    };
+    let own = run("own", &["--program", file], "1");
+    assert_eq!(own, run("own-2", &["--program", file], "2"));
+    assert_eq!(own, run("traced", &["--trace", trace.to_str().unwrap()], "1"));
+}

@@ -1,0 +1,140 @@
+//! Programs that use more than arithmetic and memory: textures, surfaces, pointers to functions, printf, the heap, streams.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpshard::frontend::program::{Execution, Program};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs").join(name)
+}
+
+fn load(path: &Path, arch: u32) -> Arc<Program> {
+    Program::load(path, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn execute(name: &str, arch: u32) -> Execution {
+    let done = load(&data(name), arch).execute(false).unwrap_or_else(|error| panic!("{error}"));
+    for output in &done.outputs {
+        assert_eq!(output.difference, None, "{name} for sm_{arch}: {}", output.buffer);
+    }
+    assert!(done.warnings.is_empty(), "{:?}", done.warnings);
+    done
+}
+
+fn words<T>(done: &Execution, buffer: &str, read: fn([u8; 4]) -> T) -> Vec<T> {
+    let output = done.outputs.iter().find(|output| output.buffer == buffer).unwrap();
+    output.bytes.as_chunks::<4>().0.iter().map(|&bytes| read(bytes)).collect()
+}
+
+/// The image of `textures.toml`: texel (x, y, z) is its own number.
+const SIZE: [i32; 3] = [8, 4, 3];
+
+fn texel(x: i32, y: i32, z: i32) -> f32 {
+    ((z * SIZE[1] + y) * SIZE[0] + x) as f32
+}
+
+/// The texel of a place outside of the image, by the mode.
+fn along(mode: &str, place: i32, size: i32) -> Option<i32> {
+    match mode {
+        "clamp" => Some(place.clamp(0, size - 1)),
+        "border" => (0..size).contains(&place).then_some(place),
+        "wrap" => Some(place.rem_euclid(size)),
+        _ => {
+            let place = place.rem_euclid(2 * size);
+            Some(if place < size { place } else { 2 * size - 1 - place })
+        }
+    }
+}
+
+#[test]
+fn textures_and_surfaces_are_sampled_as_their_objects_say() {
+    for arch in [70, 80, 90] {
+        let done = execute("textures.toml", arch);
+        let [w, h, depth] = SIZE;
+        let at = |mode: &str, x: i32, y: i32| along(mode, x, w).zip(along(mode, y, h)).map_or(0.0, |(x, y)| texel(x, y, 0));
+        let sampled = words(&done, "sampled", f32::from_le_bytes);
+        let places = ((w + 4) * (h + 4)) as usize;
+        for (place, found) in sampled[..places].iter().enumerate() {
+            let (x, y) = (place as i32 % (w + 4) - 2, place as i32 / (w + 4) - 2);
+            let wanted = at("clamp", x, y) + 100.0 * at("border", x, y) + 10000.0 * at("wrap", x, y);
+            assert_eq!((*found, sampled[places + place]), (wanted, at("mirror", x, y)), "sm_{arch}: place {x}, {y}");
+        }
+        let layered = words(&done, "layered", f32::from_le_bytes);
+        let texels = (w * h * depth) as usize;
+        for (number, found) in layered[..texels].iter().enumerate() {
+            let number = number as i32;
+            let (x, y, z) = (number % w, number / w % h, number / (w * h));
+            assert_eq!(*found, 1001.0 * texel(x, y, z), "sm_{arch}: texel {x}, {y}, {z}");
+            let four = at("clamp", x, y + 1) + 8.0 * at("clamp", x + 1, y + 1) + 64.0 * at("clamp", x + 1, y) + 512.0 * at("clamp", x, y);
+            assert_eq!(layered[texels + number as usize], four, "sm_{arch}: around {x}, {y}");
+        }
+        let pairs = words(&done, "pairs", i32::from_le_bytes);
+        for (number, pair) in pairs.chunks(2).enumerate() {
+            let (x, y) = (number as i32 % w, number as i32 / w);
+            let value = |x, y| texel(x, y, 0) as i32 - 20;
+            let right = if x + 1 < w { value(x + 1, y) } else { 0 };
+            assert_eq!(pair, [value(x, y) + right, value(x, (y + 1).min(h - 1))], "sm_{arch}: {x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn pointers_printf_and_the_heap_work_as_on_the_device() {
+    for arch in [70, 80, 90] {
+        let done = execute("calls.toml", arch);
+        for (i, found) in words(&done, "x", f32::from_le_bytes).into_iter().enumerate() {
+            let (x, y) = (3.0 * i as f32, 2.0 + i as f32);
+            assert_eq!(found, [x + y, x * y, x / y][i % 3], "sm_{arch}: {i}");
+        }
+        let printed = "thread 0:  0.00|zero  |00ff|a|1099511627776|+0|1.234568e+04%\n\
+                       thread 1:  1.50|one   |00ff|b|1099511627776|+1|1.234568e+04%\n";
+        assert_eq!(done.printed, printed, "sm_{arch}");
+    }
+}
+
+/// A launch file of the test data with a piece of its text replaced, beside its listings.
+fn changed(name: &str, from: &str, to: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(data(&format!("{name}.toml"))).unwrap();
+    assert!(text.contains(from), "{from}");
+    for arch in ["sm_70", "sm_80", "sm_90"] {
+        let listing = format!("{name}.{arch}.sass");
+        std::fs::copy(data(&listing), folder.path().join(&listing)).unwrap();
+    }
+    let path = folder.path().join(format!("{name}.toml"));
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn failed_assertions_and_wrong_objects_are_explained() {
+    let failure = |path: &Path| load(path, 80).execute(false).expect_err("it fails").to_string();
+    let (_kept, path) = changed("calls", "\"print\"", "\"refuse\"");
+    let message = failure(&path);
+    assert!(message.contains("an assertion has failed: calls.cu:7: which != 2") && message.contains("thread 2"), "{message}");
+    let (_kept, path) = changed("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_shorts\", 99]");
+    let message = failure(&path);
+    assert!(message.contains("no texture or surface object 99") && message.contains("1 to 10"), "{message}");
+    let (_kept, path) = changed("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_pairs\", \"&of_shorts\"]");
+    let message = failure(&path);
+    assert!(message.contains("an access beyond a surface, at byte 16 of row 0"), "{message}");
+}
+
+#[test]
+fn an_output_is_compared_with_contents_within_a_tolerance() {
+    let check = |tolerance: &str| {
+        let (_kept, path) = changed("calls", "expected = { scaled = [\"i * i * (2 - i % 3 % 2)\", 0.5] }", tolerance);
+        let done = load(&path, 70).execute(false).unwrap();
+        (done.is_as_expected(), done.outputs[1].difference.clone())
+    };
+    let wanted = "expected = { scaled = [\"i * i * (2 - i % 3 % 2)\", 0.50001] }";
+    let (fine, difference) = check(wanted);
+    let difference = difference.unwrap();
+    // Element 0 is 0 in both.
+    assert_eq!((fine, difference.elements, difference.first), (false, 63, 1));
+    assert!(difference.largest < 0.08 && difference.largest > 0.07, "{}", difference.largest);
+    assert!(check(&format!("{wanted}\ntolerance = {{ relative = 1e-4 }}")).0);
+    assert!(!check(&format!("{wanted}\ntolerance = {{ absolute = 1e-2 }}")).0);
+    assert!(check(&format!("{wanted}\ntolerance = {{ absolute = 0.1 }}")).0);
+}
