@@ -160,6 +160,11 @@ impl Device {
         }
     }
 
+    /// What kernels have printed since the last call, and how many calls of printf are missing from it.
+    fn printed(&self, py: Python<'_>) -> (String, u64) {
+        self.with(py, Model::printed)
+    }
+
     /// Forgets launches and copies.
     fn clear(&self, py: Python<'_>) {
         self.with(py, Model::clear);

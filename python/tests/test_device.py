@@ -222,6 +222,14 @@ def test_cuda_c_is_compiled_and_executed():
 
 
 @needs_nvrtc
+def test_printf_goes_to_standard_output(capsys):
+    device = ws.Device("v100")
+    module = device.compile('extern "C" __global__ void k(int by) { if (threadIdx.x < 2) printf("thread %d: %f\\n", threadIdx.x * by, 0.5); }')
+    module.k[1, 32](3)
+    assert capsys.readouterr().out == "thread 0: 0.500000\nthread 3: 0.500000\n"
+
+
+@needs_nvrtc
 def test_errors_of_the_compiler_are_shown_and_sources_are_compiled_once(tmp_path):
     device = ws.Device("v100")
     with pytest.raises(ws.WorkloadError, match=r"does not compile for sm_70:\n.*undefined"):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,14 +177,22 @@ class _Launch:
 
         A Python number is converted to the parameter's type, which the kernel's name or source tells; where it does not (a kernel that
         is `extern "C"` in a listing), an int is an integer and a float a floating-point number. numpy scalars and bytes are passed as they are.
+        What the kernel prints goes to standard output.
 
         Raises KernelError: the launch is wrong, or the kernel stopped. TypeError: an argument is of the wrong kind.
         """
         kernel = self._kernel
         made = [kernel._argument(number, value) for number, value in enumerate(arguments)]
         module = kernel.module
-        shape = (self._grid, self._block, self._shared)
-        return Launched(*module.device._native.launch((module._number, kernel.name), shape, made))
+        shape, native = (self._grid, self._block, self._shared), module.device._native
+        try:
+            return Launched(*native.launch((module._number, kernel.name), shape, made))
+        finally:
+            text, left_out = native.printed()
+            if text:
+                print(text, end="")
+            if left_out:
+                warnings.warn(f"{left_out} calls of printf in {kernel.name} printed nothing: there was no room for their text", stacklevel=2)
 
 
 class Module:
