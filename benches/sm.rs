@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use warpshard::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
+use warpshard::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, StreamId, Tick, UnitId};
 use warpshard::config::Machine;
 use warpshard::engine::{Route, Unit};
 use warpshard::frontend::{
@@ -61,12 +61,19 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         block: Dim3 { x: WARPS * 16, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 32,
+        app: AppId(0),
         stream: StreamId(0),
         shared_base: Addr(0),
         local_base: Addr(0),
     };
     let kernels = vec![Kernel { info, source: Arc::new(Fixed(Arc::new(program))) }];
-    Arc::new(Workload { name: "bench".into(), commands: vec![Command::Launch(KernelIndex(0))], kernels, notes: Vec::new() })
+    Arc::new(Workload {
+        name: "bench".into(),
+        commands: vec![Command::Launch(KernelIndex(0))],
+        kernels,
+        applications: Vec::new(),
+        notes: Vec::new(),
+    })
 }
 
 /// Runs both CTAs to their end with a memory that answers at once; returns active cycles and loads.
@@ -76,7 +83,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     let mut out = Outbox::new(Arc::from(vec![route; 6]), vec![0], 1);
     let mut sm = Sm::new(SmId(0), machine, Arc::clone(workload), PORTS);
     for cta in 0..2 {
-        sm.deliver(PORTS.from_grid, Cycle(0), &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta) }));
+        sm.deliver(PORTS.from_grid, Cycle(0), &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta), share: u16::MAX }));
     }
     let (mut now, mut done) = (0, 0);
     while done < 2 {

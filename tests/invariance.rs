@@ -13,6 +13,8 @@ mod gating;
 mod hetero;
 #[path = "invariance/relaxed.rs"]
 mod relaxed;
+#[path = "invariance/sharing.rs"]
+mod sharing;
 #[path = "invariance/standard_set.rs"]
 mod standard_set;
 

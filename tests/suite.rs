@@ -21,6 +21,8 @@ mod rodinia;
 mod rodinia_images;
 #[path = "suite/sdk.rs"]
 mod sdk;
+#[path = "suite/sharing.rs"]
+mod sharing;
 #[path = "suite/tensor.rs"]
 mod tensor;
 
@@ -82,4 +84,9 @@ fn tensor_cores_compute_what_the_host_does() {
 #[should_panic(expected = "element 1")]
 fn a_wrong_result_is_found() {
     done::close("an example", &[1.0, 2.5], &[1.0, 2.0], 1e-3);
+}
+
+#[test]
+fn pairs_that_share_a_gpu_compute_what_the_host_does() {
+    all("sharing", sharing::CHECKS);
 }

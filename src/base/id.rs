@@ -47,6 +47,9 @@ id!(
     /// A CUDA stream as the workload numbers it.
     StreamId(u64), "stream {}");
 id!(
+    /// An application: a program of its own that shares the GPU with others.
+    AppId(u16), "application {}");
+id!(
     /// A piece of the machine that links connect: an SM, a memory partition, a network subnet, the grid scheduler.
     UnitId(u16), "unit {}");
 id!(

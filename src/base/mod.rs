@@ -11,7 +11,7 @@ mod rng;
 mod time;
 
 pub use addr::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask};
-pub use id::{CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
+pub use id::{AppId, CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub(crate) use named::named;
 pub use ring::Ring;

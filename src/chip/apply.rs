@@ -16,6 +16,9 @@ pub(super) fn release(layout: &ChipLayout) -> (UnitId, ChipDecision) {
 
 /// The settings of units that carry out a decision, in the order in which they are applied.
 pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
+    if let Decision::KernelCtas { kernel, limit } = *decision {
+        return vec![(layout.grid, ChipDecision::Grid(GridDecision::KernelCtas { kernel, limit }))];
+    }
     let sms = match decision.sm() {
         Some(sm) => sm.0..sm.0 + 1,
         None => 0..layout.sms as u16,
@@ -29,6 +32,8 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
             Decision::Power { state, .. } => {
                 vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
             }
+            Decision::Owner { app, .. } => vec![to_grid(GridDecision::Owner { sm, app })],
+            Decision::KernelCtas { .. } => Vec::new(),
         }
     };
     sms.map(SmId).flat_map(of_sm).collect()

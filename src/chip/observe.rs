@@ -230,8 +230,10 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
         reason: reason.to_owned(),
     };
     let signals = decided.signals().iter().map(|signal| entry(signal.sm, signal.name, Some(signal.value), ""));
-    let decisions =
-        decided.reasoned().map(|(decision, why)| entry(decision.sm(), decision.knob().name(), Some(f64::from(decision.value())), why));
+    let decisions = decided.reasoned().map(|(decision, why)| {
+        let why = decision.kernel().map_or_else(|| why.to_owned(), |kernel| format!("{kernel}: {why}"));
+        entry(decision.sm(), decision.knob().name(), Some(f64::from(decision.value())), &why)
+    });
     let mut entries: Vec<_> = signals.chain(decisions).collect();
     if decided.decisions().is_empty() && !decided.reason().is_empty() {
         entries.push(entry(None, "", None, decided.reason()));
@@ -243,6 +245,7 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
 fn facts(machine: &Machine, workload: &Workload) -> Facts {
     let kernel = |kernel: &Kernel| KernelFacts {
         name: kernel.info.name.clone(),
+        app: kernel.info.app,
         ctas: kernel.info.ctas(),
         warps_per_cta: kernel.info.warps_per_cta(),
         ctas_per_sm: resident_ctas(&machine.gpu.sm, &kernel.info).unwrap_or(1),
@@ -251,6 +254,7 @@ fn facts(machine: &Machine, workload: &Workload) -> Facts {
         warps_per_sm: machine.gpu.sm.warps,
         schedulers_per_sm: machine.gpu.sm.schedulers,
         kernels: workload.kernels.iter().map(kernel).collect(),
+        applications: workload.applications().into_iter().map(|app| app.name).collect(),
     }
 }
 

@@ -1,18 +1,20 @@
 //! Runs a workload on a machine and collects the results.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use warpshard_sync::{Published, StopFlag};
 
+use crate::base::Cycle;
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::engine::{EngineError, Finished, MessageLog, Scaling, Settings, StopReason, Unit, run};
-use crate::frontend::Workload;
+use crate::frontend::{Application, Workload};
 use crate::gpu::sm::{ClassCounts, KernelCounters, add_classes, visit_classes};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
-use crate::stats::{Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
+use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
@@ -198,6 +200,33 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
     }
 }
 
+/// What is known of each application, where several shared the GPU.
+fn applications(
+    workload: &Workload,
+    kernels: &[KernelStats],
+    counted: &[(KernelCounters, ClassCounts)],
+    ends: &[(u32, Option<Cycle>)],
+) -> Vec<ApplicationStats> {
+    let sum = |kernels: &Range<u16>, of: fn(&KernelCounters) -> u64| -> u64 {
+        counted[usize::from(kernels.start)..usize::from(kernels.end)].iter().map(|(counters, _)| of(counters)).sum()
+    };
+    let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
+        let own = &kernels[usize::from(app.kernels.start)..usize::from(app.kernels.end)];
+        ApplicationStats {
+            name: app.name.clone(),
+            kernels: own.len() as u32,
+            launched: own.iter().filter_map(|kernel| kernel.launched).min(),
+            ended: ended.map(|cycle| cycle.0),
+            executions: *executions,
+            warp_instructions: sum(&app.kernels, |counters| counters.warp_instructions),
+            thread_instructions: sum(&app.kernels, |counters| counters.thread_instructions),
+            later_warp_instructions: sum(&app.again, |counters| counters.warp_instructions),
+            alone: None,
+        }
+    };
+    workload.applications.iter().zip(ends).map(one).collect()
+}
+
 fn outcome(
     units: Vec<ChipUnit>,
     at: u64,
@@ -210,7 +239,7 @@ fn outcome(
     let mut dram_read_latencies = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
     let mut per_kernel = vec![(KernelCounters::default(), ClassCounts::default()); workload.kernels.len()];
-    let mut end = None;
+    let (mut end, mut ends) = (None, Vec::new());
     for unit in &units {
         unit.visit_counters(&mut components);
         match unit {
@@ -223,6 +252,7 @@ fn outcome(
             }
             ChipUnit::Grid(grid) => {
                 kernels = grid.kernel_stats();
+                ends = grid.application_ends().collect();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
             ChipUnit::Partition(partition) if partition.channel().command_level().is_some() => {
@@ -231,6 +261,7 @@ fn outcome(
             ChipUnit::Partition(_) | ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
         }
     }
+    let applications = applications(workload, &kernels, &per_kernel, &ends);
     for (kernel, (counters, classes)) in kernels.iter_mut().zip(&per_kernel) {
         let mut push = |info, value| kernel.counters.push(Counted { info, value });
         counters.visit(&mut push);
@@ -249,6 +280,7 @@ fn outcome(
         cycles: end.unwrap_or(at),
         counted_until: at,
         kernels,
+        applications,
         components,
         dram_read_latencies,
         cpu_applications,

@@ -6,6 +6,7 @@ use crate::engine::{Sent, Unit, Work};
 use crate::gpu::cta::{Grid, GridCounters, GridDecision};
 use crate::gpu::sm::{
     CcwsCounters, ClassCounters, KernelCounters, PrefetchCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters,
+    WarpStateCounters,
 };
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
@@ -66,6 +67,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
+        ("sm, with gpu.sm.warp_states", WarpStateCounters::INFO.iter().collect()),
         ("sm, with a prefetcher", PrefetchCounters::INFO.iter().collect()),
         ("request_net, reply_net", NetCounters::INFO.iter().collect()),
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),

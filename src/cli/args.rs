@@ -109,6 +109,21 @@ pub struct RunArgs {
     /// Program: a launch file whose kernels are executed as machine code (docs/programs.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
     pub program: Option<PathBuf>,
+    /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:
+    /// before it where that is not clear, and its priority after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
+    #[arg(
+        long,
+        value_name = "NAME[,priority=N]|@FILE",
+        conflicts_with_all = ["workload", "trace", "program", "kernels"],
+        help_heading = "Simulation"
+    )]
+    pub app: Vec<String>,
+    /// Start no application again: without it each is started again when it ends, until all have ended once.
+    #[arg(long, requires = "app", help_heading = "Simulation")]
+    pub once: bool,
+    /// Run each application alone, too, and report STP, ANTT and fairness. Such runs are kept in results/alone and not repeated.
+    #[arg(long, requires = "app", help_heading = "Simulation")]
+    pub alone: bool,
     /// Architecture whose listing of the program is run [default: the first].
     #[arg(long, value_name = "sm_70", value_parser = architecture, requires = "program", help_heading = "Simulation")]
     pub arch: Option<u32>,

@@ -23,7 +23,8 @@ pub(super) fn of(args: &RunArgs, arguments: &[OsString]) -> Configuration {
     let all = |name: &str| given.iter().filter(|(given, _)| *given == name).filter_map(|(_, value)| value.clone()).collect::<Vec<_>>();
     let mut options = Map::new();
     options.insert("machine".into(), args.machine.as_str().into());
-    options.insert(workload.0.into(), workload.1.clone().into());
+    let names = if args.app.is_empty() { workload.1[0].clone().into() } else { workload.1.clone().into() };
+    options.insert(workload.0.into(), names);
     options.insert("overrides".into(), all("set").into());
     options.insert("policies".into(), all("policy").into());
     options.insert("seed".into(), args.seed.into());
@@ -32,7 +33,8 @@ pub(super) fn of(args: &RunArgs, arguments: &[OsString]) -> Configuration {
         options.insert(name.replace('-', "_"), value);
     }
     let mut command = String::from("warpshard run");
-    for (name, value) in [("machine", Some(args.machine.clone())), (workload.0, Some(workload.1))].into_iter().chain(given) {
+    let workload = workload.1.into_iter().map(|name| (workload.0, Some(name)));
+    for (name, value) in std::iter::once(("machine", Some(args.machine.clone()))).chain(workload).chain(given) {
         command += &format!(" --{name}");
         if let Some(value) = value {
             command += &format!(" {}", quoted(&value));
@@ -61,12 +63,13 @@ pub(super) fn suffix(args: &RunArgs) -> String {
     format!("{names}-{:06x}", crc32fast::hash(format!("{given:?}").as_bytes()) & 0xff_ffff)
 }
 
-/// The option that names the workload, and its value.
-fn workload(args: &RunArgs) -> (&'static str, String) {
+/// The option that names the workload, and its values: several of applications.
+fn workload(args: &RunArgs) -> (&'static str, Vec<String>) {
     match (&args.trace, &args.program) {
-        (Some(path), _) => ("trace", path.display().to_string()),
-        (None, Some(path)) => ("program", path.display().to_string()),
-        (None, None) => ("workload", args.workload.clone().unwrap_or_else(|| inputs::DEFAULT_MODEL.to_owned())),
+        (Some(path), _) => ("trace", vec![path.display().to_string()]),
+        (None, Some(path)) => ("program", vec![path.display().to_string()]),
+        (None, None) if !args.app.is_empty() => ("app", args.app.clone()),
+        (None, None) => ("workload", vec![args.workload.clone().unwrap_or_else(|| inputs::DEFAULT_MODEL.to_owned())]),
     }
 }
 
@@ -82,6 +85,12 @@ fn given(args: &RunArgs) -> Vec<Given> {
     args.policy.iter().for_each(|policy| add("policy", Some(policy.clone())));
     if let Some(kernels) = &args.kernels {
         add("kernels", Some(kernels.clone()));
+    }
+    if args.once {
+        add("once", None);
+    }
+    if args.alone {
+        add("alone", None);
     }
     if !args.cpu.is_empty() {
         add("cpu", Some(args.cpu.join(",")));

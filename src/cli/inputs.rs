@@ -69,6 +69,8 @@ pub(super) enum Origin {
     },
     /// Made by the calling program.
     Memory,
+    /// Several applications, as `--app` names them.
+    Applications,
     /// A kernel model.
     Model {
         /// Its built-in name, or its file.

@@ -3,6 +3,7 @@
 //! A command is a variant of [`args::Command`] with a struct of options, an arm in `dispatch`, and a file with its function
 //! from options to [`Exit`]. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
+mod applications;
 pub mod args;
 mod check;
 mod configuration;

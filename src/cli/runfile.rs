@@ -61,6 +61,10 @@ pub(super) fn run_table(
             lines.text("arch", &format!("sm_{arch}"), given(args.arch.is_some()));
         }
         Origin::Memory => lines.text("origin", "memory", "made by the calling program"),
+        Origin::Applications => {
+            lines.value("applications", toml::Value::from(args.app.clone()), "command line");
+            lines.value("once", args.once, given(args.once));
+        }
         Origin::Model { name, parameters } => {
             lines.text("model", name, given(args.workload.is_some()));
             lines.head("run.workload.parameters");

@@ -95,7 +95,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::base::{Addr, CtaIndex, StreamId};
+    use crate::base::{Addr, AppId, CtaIndex, StreamId};
     use crate::frontend::{CtaProgram, CtaSource, Dim3, Kernel};
 
     #[derive(Debug)]
@@ -117,6 +117,7 @@ mod tests {
                 block: one,
                 shared_bytes: 0,
                 registers: 1,
+                app: AppId(0),
                 stream: StreamId(0),
                 shared_base: Addr(0),
                 local_base: Addr(0),
@@ -129,6 +130,7 @@ mod tests {
             name: "w".into(),
             commands: vec![copy(0), launch(0), launch(1), copy(8), launch(2), launch(3)],
             kernels: vec![kernel(1, "saxpy"), kernel(2, "gemm_nn"), kernel(5, "gemm_nt"), kernel(9, "saxpy")],
+            applications: Vec::new(),
             notes: Vec::new(),
         }
     }

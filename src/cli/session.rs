@@ -26,7 +26,7 @@ use super::args::{Cli, Command, Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::threads::{Threads, threads};
-use super::{configuration, policies, program, runfile, select};
+use super::{applications, configuration, policies, program, runfile, select};
 
 /// Reads the options of a run; `arguments` begins with `warpshard run`.
 ///
@@ -114,6 +114,14 @@ impl<'a> Opened<'a> {
 
     fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
         let (args, settings) = (self.args, &self.settings);
+        if !args.app.is_empty() {
+            if let Some((key, _)) = settings.model.first() {
+                let problem = format!("--set workload.{key}: with --app, models keep the values of their files");
+                return Err(Failure::new(Exit::Usage, problem));
+            }
+            let workload = applications::workload(args, &applications::named(&args.app)?, self.threads.count, clock)?;
+            return Ok((workload, Origin::Applications));
+        }
         let (workload, origin) = match &args.trace {
             Some(_) if !settings.model.is_empty() => {
                 let key = &settings.model[0].0;
@@ -199,8 +207,11 @@ impl Ready<'_> {
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();
-        let chip::RunResult { outcome, mut host, .. } = chip::simulate(&loaded.machine, &workload, options)?;
+        let chip::RunResult { mut outcome, mut host, .. } = chip::simulate(&loaded.machine, &workload, options)?;
         let decoded_meanwhile = clock.seconds() - decoded_before;
+        if args.alone {
+            applications::add_alone(&mut outcome, &loaded, args, threads.count)?;
+        }
         host.startup_seconds += prepared;
         host.decode_seconds = clock.seconds();
         // All workers wait for decoding, so that on average each loses its share of the decoding time.

@@ -65,6 +65,17 @@ choices! {
 }
 
 choices! {
+    /// How kernels that run at once divide the SMs.
+    Sharing {
+        LeftOver = "left-over": "a kernel gets what the ones before it leave",
+        /// Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012.
+        Spatial = "spatial": "each application has SMs of its own, as many as the others at first",
+        /// "Workload-aware scheduling techniques", Section 5.4.
+        Interleaved = "interleaved": "every kernel runs on every SM, with a maximum of CTAs for each",
+    }
+}
+
+choices! {
     /// The order in which a warp scheduler considers its warps.
     WarpOrder {
         Lrr = "lrr": "loose round robin",

@@ -6,8 +6,8 @@ use crate::protocol::AddressMap;
 
 pub use super::cache::Cache;
 pub use super::choices::{
-    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Topology, WarpOrder, WriteMiss,
-    WritePolicy,
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Topology, WarpOrder,
+    WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -91,6 +91,8 @@ pub struct Dispatch {
     pub max_kernels: u32,
     /// Whether CTAs of different kernels may share an SM.
     pub share_sm: bool,
+    /// How kernels that run at once divide the SMs.
+    pub sharing: Sharing,
 }
 
 /// An SM.
@@ -98,6 +100,8 @@ pub struct Dispatch {
 pub struct Sm {
     /// Warp slots.
     pub warps: u32,
+    /// Whether the states of warps are counted.
+    pub warp_states: bool,
     /// CTA slots.
     pub max_ctas: u32,
     /// Threads, at most `warps * 32`.

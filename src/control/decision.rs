@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::SmId;
+use crate::base::{AppId, KernelIndex, SmId};
 use crate::protocol::PowerState;
 
 use super::{Knob, KnobSet};
@@ -32,19 +32,41 @@ pub enum Decision {
         /// The new state.
         state: PowerState,
     },
+    /// An SM belongs to an application, where applications own SMs. CTAs already there stay until they end.
+    Owner {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
+        /// Its new owner.
+        app: AppId,
+    },
+    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved. CTAs already there stay until they end.
+    KernelCtas {
+        /// The kernel.
+        kernel: KernelIndex,
+        /// CTAs.
+        limit: u32,
+    },
 }
 
 impl Decision {
     /// The SM that it is for; all SMs when `None`.
     pub fn sm(&self) -> Option<SmId> {
-        let (Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. }) = self;
-        *sm
+        match self {
+            Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } | Self::Owner { sm, .. } => *sm,
+            Self::KernelCtas { .. } => None,
+        }
+    }
+
+    /// The kernel that it is for, where it is for one.
+    pub fn kernel(&self) -> Option<KernelIndex> {
+        if let Self::KernelCtas { kernel, .. } = self { Some(*kernel) } else { None }
     }
 
     /// The value of the knob; of power states, 0 is gated, 1 paused, 2 active.
     pub fn value(&self) -> u32 {
         match self {
-            Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } => *limit,
+            Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } | Self::KernelCtas { limit, .. } => *limit,
+            Self::Owner { app, .. } => u32::from(app.0),
             Self::Power { state, .. } => *state as u32,
         }
     }
@@ -55,13 +77,19 @@ impl Decision {
             Self::CtaLimit { .. } => Knob::CtaLimit,
             Self::WarpLimit { .. } => Knob::WarpLimit,
             Self::Power { .. } => Knob::Power,
+            Self::Owner { .. } => Knob::Owner,
+            Self::KernelCtas { .. } => Knob::KernelCtas,
         }
     }
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} on ", self.knob(), self.value())?;
+        write!(f, "{} {} ", self.knob(), self.value())?;
+        if let Some(kernel) = self.kernel() {
+            write!(f, "for {kernel} ")?;
+        }
+        f.write_str("on ")?;
         match self.sm() {
             Some(sm) => write!(f, "{sm}"),
             None => f.write_str("every SM"),

@@ -1,10 +1,14 @@
 //! What is known before a run begins and never changes: sizes that controllers compute with.
 
+use crate::base::AppId;
+
 /// What is known of a kernel launch before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelFacts {
     /// The kernel's name.
     pub name: String,
+    /// The application that launches it.
+    pub app: AppId,
     /// CTAs of the launch.
     pub ctas: u32,
     /// Warps of a CTA.
@@ -20,6 +24,8 @@ pub struct Facts {
     pub warps_per_sm: u32,
     /// Warp schedulers of an SM.
     pub schedulers_per_sm: u32,
-    /// Kernel launches, by `KernelIndex`.
+    /// Kernel launches, by `KernelIndex`; with those that applications launch again.
     pub kernels: Vec<KernelFacts>,
+    /// The names of the applications, by `AppId`.
+    pub applications: Vec<String>,
 }

@@ -13,6 +13,8 @@ named! {
         CtaLimit("cta_limit"): "Most CTAs that an SM holds.",
         WarpLimit("warp_limit"): "Most warps that an SM's schedulers consider.",
         Power("power"): "Whether an SM is active, paused or power-gated.",
+        Owner("owner"): "The application that an SM belongs to, where applications own SMs.",
+        KernelCtas("kernel_ctas"): "Most CTAs of a kernel on an SM, where kernels are interleaved.",
     }
 }
 

@@ -1,6 +1,6 @@
 //! When a controller is called.
 
-use crate::base::{Cycle, KernelIndex, SmId};
+use crate::base::{AppId, Cycle, KernelIndex, SmId};
 use crate::protocol::EventKind;
 
 /// A kind of event, or one event of the kind.
@@ -12,6 +12,8 @@ pub enum EventSelector {
     KernelEnded(Option<KernelIndex>),
     /// The last CTA of a kernel was bound to an SM; of any kernel when `None`.
     KernelDispatched(Option<KernelIndex>),
+    /// An application ended, once more where it is started again; any when `None`.
+    ApplicationEnded(Option<AppId>),
     /// A CTA ended on an SM; on any SM when `None`.
     CtaEnded(Option<SmId>),
     /// A paused SM has nothing in flight any more.
@@ -25,6 +27,7 @@ impl EventSelector {
             (Self::KernelStarted(wanted), EventKind::KernelStarted(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::KernelEnded(wanted), EventKind::KernelEnded(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::KernelDispatched(wanted), EventKind::KernelDispatched(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
+            (Self::ApplicationEnded(wanted), EventKind::ApplicationEnded(app)) => wanted.is_none_or(|wanted| wanted == app),
             (Self::CtaEnded(wanted), EventKind::CtaEnded(sm, _)) => wanted.is_none_or(|wanted| wanted == sm),
             (Self::SmQuiet, EventKind::SmQuiet(_)) => true,
             (_, _) => false,

@@ -7,6 +7,7 @@
 pub mod cpu;
 mod inst;
 pub mod isa;
+mod mix;
 pub mod model;
 pub mod phases;
 pub mod program;
@@ -15,5 +16,6 @@ mod stream;
 mod workload;
 
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
+pub use mix::{MixError, Part, mix};
 pub use stream::{AddressForm, Cursor, DynInst, StreamBuilder, WarpStream};
-pub use workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
+pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload, address_space};

@@ -1,9 +1,10 @@
 //! Kernels, the commands that launch them, and the CTAs that they hand out.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Addr, CtaIndex, KernelIndex, StreamId};
+use crate::base::{Addr, AppId, CtaIndex, KernelIndex, StreamId};
 
 use super::{StaticInst, WarpStream};
 
@@ -46,7 +47,9 @@ pub struct KernelInfo {
     pub shared_bytes: u32,
     /// Registers of a thread.
     pub registers: u32,
-    /// The stream it is launched into.
+    /// The application that launches it.
+    pub app: AppId,
+    /// The stream of the application that it is launched into.
     pub stream: StreamId,
     /// First address of the window through which generic accesses reach shared memory.
     pub shared_base: Addr,
@@ -71,6 +74,16 @@ impl KernelInfo {
     }
 }
 
+/// Bytes between the address spaces of two applications. An application's addresses are moved by this times its number, so that no
+/// two applications share a line. The lower part differs too, because DRAM devices are smaller than address spaces: equal addresses of
+/// two applications lie in different rows.
+const SPACE_BYTES: u64 = 1 << 48 | 1 << 28;
+
+/// Where the address space of an application begins.
+pub fn address_space(app: AppId) -> u64 {
+    u64::from(app.0).wrapping_mul(SPACE_BYTES)
+}
+
 /// The decoded instructions of one CTA.
 #[derive(Clone, Debug, Default)]
 pub struct CtaProgram {
@@ -82,8 +95,8 @@ pub struct CtaProgram {
 
 /// Hands out the CTAs of a kernel.
 ///
-/// Called by an SM in the cycle in which a CTA is bound to it, once per CTA, from any worker thread. Within
-/// one kernel CTAs are requested in an order close to ascending. May block the host thread while the CTA is decoded; what
+/// Called by an SM in the cycle in which a CTA is bound to it, from any worker thread. Within one execution of a
+/// kernel CTAs are requested once each, in an order close to ascending; a kernel may be executed again. May block the host thread while the CTA is decoded; what
 /// it returns depends on the index alone. After a failure (a trace that is broken further on) it returns programs with
 /// empty streams, and the failure is found in [`CtaSource::failure`], which the engine checks between epochs.
 pub trait CtaSource: Send + Sync + fmt::Debug {
@@ -127,6 +140,21 @@ pub enum Command {
     Launch(KernelIndex),
 }
 
+/// A program of its own among the ones that share the GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// Its name, for reports.
+    pub name: String,
+    /// The kernels that it launches.
+    pub kernels: Range<u16>,
+    /// The same kernels once more, as launched after its first end; empty where it is not started again.
+    pub again: Range<u16>,
+    /// Its commands among those of the workload.
+    pub commands: Range<usize>,
+    /// Among kernels that wait, those of the highest number go first.
+    pub priority: i32,
+}
+
 /// All that a run executes.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -134,8 +162,10 @@ pub struct Workload {
     pub name: String,
     /// Copies and launches in program order.
     pub commands: Vec<Command>,
-    /// The kernels that the commands launch, each launched once.
+    /// The kernels that the commands launch, each launched once, and after them those that are launched again.
     pub kernels: Vec<Kernel>,
+    /// The applications that share the GPU; empty where all kernels belong to one.
+    pub applications: Vec<Application>,
     /// Things accepted though unusual, for the report: each with how often it occurred.
     pub notes: Vec<(String, u64)>,
 }
@@ -144,6 +174,20 @@ impl Workload {
     /// The kernel of a launch.
     pub fn kernel(&self, index: KernelIndex) -> &Kernel {
         &self.kernels[index.index()]
+    }
+
+    /// Its applications, also where there is a single one.
+    pub fn applications(&self) -> Vec<Application> {
+        if !self.applications.is_empty() {
+            return self.applications.clone();
+        }
+        let (kernels, commands) = (0..self.kernels.len() as u16, 0..self.commands.len());
+        vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0 }]
+    }
+
+    /// Kernels without those that applications launch again.
+    pub fn first_launches(&self) -> usize {
+        self.applications.iter().map(|app| usize::from(app.kernels.end)).max().unwrap_or(self.kernels.len())
     }
 
     /// The notes of loading and of the CTAs handed out since, equal ones added up.

@@ -1,6 +1,6 @@
 //! A machine for tests: `v100`, with what makes its numbers easy to reckon by hand.
 
-use crate::base::{Addr, StreamId};
+use crate::base::{Addr, AppId, StreamId};
 use crate::config::machine::Machine;
 use crate::frontend::{Dim3, KernelInfo};
 
@@ -24,6 +24,7 @@ pub(crate) fn kernel_info(threads: u32, ctas: u32) -> KernelInfo {
         block: Dim3 { x: threads, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,
+        app: AppId(0),
         stream: StreamId(0),
         shared_base: Addr(0x7f00_0000_0000),
         local_base: Addr(0x7f00_0100_0000),

@@ -1,6 +1,6 @@
 //! Hand-made observations for the tests of policies.
 
-use crate::base::{Cycle, SmId};
+use crate::base::{AppId, Cycle, SmId};
 use crate::control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, Table};
 use crate::policy::registry;
 use crate::stats::CounterInfo;
@@ -51,8 +51,11 @@ impl Numbers {
 impl Scene {
     /// A kernel of `ctas` CTAs of which an SM holds `ctas_per_sm`, on SMs of 48 warps and two schedulers.
     pub(super) fn with_kernel(ctas: u32, ctas_per_sm: u32) -> Self {
-        let kernel = KernelFacts { name: "k".into(), ctas, warps_per_cta: 8, ctas_per_sm };
-        Self { facts: Facts { warps_per_sm: 48, schedulers_per_sm: 2, kernels: vec![kernel] }, ..Self::default() }
+        let kernel = KernelFacts { name: "k".into(), app: AppId(0), ctas, warps_per_cta: 8, ctas_per_sm };
+        Self {
+            facts: Facts { warps_per_sm: 48, schedulers_per_sm: 2, kernels: vec![kernel], applications: vec!["app".into()] },
+            ..Self::default()
+        }
     }
 
     /// What the controller decides at a cut at `cycle` at which `events` take effect, in words.

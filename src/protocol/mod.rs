@@ -11,7 +11,7 @@ pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
 
-use crate::base::{Addr, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
+use crate::base::{Addr, AppId, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
 use crate::engine::{self, Sent};
 
 /// Whatever travels on a link of the machine.
@@ -96,6 +96,8 @@ pub struct CtaLaunch {
     pub kernel: KernelIndex,
     /// Which CTA of it.
     pub cta: CtaIndex,
+    /// CTAs of the kernel that the SM may hold at once; `u16::MAX` for as many as fit.
+    pub share: u16,
 }
 
 /// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
@@ -131,6 +133,8 @@ pub enum EventKind {
     KernelEnded(KernelIndex),
     /// The last CTA of a kernel was bound to an SM.
     KernelDispatched(KernelIndex),
+    /// An application ended, once more where it is started again.
+    ApplicationEnded(AppId),
     /// A CTA ended on an SM.
     CtaEnded(SmId, KernelIndex),
     /// A paused SM has nothing in flight any more.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::base::StreamId;
 use crate::stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
 
+use super::applications;
 use super::energy;
 use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
@@ -47,6 +48,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("total".into(), total(outcome));
     root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
+    if !outcome.applications.is_empty() {
+        root.insert("applications".into(), applications::json(outcome));
+    }
     if !outcome.dram_read_latencies.is_empty() {
         root.insert("dram_read_latency_cycles".into(), read_latencies(&outcome.dram_read_latencies));
     }
@@ -140,6 +144,9 @@ fn kernel(kernel: &KernelStats, outcome: &Outcome) -> Value {
     map.insert("index".into(), kernel.index.0.into());
     map.insert("name".into(), kernel.name.as_str().into());
     map.insert("id".into(), kernel.id.into());
+    if !outcome.applications.is_empty() {
+        map.insert("application".into(), kernel.app.0.into());
+    }
     map.insert("stream".into(), kernel.stream.0.into());
     map.insert("ctas".into(), kernel.ctas.into());
     map.insert("ctas_done".into(), kernel.ctas_done.into());

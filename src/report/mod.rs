@@ -4,6 +4,7 @@
 //! [`HostFacts`](crate::stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
 //! all division happens in [`metrics`].
 
+pub mod applications;
 pub mod bars;
 pub mod csv;
 pub mod energy;
@@ -16,6 +17,7 @@ pub mod metrics;
 pub mod picture;
 pub mod plot;
 mod scratch;
+pub(crate) mod store;
 pub mod strips;
 mod summary;
 pub mod text;

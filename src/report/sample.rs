@@ -1,6 +1,6 @@
 //! A small made-up run for the tests of this module.
 
-use crate::base::{Frequency, KernelIndex, StreamId};
+use crate::base::{AppId, Frequency, KernelIndex, StreamId};
 use crate::stats::{
     ComponentStats, Counted, CounterInfo, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
 };
@@ -75,6 +75,7 @@ fn kernel(index: u16, name: &str, stream: u64, (launched, started, ended): (u64,
         index: KernelIndex(index),
         name: name.into(),
         id: u64::from(index) + 1,
+        app: AppId(0),
         stream: StreamId(stream),
         ctas: 64,
         ctas_done: 64,
@@ -116,6 +117,7 @@ pub(super) fn outcome() -> Outcome {
             kernel(0, "saxpy", 0, (0, 5_000, 9_000), 700),
             kernel(1, "void gemm<float, 128, 128, 8>(float const*, float const*, float*)", 7, (0, 5_000, 18_000), 500),
         ],
+        applications: Vec::new(),
         components,
         dram_read_latencies: Vec::new(),
         cpu_applications: Vec::new(),

@@ -15,6 +15,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
     let totals = Totals::of(&outcome.components);
     let mut text = headline(facts, outcome, style);
     for section in [
+        applications(outcome, style),
         kernels(outcome, style),
         cpu_cores(outcome, style),
         scheduler_cycles(&totals, style),
@@ -92,6 +93,11 @@ pub fn relaxed_words(relaxed: &Relaxed) -> String {
         count(relaxed.epoch_cycles),
         count(relaxed.lookahead_cycles)
     )
+}
+
+fn applications(outcome: &Outcome, style: Style) -> String {
+    let rows = super::applications::rows(outcome, style);
+    rows.map_or_else(String::new, |(table, figures)| section("Applications", style) + &table + &line(&figures, style))
 }
 
 fn kernels(outcome: &Outcome, style: Style) -> String {

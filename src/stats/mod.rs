@@ -8,5 +8,7 @@ mod relaxed;
 pub(crate) use counters::counters;
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
-pub use outcome::{ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts};
+pub use outcome::{
+    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
+};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

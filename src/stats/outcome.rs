@@ -1,6 +1,6 @@
 //! The results of a run: everything simulated, and separately what the host did.
 
-use crate::base::{KernelIndex, StreamId};
+use crate::base::{AppId, KernelIndex, StreamId};
 
 use super::{CounterInfo, CounterVisitor, Latencies, Relaxed};
 
@@ -49,6 +49,38 @@ impl CounterVisitor for Vec<ComponentStats> {
     }
 }
 
+/// An application among those that share the GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApplicationStats {
+    /// Its name.
+    pub name: String,
+    /// Kernels of one execution.
+    pub kernels: u32,
+    /// When its first kernel was launched, in core cycles.
+    pub launched: Option<u64>,
+    /// When its first execution ended, in core cycles.
+    pub ended: Option<u64>,
+    /// Executions that ended; more than one where it was started again.
+    pub executions: u32,
+    /// Warp instructions of its first execution, as far as it went.
+    pub warp_instructions: u64,
+    /// Thread instructions of its first execution, as far as it went.
+    pub thread_instructions: u64,
+    /// Warp instructions of all later executions.
+    pub later_warp_instructions: u64,
+    /// The same application with the GPU to itself, where that is known.
+    pub alone: Option<Alone>,
+}
+
+/// An application that has the GPU to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Alone {
+    /// Core cycles from its first launch to its end, or to the limit of cycles.
+    pub cycles: u64,
+    /// Warp instructions in these.
+    pub warp_instructions: u64,
+}
+
 /// One kernel launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStats {
@@ -58,6 +90,8 @@ pub struct KernelStats {
     pub name: String,
     /// The number that the trace or model gives it.
     pub id: u64,
+    /// The application that launched it.
+    pub app: AppId,
     /// Its stream.
     pub stream: StreamId,
     /// CTAs of the grid.
@@ -115,6 +149,8 @@ pub struct Outcome {
     pub counted_until: u64,
     /// Kernel launches in their order.
     pub kernels: Vec<KernelStats>,
+    /// The applications that shared the GPU; empty where there was one.
+    pub applications: Vec<ApplicationStats>,
     /// Components in the order of the machine.
     pub components: Vec<ComponentStats>,
     /// Read latencies of the DRAM channels in their order, in DRAM cycles from leaving the slice to the last data; empty for

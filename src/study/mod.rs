@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod dispatch;
 pub mod dram;
 pub mod hetero;
+mod interleave;
 mod lab;
 pub mod noc;
 mod oracle;
@@ -177,6 +178,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: ALONE,
         sweeps: &[],
         run: |request| dram::run(&request.references),
+    },
+    Study {
+        name: "interleave",
+        summary: "two kernels on the same SMs, compared with Chapter 5 of the thesis on workload-aware scheduling",
+        machine: "m2090",
+        takes: &[Set],
+        otherwise: "it runs the pairs of the published table on its machine",
+        sweeps: &[],
+        run: interleave::study,
     },
     Study {
         name: "v100",

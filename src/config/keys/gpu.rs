@@ -1,5 +1,7 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
+use super::super::choices::Words;
+use super::super::machine::Sharing;
 use super::super::value::Kind;
 use super::{Field, Key, key};
 
@@ -31,4 +33,11 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.dispatch.share_sm", Kind::Flag, "Whether CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
         .default("false")
         .option("-gpgpu_concurrent_kernel_sm"),
+    key!(
+        "gpu.dispatch.sharing",
+        Kind::Choice(Sharing::WORDS),
+        "How kernels that run at once divide the SMs. With `interleaved` they share SMs whatever `share_sm` says.",
+        |m| m.gpu.dispatch.sharing
+    )
+    .default("\"left-over\""),
 ];

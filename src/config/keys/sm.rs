@@ -45,6 +45,11 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .ready_queue)
     .default("6"),
+    key!("gpu.sm.warp_states", Kind::Flag, "Whether the states of warps are counted, which slows runs down a little.", |m| m
+        .gpu
+        .sm
+        .warp_states)
+    .default("false"),
     key!(
         "gpu.sm.wake_latency",
         Kind::Cycles("core", 0, 1 << 20),

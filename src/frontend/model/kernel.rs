@@ -1,6 +1,6 @@
 //! What a launch needs, evaluated: grid, block, shared memory, and where buffers lie.
 
-use crate::base::{Addr, StreamId};
+use crate::base::{Addr, AppId, StreamId};
 use crate::frontend::{Dim3, KernelInfo, MemSpace};
 
 use super::error::{Problem, suggest};
@@ -152,6 +152,7 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             block: extent(&text.block, constants, 1024)?,
             shared_bytes: shared_bytes as u32,
             registers: registers as u32,
+            app: AppId(0),
             stream: StreamId(bounded(&text.stream, constants, 0, i64::MAX)? as u64),
             shared_base: Addr(SHARED_BASE),
             local_base: Addr(LOCAL_BASE),

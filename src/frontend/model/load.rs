@@ -84,6 +84,7 @@ impl Model {
             name: self.name.clone(),
             commands: self.commands.clone(),
             kernels: self.kernels.iter().map(|kernel| kernel.kernel.clone()).collect(),
+            applications: Vec::new(),
             notes: Vec::new(),
         }
     }

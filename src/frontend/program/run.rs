@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::base::{Addr, CtaIndex, KernelIndex};
+use crate::base::{Addr, AppId, CtaIndex, KernelIndex};
 use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, WarpStream, Workload};
 
 use super::error::ProgramError;
@@ -207,6 +207,7 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         block: kernel.block,
         shared_bytes: kernel.shared_bytes as u32,
         registers: launch.registers,
+        app: AppId(0),
         stream: launch.stream,
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
@@ -247,5 +248,5 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         Kernel { info: info(launch, number), source: Arc::new(source) }
     };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, notes: Vec::new() })
+    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new() })
 }

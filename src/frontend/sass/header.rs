@@ -1,6 +1,6 @@
 //! The header of a kernel's trace: lines `-key = value` until the first line that starts with `#`.
 
-use crate::base::{Addr, StreamId};
+use crate::base::{Addr, AppId, StreamId};
 use crate::frontend::isa::Generation;
 use crate::frontend::{Dim3, KernelInfo};
 
@@ -169,6 +169,7 @@ impl HeaderReader {
                 block,
                 shared_bytes: narrow(shared),
                 registers: narrow(registers),
+                app: AppId(0),
                 stream: StreamId(fields.stream),
                 shared_base: Addr(fields.shared_base),
                 local_base: Addr(fields.local_base),

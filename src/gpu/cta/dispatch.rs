@@ -3,17 +3,21 @@
 //! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, one per SM and cycle,
 //! in rotating order from the SM served last, so that a grid spreads breadth first over the chip.
 //!
+//! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
+//! a maximum of CTAs for each ([`Shares`]).
+//!
 //! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](crate::config::machine::Dispatch). If the
 //! unassigned CTAs at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a
 //! grid goes to the SMs that are free first; a round that gives every SM one CTA ahead is always completed. After each
 //! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
 //! before a CTA ends, a kernel becomes ready or a limit is raised.
 
-use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
-use crate::config::machine::Sm;
+use crate::base::{AppId, CtaIndex, Cycle, KernelIndex, SmId};
+use crate::config::machine::{self, Sharing, Sm};
 use crate::frontend::Workload;
 use crate::gpu::occupancy::CtaNeeds;
 
+use super::shares::{NO_SHARE, Shares};
 use super::streams::Streams;
 
 /// Amounts of the resources that CTAs occupy: threads, warps, bytes of shared memory, registers, CTA slots.
@@ -67,6 +71,8 @@ pub(super) struct Room {
     served: bool,
     /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
+    /// The application that owns it, where applications own SMs.
+    pub(super) owner: Option<AppId>,
     /// The cycle of its last message.
     pub(super) last_word: Cycle,
 }
@@ -77,6 +83,8 @@ pub(super) struct Binding {
     pub(super) sm: SmId,
     pub(super) kernel: KernelIndex,
     pub(super) cta: CtaIndex,
+    /// CTAs of the kernel that the SM may hold at once.
+    pub(super) share: u16,
     /// It waits at the SM until another CTA ends.
     pub(super) ahead: bool,
     /// It is the last of its kernel.
@@ -92,14 +100,24 @@ pub(super) struct Dispatch {
     last_sm: usize,
     ahead: u32,
     share_sm: bool,
+    /// The maxima of interleaved kernels, where kernels are interleaved.
+    shares: Option<Shares>,
     capacity: Capacity,
 }
 
 impl Dispatch {
-    pub(super) fn new(sms: usize, ahead: u32, share_sm: bool, capacity: Capacity) -> Self {
-        let room = Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, served: true, kernel: None, last_word: Cycle(0) };
+    /// The assignment of the CTAs of `apps` applications to so many SMs.
+    pub(super) fn new(sms: usize, spec: &machine::Dispatch, apps: usize, capacity: Capacity) -> Self {
+        let room =
+            Room { used: [0; 5], bound: 0, started: 0, limit: NO_LIMIT, served: true, kernel: None, owner: None, last_word: Cycle(0) };
+        let mut rooms = vec![room; sms];
+        if spec.sharing == Sharing::Spatial {
+            rooms.iter_mut().enumerate().for_each(|(sm, room)| room.owner = Some(AppId((sm * apps / sms) as u16)));
+        }
+        let shares = (spec.sharing == Sharing::Interleaved).then(|| Shares::new(sms));
         let candidates = SmSet::new(sms);
-        Self { rooms: vec![room; sms].into(), candidates, last_sm: sms - 1, ahead, share_sm, capacity }
+        let share_sm = spec.share_sm || shares.is_some();
+        Self { rooms: rooms.into(), candidates, last_sm: sms - 1, ahead: spec.ahead, share_sm, shares, capacity }
     }
 
     /// CTAs of each kernel that fit on an SM.
@@ -126,7 +144,10 @@ impl Dispatch {
     }
 
     /// A CTA ended on an SM, to which another may be bound.
-    pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, now: Cycle) {
+    pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, streams: &Streams, now: Cycle) {
+        if let (Some(shares), Some(slot)) = (&mut self.shares, streams.slot_of(kernel)) {
+            shares.done(sm.index(), slot);
+        }
         let room = &mut self.rooms[sm.index()];
         assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now} but was given none");
         room.bound -= 1;
@@ -138,9 +159,29 @@ impl Dispatch {
         self.candidates.insert(sm.index());
     }
 
-    /// A kernel became ready: every SM is a candidate again.
-    pub(super) fn reconsider_all(&mut self) {
+    /// A kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels change.
+    pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
         self.candidates.fill();
+        if let Some(shares) = &mut self.shares {
+            shares.remap(&self.capacity, streams, now);
+        }
+    }
+
+    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved; what fits beside the others when not given.
+    pub(super) fn set_share(&mut self, kernel: KernelIndex, limit: Option<u32>, streams: &Streams, now: Cycle) {
+        if let Some(shares) = &mut self.shares {
+            shares.set(kernel, limit);
+        }
+        self.kernels_changed(streams, now);
+        self.drop_idle_candidates(streams, now);
+    }
+
+    /// Gives an SM to an application, where applications own SMs; CTAs already bound stay.
+    pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
+        let room = &mut self.rooms[sm.index()];
+        room.owner = room.owner.map(|_| owner);
+        self.candidates.insert(sm.index());
+        self.drop_idle_candidates(streams, now);
     }
 
     /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
@@ -164,7 +205,7 @@ impl Dispatch {
             let mut next = self.candidates.first_in(from, until);
             while let Some(sm) = next {
                 if let Some(slot) = self.choice(sm, streams, now) {
-                    give(self.give(sm, slot, streams));
+                    give(self.give(sm, slot, streams, now));
                 }
                 next = self.candidates.first_in(sm + 1, until);
             }
@@ -173,13 +214,14 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    fn give(&mut self, sm: usize, slot: usize, streams: &mut Streams) -> Binding {
+    fn give(&mut self, sm: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
         let cta = streams.take_cta(slot);
         let chosen = *streams.slot(slot).expect("the chosen slot is taken");
+        let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
         let last = chosen.unassigned() == 0;
         if last {
             // SMs without room for this kernel's CTAs may have room for the next one's.
-            self.candidates.fill();
+            self.kernels_changed(streams, now);
         }
         let room = &mut self.rooms[sm];
         let ahead = !self.capacity.fits(&room.used, chosen.kernel, 0);
@@ -189,7 +231,7 @@ impl Dispatch {
         room.bound += 1;
         room.kernel = Some(chosen.kernel);
         self.last_sm = sm;
-        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, ahead, last }
+        Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last }
     }
 
     /// The slot of the kernel whose CTA would be bound to the SM at `now`.
@@ -199,21 +241,37 @@ impl Dispatch {
         if !room.served {
             return None;
         }
-        let own = |kernel| streams.slot_of(kernel).filter(|&slot| streams.slot(slot).is_some_and(|own| own.unassigned() > 0));
+        if let Some(shares) = &self.shares {
+            return streams.select(now, |slot, chosen| {
+                let share = shares.share(slot);
+                let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
+                shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
+            });
+        }
+        let mine = |app| room.owner.is_none_or(|owner| owner == app || streams.is_over(owner));
+        let own = |kernel| {
+            let slot = streams.slot_of(kernel)?;
+            streams.slot(slot).is_some_and(|own| own.unassigned() > 0 && mine(own.app)).then_some(slot)
+        };
         let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(slot) => slot,
             // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
-            None if self.share_sm || room.bound == 0 => streams.select(now)?,
+            None if self.share_sm || room.bound == 0 => streams.select(now, |_, slot| mine(slot.app))?,
             None => return None,
         };
         let chosen = streams.slot(slot)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        // A CTA bound ahead could start earlier on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
-        let fitting = resident as usize * self.rooms.len();
-        let ahead = if (chosen.round as usize) < fitting { 0 } else { self.ahead };
+        let ahead = self.ahead_of(chosen.round, resident);
         // The SM itself enforces the limit, so a CTA may also be bound ahead here.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
         (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(slot)
+    }
+
+    /// CTAs to bind to an SM beyond the `resident` ones that it may hold, with `unassigned` left. A CTA bound ahead could start earlier
+    /// on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
+    #[inline]
+    fn ahead_of(&self, unassigned: u32, resident: u32) -> u32 {
+        if (unassigned as usize) < resident as usize * self.rooms.len() { 0 } else { self.ahead }
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {

@@ -14,25 +14,27 @@ mod counters;
 mod dispatch;
 mod inbox;
 mod records;
+mod shares;
 mod streams;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Cycle, KernelIndex, LinkId, SmId};
+use crate::base::{AppId, Cycle, KernelIndex, LinkId, SmId};
 use crate::config::machine::{self, Machine};
 use crate::engine::{Unit, Work};
-use crate::frontend::{Command, Workload};
+use crate::frontend::{Application, Command, Workload};
 use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload, Warm};
 use crate::stats::{CounterVisitor, KernelStats};
 
 pub use counters::GridCounters;
 use dispatch::{Capacity, Dispatch};
 use inbox::{Inbox, Notice, Word};
-use records::KernelRecords;
-use streams::Streams;
+use records::{KernelRecords, Record};
+use streams::{Ended, Streams};
 
 /// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,44 @@ pub enum GridDecision {
         /// Whether it gets CTAs.
         serve: bool,
     },
+    /// `sm` belongs to `app` from now on, where applications own SMs. CTAs already bound stay.
+    Owner {
+        /// The SM.
+        sm: SmId,
+        /// Its new owner.
+        app: AppId,
+    },
+    /// At most `limit` CTAs of a kernel are bound to each SM, where kernels are interleaved. CTAs already bound stay.
+    KernelCtas {
+        /// The kernel.
+        kernel: KernelIndex,
+        /// CTAs.
+        limit: u32,
+    },
+}
+
+/// How far the copies of an application are.
+#[derive(Clone, Debug)]
+struct Copies {
+    /// Its first command, the one after its last, and the next one of which the copies are not done.
+    start: usize,
+    end: usize,
+    next: usize,
+    /// What the numbers of the kernels that are launched now exceed those in the commands by.
+    moved: u16,
+    again: u16,
+}
+
+impl Copies {
+    fn new(app: &Application) -> Self {
+        let Range { start, end } = app.commands;
+        Self { start, end, next: start, moved: 0, again: app.again.start.saturating_sub(app.kernels.start) }
+    }
+
+    /// The application starts over.
+    fn start_over(&mut self) {
+        (self.next, self.moved) = (self.start, self.again);
+    }
 }
 
 /// The grid scheduler of a chip.
@@ -85,8 +125,8 @@ pub struct Grid {
     dispatch: Dispatch,
     records: KernelRecords,
     counters: GridCounters,
-    /// Commands of the workload whose copies are done.
-    copied: usize,
+    /// How far the copies of each application are.
+    copies: Box<[Copies]>,
     end_sent: bool,
     /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
     held: bool,
@@ -116,10 +156,10 @@ impl Grid {
             ports,
             inbox: Inbox::new(sms),
             streams: Streams::new(&workload, spec.max_kernels),
-            dispatch: Dispatch::new(sms, spec.ahead, spec.share_sm, capacity),
-            records: KernelRecords::new(workload.kernels.len()),
+            dispatch: Dispatch::new(sms, spec, workload.applications().len(), capacity),
+            records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
             counters: GridCounters::default(),
-            copied: 0,
+            copies: workload.applications().into_iter().map(|app| Copies::new(&app)).collect(),
             end_sent: false,
             held: false,
             released: Cycle(0),
@@ -148,9 +188,14 @@ impl Grid {
         self.records.rows(&self.workload, self.dispatch.resident(), self.present)
     }
 
-    /// The core cycle in which the last kernel ended; `None` while one is left.
+    /// The core cycle in which the last kernel ended, not counting what was started again; `None` while one is left.
     pub fn end_cycle(&self) -> Option<Cycle> {
         (self.streams.left() == 0).then(|| self.records.latest_end())
+    }
+
+    /// How often each application ended, and when it did so first.
+    pub fn application_ends(&self) -> impl Iterator<Item = (u32, Option<Cycle>)> {
+        self.streams.apps().iter().map(|app| (app.ended, app.first_end))
     }
 
     fn cycle(&mut self, out: &mut Outbox) {
@@ -162,7 +207,7 @@ impl Grid {
             self.launch_kernels(out);
         }
         if self.streams.becomes_ready(now) {
-            self.dispatch.reconsider_all();
+            self.dispatch.kernels_changed(&self.streams, now);
         }
         if self.dispatch.has_candidates() {
             self.bind_ctas(out);
@@ -189,14 +234,18 @@ impl Grid {
             }
             Word::Done => {
                 self.counters.ctas_done += 1;
-                self.dispatch.done(sm, kernel, now);
+                self.dispatch.done(sm, kernel, &self.streams, now);
                 record.done += 1;
                 out.event(now, EventKind::CtaEnded(sm, kernel));
                 if record.done == self.workload.kernel(kernel).info.ctas() {
                     record.ended = Some(happened);
                     self.counters.kernels_ended += 1;
-                    self.streams.end(kernel);
                     out.event(now, EventKind::KernelEnded(kernel));
+                    if let Ended::Application(app) = self.streams.end(kernel, happened) {
+                        self.copies[app.index()].start_over();
+                        out.event(now, EventKind::ApplicationEnded(app));
+                    }
+                    self.dispatch.kernels_changed(&self.streams, now);
                 }
             }
         }
@@ -208,17 +257,19 @@ impl Grid {
         // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
         let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
         while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
-            self.records.record_mut(kernel).launched = Some(launched);
+            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
             self.counters.kernels_launched += 1;
             self.copy_before(kernel, out);
         }
     }
 
-    /// Sends the partitions the copies before `kernel` that have not been sent.
+    /// Sends the partitions the copies of its application before `kernel` that have not been sent.
     fn copy_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
-        while let Some(&command) = self.workload.commands.get(self.copied) {
+        let copies = &mut self.copies[self.workload.kernel(kernel).info.app.index()];
+        let first = KernelIndex(kernel.0 - copies.moved);
+        while let Some(&command) = self.workload.commands[..copies.end].get(copies.next) {
             match command {
-                Command::Launch(launched) if launched > kernel => return,
+                Command::Launch(launched) if launched > first => return,
                 Command::Launch(_) => {}
                 Command::CopyToDevice { addr, bytes } => {
                     for partition in 0..self.ports.partitions {
@@ -227,8 +278,8 @@ impl Grid {
                     }
                 }
             }
-            self.copied += 1;
-            if command == Command::Launch(kernel) {
+            copies.next += 1;
+            if command == Command::Launch(first) {
                 return;
             }
         }
@@ -240,7 +291,7 @@ impl Grid {
         self.dispatch.bind(&mut self.streams, now, |binding| {
             counters.ctas_bound += 1;
             counters.ctas_bound_ahead += u64::from(binding.ahead);
-            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta };
+            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta, share: binding.share };
             out.send(LinkId(first.0 + binding.sm.0), now, Payload::Launch(launch));
             if binding.last {
                 out.event(now, EventKind::KernelDispatched(binding.kernel));
@@ -306,6 +357,8 @@ impl Unit for Grid {
             GridDecision::Release => (self.held, self.released) = (false, at),
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
             GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
+            GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),
+            GridDecision::KernelCtas { kernel, limit } => self.dispatch.set_share(kernel, Some(limit), &self.streams, at),
         }
     }
 

@@ -19,11 +19,14 @@ pub(super) struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KernelRecords {
     records: Box<[Record]>,
+    /// Those of first launches, which come first.
+    first: usize,
 }
 
 impl KernelRecords {
-    pub(super) fn new(kernels: usize) -> Self {
-        Self { records: vec![Record::default(); kernels].into() }
+    /// Records of so many kernels, of which the first `first` are launched but once.
+    pub(super) fn new(kernels: usize, first: usize) -> Self {
+        Self { records: vec![Record::default(); kernels].into(), first }
     }
 
     pub(super) fn record(&self, kernel: KernelIndex) -> &Record {
@@ -36,18 +39,20 @@ impl KernelRecords {
 
     /// The cycle of the latest end.
     pub(super) fn latest_end(&self) -> Cycle {
-        self.records.iter().filter_map(|record| record.ended).max().unwrap_or_default()
+        self.records[..self.first].iter().filter_map(|record| record.ended).max().unwrap_or_default()
     }
 
-    /// One row per kernel as of `now`, without the counters of SMs.
+    /// One row per kernel as of `now`, without those that were launched again and without the counters of SMs.
     pub(super) fn rows(&self, workload: &Workload, resident: &[u32], now: Cycle) -> Vec<KernelStats> {
-        let latencies = bare_launch_latencies(&self.records, now);
-        let mut rows = Vec::with_capacity(self.records.len());
-        for (i, (kernel, record)) in workload.kernels.iter().zip(&self.records).enumerate() {
+        let records = &self.records[..self.first];
+        let latencies = bare_launch_latencies(records, now);
+        let mut rows = Vec::with_capacity(records.len());
+        for (i, (kernel, record)) in workload.kernels.iter().zip(records).enumerate() {
             rows.push(KernelStats {
                 index: KernelIndex(i as u16),
                 name: kernel.info.name.clone(),
                 id: kernel.info.id,
+                app: kernel.info.app,
                 stream: kernel.info.stream,
                 ctas: kernel.info.ctas(),
                 ctas_done: record.done,

@@ -2,19 +2,25 @@
 //!
 //! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
 //! CTAs may be bound. A kernel gets a slot when its predecessor in the stream has ended and a slot is free; among several
-//! that wait, the first in program order. Copies take no time and delay no kernel; the grid scheduler forwards them.
+//! that wait, those of the highest priority, and among these the first in program order. An application that ended starts again
+//! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
+//! forwards them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::base::{CtaIndex, Cycle, KernelIndex, StreamId};
+use crate::base::{AppId, CtaIndex, Cycle, KernelIndex, StreamId};
 use crate::frontend::{Command, Workload};
 
 /// A kernel that has a slot on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KernelSlot {
     pub(super) kernel: KernelIndex,
+    pub(super) app: AppId,
+    priority: i32,
     /// First cycle in which a CTA may be bound.
     pub(super) ready_at: Cycle,
     /// The next CTA to be bound; CTAs are bound in ascending order.
@@ -39,21 +45,48 @@ impl KernelSlot {
     }
 }
 
+/// How far an application is.
+#[derive(Clone, Debug)]
+pub(super) struct AppState {
+    /// Its kernels, and the same once more for later executions.
+    kernels: Range<u16>,
+    again: Range<u16>,
+    priority: i32,
+    /// Kernels of the present execution that have not ended.
+    left: usize,
+    /// Executions that have ended.
+    pub(super) ended: u32,
+    /// When the first of them ended.
+    pub(super) first_end: Option<Cycle>,
+}
+
 /// The order of kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     /// Kernels by slot; it grows only when needed, so the last slot is occupied.
     slots: Vec<Option<KernelSlot>>,
     max_kernels: usize,
+    apps: Box<[AppState]>,
+    /// By kernel: the next one of its stream, and whether it is the first.
     successor: Box<[Option<KernelIndex>]>,
-    /// Kernels whose predecessors have ended and that wait for a slot.
-    eligible: BTreeSet<KernelIndex>,
-    /// Kernels launched by the commands and not yet ended.
-    left: usize,
+    is_head: Box<[bool]>,
+    /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one.
+    eligible: BTreeSet<(Reverse<i32>, KernelIndex)>,
+    /// Applications that have not ended once.
+    apps_left: usize,
     /// The slot whose kernel was served last; it moves when a CTA is bound.
     last_served: usize,
     /// The least `ready_at` not yet reached.
     next_ready: Cycle,
+}
+
+/// What the end of a kernel ended besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Nothing.
+    Kernel,
+    /// An execution of its application.
+    Application(AppId),
 }
 
 impl Streams {
@@ -61,31 +94,65 @@ impl Streams {
     /// When the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses these.
     pub(super) fn new(workload: &Workload, max_kernels: u32) -> Self {
         let mut successor = vec![None; workload.kernels.len()];
-        let mut eligible = BTreeSet::new();
-        let mut tail: FxHashMap<StreamId, KernelIndex> = FxHashMap::default();
+        let mut is_head = vec![false; workload.kernels.len()];
+        let mut apps = Vec::new();
         let mut last = None;
-        let mut left = 0;
-        for command in &workload.commands {
-            let Command::Launch(kernel) = *command else { continue };
-            assert!(last < Some(kernel), "{kernel} is launched out of order");
-            let info = &workload.kernel(kernel).info;
-            assert!(info.ctas() > 0, "{kernel} has no CTAs");
-            match tail.insert(info.stream, kernel) {
-                Some(before) => successor[before.index()] = Some(kernel),
-                None => _ = eligible.insert(kernel),
+        for app in workload.applications() {
+            let mut tail: FxHashMap<StreamId, KernelIndex> = FxHashMap::default();
+            let again = app.again.start.wrapping_sub(app.kernels.start);
+            let mut left = 0;
+            for command in &workload.commands[app.commands] {
+                let Command::Launch(kernel) = *command else { continue };
+                assert!(last < Some(kernel), "{kernel} is launched out of order");
+                let info = &workload.kernel(kernel).info;
+                assert!(info.ctas() > 0, "{kernel} has no CTAs");
+                let later = |kernel: KernelIndex| KernelIndex(kernel.0.wrapping_add(again));
+                match tail.insert(info.stream, kernel) {
+                    Some(before) => {
+                        successor[before.index()] = Some(kernel);
+                        if !app.again.is_empty() {
+                            successor[later(before).index()] = Some(later(kernel));
+                        }
+                    }
+                    None => {
+                        is_head[kernel.index()] = true;
+                        if !app.again.is_empty() {
+                            is_head[later(kernel).index()] = true;
+                        }
+                    }
+                }
+                last = Some(kernel);
+                left += 1;
             }
-            last = Some(kernel);
-            left += 1;
+            apps.push(AppState { kernels: app.kernels, again: app.again, priority: app.priority, left, ended: 0, first_end: None });
         }
-        Self {
+        let mut streams = Self {
             slots: Vec::new(),
             max_kernels: max_kernels as usize,
+            apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
+            apps: apps.into(),
             successor: successor.into(),
-            eligible,
-            left,
+            is_head: is_head.into(),
+            eligible: BTreeSet::new(),
             last_served: 0,
             next_ready: Cycle::NEVER,
+        };
+        for app in 0..streams.apps.len() {
+            streams.begin(app, streams.apps[app].kernels.clone());
         }
+        streams
+    }
+
+    /// An execution of an application begins: the first kernels of its streams may be launched.
+    fn begin(&mut self, app: usize, kernels: Range<u16>) {
+        let priority = Reverse(self.apps[app].priority);
+        let heads = kernels.map(KernelIndex).filter(|kernel| self.is_head[kernel.index()]);
+        self.eligible.extend(heads.map(|kernel| (priority, kernel)));
+    }
+
+    /// The applications, by [`AppId`].
+    pub(super) fn apps(&self) -> &[AppState] {
+        &self.apps
     }
 
     /// Whether a kernel waits only for a slot.
@@ -99,9 +166,10 @@ impl Streams {
         if !self.can_admit() {
             return None;
         }
-        let kernel = self.eligible.pop_first()?;
-        let ctas = workload.kernel(kernel).info.ctas();
-        let taken = Some(KernelSlot { kernel, ready_at, next: 0, ctas, round: ctas });
+        let (Reverse(priority), kernel) = self.eligible.pop_first()?;
+        let info = &workload.kernel(kernel).info;
+        let ctas = info.ctas();
+        let taken = Some(KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, round: ctas });
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
             None => self.slots.push(taken),
@@ -133,11 +201,33 @@ impl Streams {
         self.slots.iter().position(|slot| slot.is_some_and(|slot| slot.kernel == kernel))
     }
 
-    /// The slot whose kernel is served next at `now`: the one served last while it has CTAs, then the following ones round robin.
+    /// The slot whose kernel is served next at `now` among those that `may` be: one of the highest priority, among these the one served
+    /// last while it has CTAs, then the following ones round robin.
     #[inline]
-    pub(super) fn select(&self, now: Cycle) -> Option<usize> {
+    pub(super) fn select(&self, now: Cycle, may: impl Fn(usize, &KernelSlot) -> bool) -> Option<usize> {
         let slots = self.slots.len();
-        (0..slots).map(|i| (self.last_served + i) % slots).find(|&i| self.slots[i].is_some_and(|slot| slot.has_work(now)))
+        let mut best: Option<(usize, i32)> = None;
+        for i in (0..slots).map(|i| (self.last_served + i) % slots) {
+            if let Some(slot) = &self.slots[i]
+                && slot.has_work(now)
+                && best.is_none_or(|(_, priority)| slot.priority > priority)
+                && may(i, slot)
+            {
+                best = Some((i, slot.priority));
+            }
+        }
+        best.map(|(slot, _)| slot)
+    }
+
+    /// Whether an application has ended and is not started again.
+    #[inline]
+    pub(super) fn is_over(&self, app: AppId) -> bool {
+        self.apps.get(app.index()).is_none_or(|app| app.left == 0)
+    }
+
+    /// The kernels that have a slot, by slot.
+    pub(super) fn slots(&self) -> &[Option<KernelSlot>] {
+        &self.slots
     }
 
     /// The kernel in a slot.
@@ -169,24 +259,39 @@ impl Streams {
         }
     }
 
-    /// `kernel` ended: its slot is free and its successor in the stream may follow.
-    pub(super) fn end(&mut self, kernel: KernelIndex) {
+    /// `kernel` ended at `now`: its slot is free and its successor in the stream may follow.
+    pub(super) fn end(&mut self, kernel: KernelIndex, now: Cycle) -> Ended {
         let slot = self.slot_of(kernel);
         let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
-        self.slots[slot] = None;
+        let KernelSlot { app, priority, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
         while self.slots.pop_if(|last| last.is_none()).is_some() {}
-        self.left -= 1;
-        self.eligible.extend(self.successor[kernel.index()].take());
+        self.eligible.extend(self.successor[kernel.index()].map(|next| (Reverse(priority), next)));
+        let state = &mut self.apps[app.index()];
+        state.left -= 1;
+        if state.left > 0 {
+            return Ended::Kernel;
+        }
+        state.ended += 1;
+        if state.ended == 1 {
+            state.first_end = Some(now);
+            self.apps_left -= 1;
+        }
+        if self.apps_left > 0 && !state.again.is_empty() {
+            state.left = state.again.len();
+            let again = state.again.clone();
+            self.begin(app.index(), again);
+        }
+        Ended::Application(app)
     }
 
-    /// Kernels that have not ended.
+    /// Applications that have not ended once.
     #[inline]
     pub(super) fn left(&self) -> usize {
-        self.left
+        self.apps_left
     }
 
     /// Kernels that wait only for a slot.
     pub(super) fn eligible(&self) -> impl Iterator<Item = KernelIndex> {
-        self.eligible.iter().copied()
+        self.eligible.iter().map(|(_, kernel)| *kernel)
     }
 }

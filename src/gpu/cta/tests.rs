@@ -1,8 +1,9 @@
 //! Exact behaviour of the grid scheduler among mock SMs.
 
 mod mock;
+mod sharing;
 
-use crate::base::{ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
+use crate::base::{AppId, ClockDomain, Cycle, KernelIndex, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Dispatch;
 use crate::engine::{Route, Unit};
 use crate::protocol::{EventKind, Outbox};
@@ -13,7 +14,7 @@ use mock::{Chip, Job, PLAIN, Stepping, spec};
 const LONG: u64 = 1_000_000;
 
 fn job(stream: u64, ctas: u32, resident: u32, cycles: fn(u32) -> u64) -> Job {
-    Job { stream, ctas, resident, cycles }
+    Job { stream, ctas, resident, cycles, app: 0 }
 }
 
 fn ran(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Chip {
@@ -198,7 +199,7 @@ fn a_chip_that_may_not_start_anything_says_so() {
     (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
-    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 2, 4));
+    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 1, 4));
     assert_eq!(
         chip.grid.waiting(),
         ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
@@ -241,6 +242,7 @@ fn events_come_one_latency_after_what_they_tell() {
             (55, EventKind::CtaEnded(sm, kernel)),
             (85, EventKind::CtaEnded(sm, kernel)),
             (85, EventKind::KernelEnded(kernel)),
+            (85, EventKind::ApplicationEnded(AppId(0))),
             (85, EventKind::RunEnded)
         ]
     );

@@ -32,6 +32,7 @@ mod starts;
 mod tests;
 mod texture;
 mod units;
+mod warp_states;
 mod writeback;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use decision::SmDecision;
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
 pub use texture::TextureCounters;
+pub use warp_states::WarpStateCounters;
 
 use core::{Core, MAX_BUFFER, MAX_WARPS};
 use fetch::FetchStage;
@@ -130,8 +132,7 @@ impl Sm {
         self
     }
 
-    /// One cycle: the stages from the last to the first. Those up to the load/store unit are here, the others in
-    /// `Sm::earlier_stages`.
+    /// The stages of a cycle from the last to the load/store unit; `Sm::earlier_stages` has those before.
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         let now = self.core.now;
@@ -164,6 +165,7 @@ impl Sm {
         if self.power.is_asked() {
             self.power.report_quiet(&self.core, out);
         }
+        self.observers.cycle_ended(&self.core, &self.operands);
     }
 
     /// One cycle of the load/store unit; returns whether it took an instruction.
@@ -256,7 +258,7 @@ impl Sm {
         size_of::<Self>() + warps + pipeline + self.lsu.hot_bytes()
     }
 
-    /// All counters but those of CCWS, of the texture cache and of the prefetcher.
+    /// All counters but those of CCWS, of the texture cache, of the prefetcher and of the states of warps.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
     }
@@ -358,9 +360,7 @@ impl Unit for Sm {
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
         visitor.component("sm", u32::from(self.core.id.0));
         self.core.counters.visit(&mut |info, value| visitor.counter(info, value));
-        if let Some(ccws) = self.ccws_counters() {
-            visitor.counters(ccws);
-        }
+        self.observers.visit_counters(visitor);
         if let Some(texture) = self.texture_counters() {
             visitor.counters(texture);
         }

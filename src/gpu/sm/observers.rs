@@ -1,4 +1,4 @@
-//! What watches the signals of the stages without being a stage: the phases of instructions, and CCWS.
+//! What watches the signals of the stages without being a stage: the phases of instructions, CCWS, and the states of warps.
 //!
 //! In: warps that start, issue, have a new front instruction and end; accesses, fetches and fills of the L1. Out: the warps that may
 //! not load (CCWS), the distances to the ends of phases (phase-aware warp orders). A machine without them pays a test for each signal.
@@ -6,22 +6,31 @@
 use crate::base::{Addr, Cycle};
 use crate::config::machine::Machine;
 use crate::mem::cache::Probe;
+use crate::stats::CounterVisitor;
 
 use super::ccws::{Ccws, LineAccess};
 use super::core::Core;
 use super::l1::L1;
+use super::operands::Operands;
 use super::phases::PhaseView;
+use super::warp_states::WarpStates;
 
 /// The observers of an SM.
 #[derive(Debug)]
 pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
     pub(super) ccws: Option<Box<Ccws>>,
+    pub(super) warp_states: Option<Box<WarpStates>>,
 }
 
 impl Observers {
     pub(super) fn new(machine: &Machine) -> Self {
-        Self { phases: None, ccws: machine.gpu.sm.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))) }
+        let spec = &machine.gpu.sm;
+        Self {
+            phases: None,
+            ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
+            warp_states: spec.warp_states.then(Box::default),
+        }
     }
 
     /// Whether somebody wants to know what the L1's tags knew before an access.
@@ -124,8 +133,29 @@ impl Observers {
         }
     }
 
+    /// The stages have done what they do in the present cycle.
+    #[inline]
+    pub(super) fn cycle_ended(&mut self, core: &Core, operands: &Operands) {
+        if let Some(states) = &mut self.warp_states {
+            states.see(core, operands);
+        }
+    }
+
+    /// The counters of those that have some.
+    pub(super) fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        if let Some(ccws) = &self.ccws {
+            visitor.counters(ccws.counters());
+        }
+        if let Some(states) = &self.warp_states {
+            visitor.counters(&states.counters);
+        }
+    }
+
     /// Counts the cycles before `until` that are not counted yet.
     pub(super) fn count(&mut self, until: Cycle) {
+        if let Some(states) = &mut self.warp_states {
+            states.count(until);
+        }
         if let Some(ccws) = &mut self.ccws {
             ccws.count(until);
         }

@@ -1,13 +1,13 @@
 //! The stage that starts CTAs.
 //!
 //! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
-//! free, one per cycle and in the order of binding. Its warps occupy consecutive slots from a multiple of their number.
+//! free, one per cycle and in the order of binding. A kernel of which the SM holds as many CTAs as its share is passed over. Its warps occupy consecutive slots from a multiple of their number.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::base::{Cycle, KernelIndex, LinkId};
-use crate::frontend::{CtaProgram, Workload};
+use crate::frontend::{CtaProgram, Workload, address_space};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload};
 
@@ -73,6 +73,11 @@ impl CtaStage {
     pub(super) fn next_event(&self, now: Cycle, ctas: &Ctas) -> Cycle {
         match self.bound.front() {
             Some(bound) if !ctas.blocked && !self.held => bound.at.max(self.earliest).max(now),
+            // One that arrives later may go first where kernels have shares of the SM.
+            Some(first) if first.launch.share != u16::MAX && !self.held => {
+                let next = self.bound.iter().map(|bound| bound.at).find(|at| *at >= now);
+                next.map_or(Cycle::NEVER, |at| at.max(self.earliest))
+            }
             _ => Cycle::NEVER,
         }
     }
@@ -90,6 +95,15 @@ impl CtaStage {
         if self.next_event(core.now, &core.ctas) == core.now { self.start(core, observers, workload, to_grid, out) } else { None }
     }
 
+    /// The first bound CTA that has arrived and whose kernel has not got its share of the SM; its place in the queue, and its kernel.
+    fn next_bound(&self, core: &mut Core) -> Option<(usize, KernelIndex)> {
+        let arrived = self.bound.iter().take_while(|bound| bound.at <= core.now).enumerate();
+        let may = |launch: &CtaLaunch| launch.share == u16::MAX || core.ctas.resident_of(launch.kernel) < u32::from(launch.share);
+        let next = arrived.map(|(at, bound)| (at, bound.launch)).find(|(_, launch)| may(launch));
+        core.ctas.blocked |= next.is_none();
+        next.map(|(at, launch)| (at, launch.kernel))
+    }
+
     fn start(
         &mut self,
         core: &mut Core,
@@ -98,7 +112,7 @@ impl CtaStage {
         to_grid: LinkId,
         out: &mut Outbox,
     ) -> Option<Started> {
-        let kernel = self.bound.front()?.launch.kernel;
+        let (at, kernel) = self.next_bound(core)?;
         let info = &workload.kernel(kernel).info;
         let needs = CtaNeeds::of(&core.spec, info);
         let place = if core.ctas.resident() < self.limit { core.ctas.place(&core.spec, &needs) } else { None };
@@ -111,8 +125,9 @@ impl CtaStage {
             local_base: info.local_base.0,
             threads: u64::from(needs.threads),
             ctas_per_sm: u64::from(resident_ctas(&core.spec, info).unwrap_or(1)),
+            space: address_space(info.app),
         };
-        let Bound { launch, program, .. } = self.bound.pop_front()?;
+        let Bound { launch, program, .. } = self.bound.remove(at)?;
         let alone = core.ctas.resident() == 0;
         if alone {
             core.resume_active();
@@ -147,7 +162,7 @@ impl CtaStage {
     /// The bound CTAs, for reports of a standstill.
     pub(super) fn describe(&self, lines: &mut Vec<String>) {
         if let Some(bound) = self.bound.front() {
-            let CtaLaunch { kernel, cta } = bound.launch;
+            let CtaLaunch { kernel, cta, .. } = bound.launch;
             lines.push(format!("{} bound CTAs wait, the first ({kernel}, {cta}) since {}", self.bound.len(), bound.at));
         }
     }

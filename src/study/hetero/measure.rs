@@ -178,7 +178,13 @@ fn parameters(kernel: &str) -> Vec<(String, String)> {
 
 fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
     let Some(name) = kernel else {
-        return Ok(Arc::new(Workload { name: "nothing".to_owned(), commands: Vec::new(), kernels: Vec::new(), notes: Vec::new() }));
+        return Ok(Arc::new(Workload {
+            name: "nothing".to_owned(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            applications: Vec::new(),
+            notes: Vec::new(),
+        }));
     };
     let parameters = parameters(name);
     model::builtin(name, 1, &parameters).map(Arc::new).map_err(|error| error.to_string())

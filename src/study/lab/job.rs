@@ -1,7 +1,7 @@
 //! One simulated run of a kernel model on a machine, and what studies measure of it.
 //!
 //! In: a [`Job`]: machine, settings, model, parameters, policies, length. Out: a [`Run`]: a series of short intervals and what the
-//! controllers recorded. Runs are stored by content, see [`super::store`].
+//! controllers recorded. Runs are stored by content, see [`crate::report::store`].
 
 use std::fmt;
 use std::sync::Arc;

@@ -10,7 +10,6 @@ pub(in crate::study) mod output;
 pub(in crate::study) mod published;
 pub(in crate::study) mod request;
 pub(in crate::study) mod statistics;
-pub(in crate::study) mod store;
 pub(in crate::study) mod verdict;
 
 use std::fmt;
@@ -76,7 +75,7 @@ impl Lab {
     }
 
     fn counted<T: Task>(&self, task: &T, of: Option<usize>) -> Result<T::Result, String> {
-        let result = task.key().and_then(|key| store::stored(self.store.as_deref(), &key, || task.run()));
+        let result = task.key().and_then(|key| crate::report::store::stored(self.store.as_deref(), &key, || task.run()));
         let done = self.done.lock().map_or(0, |mut done| {
             *done += 1;
             *done

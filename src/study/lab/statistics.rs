@@ -76,6 +76,15 @@ pub(in crate::study) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     Some(xy / (xx * yy).sqrt())
 }
 
+/// Spearman's correlation: that of the ranks, where equal values share their mean rank; `None` of fewer than two points.
+pub(in crate::study) fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
+    let rank = |of: &[f64], value: f64| {
+        let (below, equal) = (of.iter().filter(|v| **v < value).count(), of.iter().filter(|v| **v == value).count());
+        below as f64 + (equal as f64 - 1.0) / 2.0
+    };
+    correlation(&x.iter().zip(y).map(|(a, b)| (rank(x, *a), rank(y, *b))).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +102,13 @@ mod tests {
         assert_eq!(harmonic_mean([2.0, 2.0, 2.0]), Some(2.0));
         assert_eq!([mean([]), harmonic_mean([]), harmonic_mean([1.0, 0.0]), harmonic_mean([1.0, f64::NAN])], [None; 4]);
         assert_eq!(percent_over(3.0, 2.0), 50.0);
+    }
+
+    #[test]
+    fn ranks_count_and_distances_do_not() {
+        assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[10.0, 1000.0, 1001.0]), Some(1.0));
+        assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[5.0, 4.0, -1.0]), Some(-1.0));
+        assert_eq!(rank_correlation(&[1.0, 1.0, 2.0, 2.0], &[1.0, 2.0, 3.0, 4.0]).map(|r| (r * 1e4).round()), Some(8944.0));
     }
 
     #[test]

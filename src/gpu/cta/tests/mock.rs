@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::base::{Addr, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use crate::config::machine::Dispatch;
+use crate::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
+use crate::config::machine::{Dispatch, Sharing};
 use crate::engine::{Route, Unit};
-use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
+use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 
 use super::super::dispatch::Capacity;
@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub(super) resident: u32,
     /// Cycles that a CTA runs.
     pub(super) cycles: fn(u32) -> u64,
+    /// The application.
+    pub(super) app: u16,
 }
 
 #[derive(Debug)]
@@ -42,6 +44,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
         block: Dim3 { x: 32, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,
+        app: AppId(0),
         stream: StreamId(job.stream),
         shared_base: Addr(0),
         local_base: Addr(0),
@@ -53,12 +56,22 @@ pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
     commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
     let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
-    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, notes: Vec::new() })
+    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new() })
+}
+
+/// The kernels of each application, by the number of the application, with its priority; with `again` what ends starts again.
+fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Workload> {
+    let part = |(app, priority): (usize, &i32)| {
+        let own = jobs.iter().enumerate().filter(|(_, job)| usize::from(job.app) == app);
+        let workload = workload_of(own.map(|(i, job)| info(i, job)).collect());
+        Part { workload: (*workload).clone(), priority: *priority }
+    };
+    Arc::new(mix(priorities.iter().enumerate().map(part).collect(), again).unwrap())
 }
 
 /// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
 pub(super) fn spec() -> Dispatch {
-    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false }
+    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false, sharing: Sharing::LeftOver }
 }
 
 #[derive(Clone, Default)]
@@ -98,18 +111,30 @@ pub(super) struct Chip {
     /// By (kernel, CTA).
     pub(super) lives: BTreeMap<(u16, u32), Life>,
     pub(super) events: Vec<(u64, EventKind)>,
+    /// Most CTAs of each kernel that ran on an SM at once while others ran there, too.
+    pub(super) most_of: BTreeMap<u16, usize>,
     /// Most CTAs that each SM held, bound or running.
     pub(super) most_held: Vec<usize>,
 }
 
 impl Chip {
     pub(super) fn new(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Self {
+        Self::with(sms, spec, workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect()), jobs)
+    }
+
+    /// A chip that applications share: those of the jobs, which are in their order.
+    pub(super) fn shared(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], again: bool) -> Self {
+        assert!(jobs.is_sorted_by_key(|job| job.app));
+        let all = if again { [jobs, jobs].concat() } else { jobs.to_vec() };
+        Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
+    }
+
+    fn with(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[Job]) -> Self {
         let clock = ClockDomain { period: 1 };
         let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
         let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
         let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
         let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms as u16), first_to_partition: LinkId(0), partitions: 0 };
-        let workload = workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect());
         let capacity = Capacity {
             whole: [WHOLE_SM; 5],
             needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
@@ -122,6 +147,7 @@ impl Chip {
             out: Outbox::new(routes.into(), worker_of, 2),
             now: 0,
             lives: BTreeMap::new(),
+            most_of: BTreeMap::new(),
             events: Vec::new(),
             most_held: vec![0; sms],
         }
@@ -180,13 +206,28 @@ impl Chip {
         let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
         let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
         let allowed = sm.limit.is_none_or(|limit| sm.running.len() < limit);
-        if let Some(launch) = sm.bound.pop_front_if(|launch| allowed && used + share(launch) <= WHOLE_SM) {
+        let of = |running: &[(u64, CtaLaunch)], kernel| running.iter().filter(|(_, launch)| launch.kernel == kernel).count();
+        let next = sm.bound.iter().position(|launch| of(&sm.running, launch.kernel) < usize::from(launch.share));
+        let next = next.filter(|at| allowed && used + share(&sm.bound[*at]) <= WHOLE_SM);
+        if let Some(launch) = next.and_then(|at| sm.bound.remove(at)) {
             let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
             sm.running.push((end, launch));
+            if sm.running.iter().any(|(_, other)| other.kernel != launch.kernel) {
+                let most = self.most_of.entry(launch.kernel.0).or_default();
+                *most = (*most).max(of(&sm.running, launch.kernel));
+            }
             let life = Life { sm: id as u16, start: cycle, end };
-            assert_eq!(self.lives.insert((launch.kernel.0, launch.cta.0), life), None, "a CTA starts once");
+            let before = self.lives.insert((launch.kernel.0, launch.cta.0), life);
+            let again = usize::from(launch.kernel.0) >= self.grid.workload.first_launches();
+            assert!(before.is_none() || again, "a CTA starts once");
             out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
         }
+    }
+
+    /// Decides something about the grid scheduler.
+    pub(super) fn decide(&mut self, decision: &GridDecision) {
+        self.grid.settle(Cycle(self.now));
+        self.grid.apply(Cycle(self.now), decision);
     }
 
     /// Start cycles of a kernel's CTAs in their order.

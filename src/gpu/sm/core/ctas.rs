@@ -33,6 +33,8 @@ pub(in crate::gpu::sm) struct Windows {
     pub(in crate::gpu::sm) threads: u64,
     /// CTAs of the kernel that fit an SM.
     pub(in crate::gpu::sm) ctas_per_sm: u64,
+    /// Where the address space of the application begins.
+    pub(in crate::gpu::sm) space: u64,
 }
 
 /// The resident CTAs of an SM.
@@ -67,6 +69,11 @@ impl Ctas {
     #[inline]
     pub(in crate::gpu::sm) fn resident(&self) -> u32 {
         self.resident
+    }
+
+    /// Resident CTAs of a kernel.
+    pub(in crate::gpu::sm) fn resident_of(&self, kernel: KernelIndex) -> u32 {
+        self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel).count() as u32
     }
 
     /// Whether the last resident CTA ended since this was last asked.
@@ -175,7 +182,7 @@ impl Ctas {
     /// The resident CTAs, for reports of a standstill.
     pub(in crate::gpu::sm) fn describe(&self, lines: &mut Vec<String>) {
         for cta in self.slots.iter().flatten() {
-            let CtaLaunch { kernel, cta: index } = cta.launch;
+            let CtaLaunch { kernel, cta: index, .. } = cta.launch;
             let (left, running) = (cta.left.count_ones(), cta.running.count_ones());
             lines.push(format!("{kernel}, {index}: {left} warps left, {running} of them with instructions"));
         }

@@ -162,6 +162,11 @@ impl Warps {
         }
     }
 
+    /// The slots of one of `schedulers` schedulers, which they get in turn.
+    pub(in crate::gpu::sm) fn of_scheduler(&self, scheduler: usize, schedulers: u32) -> u64 {
+        (scheduler..self.streams.len()).step_by(schedulers as usize).fold(0, |all, slot| all | 1 << slot)
+    }
+
     /// Bytes of its arrays.
     pub(in crate::gpu::sm) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.streams) + size_of_val(&*self.buffer)

@@ -1,6 +1,6 @@
 //! Entry of an instruction into the unit: its memory space and its accesses.
 
-use crate::base::LINE_BYTES;
+use crate::base::{Addr, LINE_BYTES};
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 use crate::mem::cache;
 use crate::protocol::MemOp;
@@ -40,6 +40,10 @@ impl Lsu {
                 MemSpace::Texture if self.texture.is_some() => self.enter_texture(issued, &mem, &mut entry, core),
                 space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry, core),
             }
+        }
+        let space = core.ctas.windows(core.warps.cta[warp]).space;
+        if space != 0 {
+            self.accesses.iter_mut().for_each(|access| access.addr = Addr(access.addr.0.wrapping_add(space)));
         }
         self.bank = match (&self.l1, self.accesses.last()) {
             (Some(l1), Some(access)) if !entry.bypass && !entry.texture => l1.bank_of(access),

@@ -10,6 +10,7 @@ mod random;
 mod size;
 mod spans;
 mod texture;
+mod warp_states;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
-        let workload = Workload { name: "test".to_owned(), commands: Vec::new(), kernels, notes: Vec::new() };
+        let workload = Workload { name: "test".to_owned(), commands: Vec::new(), kernels, applications: Vec::new(), notes: Vec::new() };
         let clock = ClockDomain { period: 1 };
         let routes = vec![Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) }; 6];
         let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);
@@ -167,7 +168,7 @@ impl Bench {
 
     /// Binds a CTA by a message that becomes visible at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
-        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta) };
+        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX };
         self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
     }
 

@@ -228,7 +228,13 @@ impl Job {
     /// The GPU application, begun again and again, and the last launch of its first pass.
     fn workload(&self) -> Result<(Arc<Workload>, Option<KernelIndex>), String> {
         let Some(gpu) = &self.gpu else {
-            let nothing = Workload { name: "nothing".to_owned(), commands: Vec::new(), kernels: Vec::new(), notes: Vec::new() };
+            let nothing = Workload {
+                name: "nothing".to_owned(),
+                commands: Vec::new(),
+                kernels: Vec::new(),
+                applications: Vec::new(),
+                notes: Vec::new(),
+            };
             return Ok((Arc::new(nothing), None));
         };
         let once = builtin_model(&model_name(gpu), 1, &[]).map_err(|error| error.to_string())?.workload();
@@ -249,7 +255,7 @@ fn repeated(once: Workload, times: usize) -> Workload {
     };
     let commands = (0..times).flat_map(later).collect();
     let kernels = once.kernels.iter().cycle().take(times * launches).cloned().collect();
-    Workload { name: once.name, commands, kernels, notes: once.notes }
+    Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes }
 }
 
 fn measured(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {

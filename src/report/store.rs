@@ -22,7 +22,7 @@ struct Stored<T> {
 ///
 /// # Errors
 /// Those of `make`.
-pub(in crate::study) fn stored<T: Serialize + DeserializeOwned>(
+pub(crate) fn stored<T: Serialize + DeserializeOwned>(
     folder: Option<&Path>,
     key: &str,
     make: impl FnOnce() -> Result<T, String>,

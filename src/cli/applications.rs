@@ -1,0 +1,217 @@
+//! `run --app A --app B`: several applications on one GPU, and what each does alone.
+//!
+//! An application is a recorded trace, a program or a kernel model, by its name or file; `trace:`, `program:` and `model:` before it say
+//! which, and `,priority=N` after it sets its priority. `@FILE` is a mix: a TOML file that lists applications.
+
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::chip::{self, RunOptions};
+use crate::config::{Loaded, Machine, input};
+use crate::frontend::sass::DecodeClock;
+use crate::frontend::{Part, Workload, mix};
+use crate::report::store::stored;
+use crate::stats::{Alone, Outcome};
+
+use super::args::RunArgs;
+use super::exit::{Exit, Failure};
+use super::{inputs, program};
+
+/// Where a workload comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Trace,
+    Program,
+    Model,
+}
+
+/// An application as it was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    source: Source,
+    name: String,
+    priority: i32,
+}
+
+/// A mix as a file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mix {
+    /// The applications, in their order.
+    applications: Vec<MixEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MixEntry {
+    /// The application, as `--app` names it; paths are relative to the mix.
+    workload: String,
+    #[serde(default)]
+    priority: i32,
+}
+
+/// The applications that `--app` names, mixes among them.
+///
+/// # Errors
+/// When a mix cannot be read or a name says nothing.
+pub(super) fn named(names: &[String]) -> Result<Vec<Named>, Failure> {
+    let mut all = Vec::new();
+    for name in names {
+        match name.strip_prefix('@') {
+            Some(file) => all.extend(from_file(Path::new(file))?),
+            None => all.push(one(name, None)?),
+        }
+    }
+    Ok(all)
+}
+
+fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
+    let fail = |what: String| Failure::new(Exit::Workload, format!("{}: {what}", path.display()));
+    let text = input::read_text(path).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
+    let mix: Mix = toml::from_str(&text).map_err(|error| fail(format!("the mix is wrong: {error}")))?;
+    if mix.applications.is_empty() {
+        return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let entry = |entry: &MixEntry| one(&entry.workload, Some(folder)).map(|named| Named { priority: entry.priority, ..named });
+    mix.applications.iter().map(entry).collect()
+}
+
+/// Reads `[SOURCE:]NAME[,priority=N]`; paths are relative to `folder`.
+fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
+    let usage = |what: String| Failure::new(Exit::Usage, format!("--app {text}: {what}"));
+    let (name, priority) = match text.split_once(",priority=") {
+        Some((name, number)) => (name, number.parse().map_err(|_| usage(format!("{number:?} is no priority; expected a whole number")))?),
+        None => (text, 0),
+    };
+    let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
+    let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
+    let (source, name) = explicit.unwrap_or_else(|| (guess(name, folder), name));
+    if name.is_empty() {
+        return Err(usage("names no application; expected a trace, a launch file or a kernel model".into()));
+    }
+    let name = match folder {
+        Some(folder) if source != Source::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
+        _ => name.to_owned(),
+    };
+    Ok(Named { source, name, priority })
+}
+
+/// A TOML file with launches is a program, another one or a built-in name is a model, and any other path is a trace.
+fn guess(name: &str, folder: Option<&Path>) -> Source {
+    let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+    if name.ends_with(".toml") {
+        let launches = input::read_text(&path).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[[launches]]")));
+        return if launches { Source::Program } else { Source::Model };
+    }
+    if inputs::is_trace(name) || path.exists() { Source::Trace } else { Source::Model }
+}
+
+impl Named {
+    fn load(&self, args: &RunArgs, threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Failure> {
+        let path = Path::new(&self.name);
+        let loaded = match self.source {
+            Source::Trace => inputs::trace(path, threads, args.lenient, clock)?,
+            Source::Program => program::workload(path, None, &[])?,
+            Source::Model => inputs::model_workload(&self.name, &inputs::model(&self.name, args.seed, &[])?),
+        };
+        Ok(loaded.0)
+    }
+
+    /// Whatever its run depends on: the names, lengths and checksums of the files in its folder.
+    fn content(&self, seed: u64) -> String {
+        let mut text = format!("{:?} {} seed {seed}\n", self.source, self.name);
+        let path = Path::new(&self.name);
+        let folder = if path.is_dir() { Some(path) } else { path.parent().filter(|_| path.is_file()) };
+        let mut files: Vec<PathBuf> = folder
+            .and_then(|folder| std::fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).ok())
+            .map_or_else(Vec::new, |entries| entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect());
+        files.sort();
+        for file in files {
+            let sum = std::fs::read(&file).map_or(0, |bytes| crc32fast::hash(&bytes));
+            let length = file.metadata().map_or(0, |facts| facts.len());
+            let _ = writeln!(text, "{} {length} {sum:08x}", file.display());
+        }
+        text
+    }
+}
+
+/// The workload of all applications; each is started again when it ends, until all have ended once, unless `--once` is given.
+///
+/// # Errors
+/// When one is wrong, or all together are too many.
+pub(super) fn workload(args: &RunArgs, apps: &[Named], threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Failure> {
+    let part = |app: &Named| Ok(Part { workload: app.load(args, threads, clock)?, priority: app.priority });
+    let parts = apps.iter().map(part).collect::<Result<_, Failure>>()?;
+    mix(parts, !args.once).map_err(|error| Failure::new(Exit::Workload, error))
+}
+
+/// Where runs alone are kept.
+const ALONE: &str = "results/alone";
+
+/// Runs each application alone, or takes an earlier result of the same, and adds the results to those of all together.
+///
+/// # Errors
+/// When a run fails.
+pub(super) fn add_alone(outcome: &mut Outcome, loaded: &Loaded, args: &RunArgs, threads: usize) -> Result<(), Failure> {
+    let (apps, machine) = (named(&args.app)?, loaded.provenance.to_toml());
+    let limit = args.max_cycles.map(NonZeroU64::get);
+    for (app, stats) in apps.iter().zip(&mut outcome.applications) {
+        let key = format!("alone\n{machine}\n{}\nlimit {limit:?}", app.content(args.seed));
+        let mut failure = None;
+        let run = || {
+            alone(app, &loaded.machine, args, threads, limit).map_err(|error| {
+                failure = Some(error);
+                String::new()
+            })
+        };
+        let result = stored(Some(Path::new(ALONE)), &key, run);
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        stats.alone = result.ok();
+    }
+    Ok(())
+}
+
+fn alone(app: &Named, machine: &Machine, args: &RunArgs, threads: usize, max_cycles: Option<u64>) -> Result<Alone, Failure> {
+    let workload = app.load(args, threads, &Arc::default())?;
+    let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
+    let outcome = chip::simulate(machine, &Arc::new(workload), options)?.outcome;
+    let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
+    let warp_instructions = crate::report::metrics::Work::of_run(&outcome).warp_instructions;
+    Ok(Alone { cycles: outcome.cycles - launched, warp_instructions })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_is_what_its_name_says_or_looks_like() {
+        let read = |text: &str| one(text, None).map(|named| (named.source, named.name, named.priority));
+        assert_eq!(read("stream"), Ok((Source::Model, "stream".into(), 0)));
+        assert_eq!(read("wa_sched/lud,priority=-2"), Ok((Source::Model, "wa_sched/lud".into(), -2)));
+        assert_eq!(read("programs/saxpy.toml"), Ok((Source::Program, "programs/saxpy.toml".into(), 0)));
+        assert_eq!(read("trace:a,priority=3"), Ok((Source::Trace, "a".into(), 3)));
+        assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
+        assert!(read("stream,priority=high").unwrap_err().message.contains("\"high\" is no priority"));
+        assert!(read("trace:").unwrap_err().message.contains("names no application"));
+    }
+
+    #[test]
+    fn a_mix_lists_applications_relative_to_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mix.toml");
+        std::fs::write(&file, "[[applications]]\nworkload = \"stream\"\n[[applications]]\nworkload = \"trace:t\"\npriority = 2\n").unwrap();
+        let apps = named(&[format!("@{}", file.display())]).unwrap();
+        assert_eq!((apps[0].name.as_str(), apps[0].priority), ("stream", 0));
+        assert_eq!((Path::new(&apps[1].name), apps[1].priority), (folder.path().join("t").as_path(), 2));
+        std::fs::write(&file, "applications = []").unwrap();
+        assert!(named(&[format!("@{}", file.display())]).unwrap_err().message.contains("lists no application"));
+    }
+}
