@@ -83,7 +83,11 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     let mut out = Outbox::new(Arc::from(vec![route; 6]), vec![0], 1);
     let mut sm = Sm::new(SmId(0), machine, Arc::clone(workload), PORTS);
     for cta in 0..2 {
-        sm.deliver(PORTS.from_grid, Cycle(0), &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta), share: u16::MAX }));
+        sm.deliver(
+            PORTS.from_grid,
+            Cycle(0),
+            &Payload::Launch(CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(cta), share: u16::MAX, resumes: false }),
+        );
     }
     let (mut now, mut done) = (0, 0);
     while done < 2 {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use warpshard::cli::exit;
 
+#[path = "cli/applications.rs"]
+mod applications;
 #[path = "cli/names.rs"]
 mod names;
 #[path = "cli/writers.rs"]
@@ -44,6 +46,9 @@ fn wrong_usage_ends_with_2_and_a_message() {
         (&["run", "--epoch", "long"], "expected \"auto\" or a whole number"),
         (&["run", "--set", "gpu.sms"], "KEY=VALUE"),
         (&["run", "--trace", "a", "--workload", "b"], "cannot be used with"),
+        (&["run", "--app", "stream", "--workload", "gather"], "cannot be used with"),
+        (&["run", "--app", "stream", "--set", "workload.cta_count=3"], "models keep the values of their files"),
+        (&["run", "--once"], "--app"),
         (&["run", "--force"], "--out"),
         (&["check"], "<FILE>"),
         (&["show", "engine", "x"], "[possible values: machine, workload]"),

@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use warpshard::base::{KernelIndex, SmId};
+use warpshard::base::{AppId, KernelIndex, SmId};
 use warpshard::control::{
-    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, PowerState, Table, Trigger,
+    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, PowerState, Preemption, Table, Trigger,
 };
 
 /// The first exception of the controllers of a run.
@@ -178,6 +178,12 @@ impl PyController {
             Knob::CtaLimit => Decision::CtaLimit { sm, limit: limit()? },
             Knob::WarpLimit => Decision::WarpLimit { sm, limit: limit()? },
             Knob::Power => Decision::Power { sm, state: power(&value.extract::<String>()?)? },
+            Knob::Owner => Decision::Owner { sm, app: AppId(value.extract()?) },
+            Knob::Preempt => Decision::Preempt { sm, how: preemption(&value.extract::<String>()?)? },
+            Knob::KernelCtas => {
+                let kernel: u16 = one.getattr("kernel")?.extract()?;
+                Decision::KernelCtas { kernel: KernelIndex(kernel), limit: limit()? }
+            }
         };
         out.decide_because(decision, reason);
         Ok(())
@@ -229,6 +235,14 @@ fn power(word: &str) -> PyResult<PowerState> {
     }
 }
 
+fn preemption(word: &str) -> PyResult<Preemption> {
+    match word {
+        "switch" => Ok(Preemption::Switch),
+        "flush" => Ok(Preemption::Flush),
+        _ => Err(PyValueError::new_err(format!("there is no preemption {word:?}; the ways are: switch, flush"))),
+    }
+}
+
 /// What `every` and `on` of an object ask for.
 fn triggers(object: &Bound<'_, PyAny>) -> PyResult<Vec<Trigger>> {
     let mut triggers = Vec::new();
@@ -245,10 +259,11 @@ fn triggers(object: &Bound<'_, PyAny>) -> PyResult<Vec<Trigger>> {
             "kernel_started" => Trigger::On(EventSelector::KernelStarted(None)),
             "kernel_ended" => Trigger::On(EventSelector::KernelEnded(None)),
             "kernel_dispatched" => Trigger::On(EventSelector::KernelDispatched(None)),
+            "application_ended" => Trigger::On(EventSelector::ApplicationEnded(None)),
             "cta_ended" => Trigger::On(EventSelector::CtaEnded(None)),
             "sm_quiet" => Trigger::On(EventSelector::SmQuiet),
             _ => {
-                let known = "start, kernel_started, kernel_ended, kernel_dispatched, cta_ended, sm_quiet";
+                let known = "start, kernel_started, kernel_ended, kernel_dispatched, application_ended, cta_ended, sm_quiet";
                 return Err(PyValueError::new_err(format!("there is no event {word:?}; the events are: {known}")));
             }
         });
@@ -263,6 +278,7 @@ fn event_words(cycle: u64, kind: EventKind) -> (u64, &'static str, Option<u64>) 
         EventKind::KernelStarted(kernel) => (cycle, "kernel_started", of(kernel)),
         EventKind::KernelEnded(kernel) => (cycle, "kernel_ended", of(kernel)),
         EventKind::KernelDispatched(kernel) => (cycle, "kernel_dispatched", of(kernel)),
+        EventKind::ApplicationEnded(app) => (cycle, "application_ended", Some(u64::from(app.0))),
         EventKind::CtaEnded(sm, _) => (cycle, "cta_ended", Some(u64::from(sm.0))),
         EventKind::SmQuiet(sm) => (cycle, "sm_quiet", Some(u64::from(sm.0))),
         EventKind::CoreWarm(cpu) => (cycle, "core_warm", Some(u64::from(cpu.0))),
@@ -277,12 +293,14 @@ fn facts<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
     let kernels = facts.kernels.iter().map(|kernel| {
         let one = PyDict::new(py);
         one.set_item("name", &kernel.name)?;
+        one.set_item("application", kernel.app.0)?;
         one.set_item("ctas", kernel.ctas)?;
         one.set_item("warps_per_cta", kernel.warps_per_cta)?;
         one.set_item("ctas_per_sm", kernel.ctas_per_sm)?;
         Ok(one)
     });
     made.set_item("kernels", kernels.collect::<PyResult<Vec<_>>>()?)?;
+    made.set_item("applications", &facts.applications)?;
     Ok(made)
 }
 

@@ -25,7 +25,7 @@ from ._native import (
     build,
 )
 from ._native import Seen as Observation
-from .control import Controller, CtaLimit, Power, Signal, Statistic, WarpLimit
+from .control import Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, Signal, Statistic, WarpLimit
 from .device import Array, Device, Kernel, Launched, Module
 from .machine import Key, Machine, machines
 from .result import Result, Summary
@@ -45,6 +45,7 @@ __all__ = [
     "Error",
     "InternalError",
     "Kernel",
+    "KernelCtas",
     "KernelError",
     "Key",
     "Launched",
@@ -53,8 +54,10 @@ __all__ = [
     "Module",
     "Observation",
     "OutputError",
+    "Owner",
     "Pointer",
     "Power",
+    "Preempt",
     "Program",
     "Progress",
     "Result",

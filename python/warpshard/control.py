@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from . import _native
 
-__all__ = ["Controller", "CtaLimit", "Decided", "Power", "Signal", "Statistic", "WarpLimit"]
+__all__ = ["Controller", "CtaLimit", "Decided", "KernelCtas", "Owner", "Power", "Preempt", "Signal", "Statistic", "WarpLimit"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,37 @@ class Power:
 
 
 @dataclass(frozen=True)
+class Owner:
+    """An SM, or each where `sm` is None, belongs to an application, by its number, where applications own SMs."""
+
+    value: int
+    sm: int | None = None
+    reason: str = ""
+    knob: ClassVar[str] = "owner"
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """The CTAs of an SM, or of each where `sm` is None, are taken away and go on, or start again, wherever they are bound next."""
+
+    value: Literal["switch", "flush"]
+    sm: int | None = None
+    reason: str = ""
+    knob: ClassVar[str] = "preempt"
+
+
+@dataclass(frozen=True)
+class KernelCtas:
+    """At most `value` CTAs of a kernel, by its number, on each SM, where kernels are interleaved."""
+
+    kernel: int
+    value: int
+    reason: str = ""
+    sm: ClassVar[None] = None
+    knob: ClassVar[str] = "kernel_ctas"
+
+
+@dataclass(frozen=True)
 class Signal:
     """A number for the timeline, of an SM or of the whole machine."""
 
@@ -52,7 +83,7 @@ class Signal:
     knob: ClassVar[str] = "signal"
 
 
-Decided = CtaLimit | WarpLimit | Power | Signal
+Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | KernelCtas | Signal
 
 
 class Controller:
@@ -74,11 +105,12 @@ class Controller:
     name: str = "controller"
     """Its name in timelines and messages."""
     knobs: Iterable[str] = ()
-    """What it sets: `cta_limit`, `warp_limit`, `power`. Each knob of a run belongs to one controller."""
+    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `kernel_ctas`. Each knob of a run belongs to one controller."""
     every: int | None = None
     """It is called at every multiple of this number of core cycles."""
     on: Iterable[str] = ()
-    """It is called when these events take effect: `start`, `kernel_started`, `kernel_ended`, `kernel_dispatched`, `cta_ended`, `sm_quiet`."""
+    """It is called when these events take effect: `start`, `kernel_started`, `kernel_ended`, `kernel_dispatched`, `application_ended`,
+    `cta_ended`, `sm_quiet`."""
     over: bool = False
     """Ends the run when it is true after an observation."""
 

@@ -32,6 +32,7 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
             Decision::Power { state, .. } => {
                 vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
             }
+            Decision::Preempt { how, .. } => vec![to_sm(SmDecision::Preempt(how))],
             Decision::Owner { app, .. } => vec![to_grid(GridDecision::Owner { sm, app })],
             Decision::KernelCtas { .. } => Vec::new(),
         }

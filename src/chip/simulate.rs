@@ -1,5 +1,6 @@
 //! Runs a workload on a machine and collects the results.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -164,7 +165,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
-    let outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
+    let mut outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
+    outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
 
@@ -198,6 +200,16 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
         messages: host.messages,
         peak_memory_bytes: None,
     }
+}
+
+/// A note where kernels that could run at once ran one after the other.
+fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
+    let streams: BTreeSet<_> = workload.kernels.iter().map(|kernel| (kernel.info.app, kernel.info.stream)).collect();
+    let text = format!(
+        "the kernels of {} streams ran one after the other: this machine runs one kernel at a time (gpu.dispatch.max_kernels)",
+        streams.len()
+    );
+    (machine.gpu.dispatch.max_kernels == 1 && streams.len() > 1).then_some((text, 1))
 }
 
 /// What is known of each application, where several shared the GPU.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::{AppId, KernelIndex, SmId};
-use crate::protocol::PowerState;
+use crate::protocol::{PowerState, Preemption};
 
 use super::{Knob, KnobSet};
 
@@ -39,6 +39,13 @@ pub enum Decision {
         /// Its new owner.
         app: AppId,
     },
+    /// The CTAs of an SM are taken away; the grid scheduler binds them again, here or elsewhere.
+    Preempt {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
+        /// How.
+        how: Preemption,
+    },
     /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved. CTAs already there stay until they end.
     KernelCtas {
         /// The kernel.
@@ -52,7 +59,8 @@ impl Decision {
     /// The SM that it is for; all SMs when `None`.
     pub fn sm(&self) -> Option<SmId> {
         match self {
-            Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } | Self::Owner { sm, .. } => *sm,
+            Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } => *sm,
+            Self::Owner { sm, .. } | Self::Preempt { sm, .. } => *sm,
             Self::KernelCtas { .. } => None,
         }
     }
@@ -67,6 +75,7 @@ impl Decision {
         match self {
             Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } | Self::KernelCtas { limit, .. } => *limit,
             Self::Owner { app, .. } => u32::from(app.0),
+            Self::Preempt { how, .. } => *how as u32,
             Self::Power { state, .. } => *state as u32,
         }
     }
@@ -78,6 +87,7 @@ impl Decision {
             Self::WarpLimit { .. } => Knob::WarpLimit,
             Self::Power { .. } => Knob::Power,
             Self::Owner { .. } => Knob::Owner,
+            Self::Preempt { .. } => Knob::Preempt,
             Self::KernelCtas { .. } => Knob::KernelCtas,
         }
     }

@@ -17,4 +17,4 @@ pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
 
-pub use crate::protocol::{EventKind, PowerState};
+pub use crate::protocol::{EventKind, PowerState, Preemption};

@@ -97,6 +97,17 @@ impl WarpStream {
         Some(DynInst { index: word & INDEX_MASK, mask, form, lanes: lanes as u8, addresses_at })
     }
 
+    /// The cursor after so many instructions; the end where there are fewer.
+    pub fn cursor_after(&self, instructions: u32) -> Cursor {
+        let mut cursor = Cursor::default();
+        for _ in 0..instructions {
+            if self.next(&mut cursor).is_none() {
+                break;
+            }
+        }
+        cursor
+    }
+
     /// Prefetches the instruction at `cursor`.
     #[inline]
     pub fn prefetch(&self, cursor: Cursor) {

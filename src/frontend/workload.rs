@@ -102,6 +102,10 @@ pub struct CtaProgram {
 pub trait CtaSource: Send + Sync + fmt::Debug {
     /// The program of a CTA.
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram>;
+    /// Takes back a CTA that was taken away from its SM and will be requested once more.
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        let _ = (index, program);
+    }
     /// What went wrong while decoding, if anything did, as a message for the user.
     fn failure(&self) -> Option<String> {
         None

@@ -27,6 +27,12 @@ pub enum Payload {
     CtaStarted(CtaNotice),
     /// An SM finished a CTA: all its warps exited and its stores are acknowledged.
     CtaDone(CtaNotice),
+    /// A warp of a CTA that leaves its SM, or comes back to one.
+    Context(WarpContext),
+    /// An SM gives back a CTA that it has not started.
+    CtaReturned(CtaNotice),
+    /// An SM gives back a CTA that it has started.
+    CtaPreempted(CtaNotice),
     /// A copy from the host to the device; the LLC may keep its lines.
     Warm(Warm),
 }
@@ -98,6 +104,23 @@ pub struct CtaLaunch {
     pub cta: CtaIndex,
     /// CTAs of the kernel that the SM may hold at once; `u16::MAX` for as many as fit.
     pub share: u16,
+    /// Whether it goes on from the contexts that were sent before.
+    pub resumes: bool,
+}
+
+/// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WarpContext {
+    /// The kernel launch.
+    pub kernel: KernelIndex,
+    /// Which CTA of it.
+    pub cta: CtaIndex,
+    /// Which warp of the CTA.
+    pub warp: u8,
+    /// Whether it waits at the CTA's barrier.
+    pub at_barrier: bool,
+    /// Instructions that it has executed.
+    pub executed: u32,
 }
 
 /// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
@@ -120,6 +143,15 @@ pub enum PowerState {
     Paused,
     /// Issuing.
     Active,
+}
+
+/// How an SM's CTAs are taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preemption {
+    /// The context of each is saved, and restored where it goes on.
+    Switch,
+    /// Each is dropped and starts again from its beginning; one that has written to global memory is switched.
+    Flush,
 }
 
 /// Something that ends a run, a phase or a sample. It takes effect about one lookahead after it was reported.

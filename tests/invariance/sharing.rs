@@ -7,13 +7,13 @@ use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
 use warpshard::base::{AppId, KernelIndex, Rng, SmId};
 use warpshard::chip::RunOptions;
-use warpshard::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
+use warpshard::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Preemption, Trigger};
 use warpshard::frontend::{Part, mix, program::Program};
 
 const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
 /// Decides at random, from a seed.
-struct Shuffle(Rng);
+struct Shuffle(Rng, Option<Preemption>);
 
 impl Controller for Shuffle {
     fn name(&self) -> &str {
@@ -25,7 +25,7 @@ impl Controller for Shuffle {
     }
 
     fn knobs(&self) -> KnobSet {
-        KnobSet::of(&[Knob::Owner, Knob::KernelCtas, Knob::CtaLimit])
+        KnobSet::of(&[Knob::Owner, Knob::KernelCtas, Knob::CtaLimit, Knob::Preempt])
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
@@ -36,6 +36,9 @@ impl Controller for Shuffle {
         let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
         out.decide(Decision::KernelCtas { kernel, limit: 1 + below(4) });
         out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
+        if let Some(how) = self.1 {
+            out.decide(Decision::Preempt { sm: Some(sm), how });
+        }
         out.because("at random");
     }
 }
@@ -52,8 +55,16 @@ fn case(mode: &str, again: bool) -> Case {
     Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
 }
 
-fn shuffled(case: &Case, seed: u64, options: RunOptions) -> Files {
-    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0])))], ..options })
+const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::Switch), Some(Preemption::Flush)];
+
+fn shuffled(case: &Case, seed: u64, how: Option<Preemption>, options: RunOptions) -> Files {
+    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how))], ..options })
+}
+
+/// The total of a counter of SMs.
+fn counted(files: &Files, name: &str) -> u64 {
+    let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
+    stats["components"]["sm"]["total"][name].as_u64().unwrap()
 }
 
 fn applications(files: &Files) -> Vec<serde_json::Value> {
@@ -64,12 +75,16 @@ fn applications(files: &Files) -> Vec<serde_json::Value> {
 #[test]
 fn the_way_of_running_changes_nothing_for_applications_that_share_the_gpu() {
     for (seed, mode) in MODES.into_iter().enumerate() {
-        let case = case(mode, true);
-        let base = shuffled(&case, seed as u64, RunOptions { interval: Some(1000), ..RunOptions::default() });
-        assert!(applications(&base).iter().any(|app| app["executions"].as_u64() > Some(1)), "{mode}: nothing was started again");
-        for (threads, epoch, skip) in [(2, None, true), (3, Some(8), true), (1, Some(5), false)] {
-            let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
-            assert_eq!(shuffled(&case, seed as u64, options), base, "{mode}, {threads} threads, epochs of {epoch:?}");
+        for how in TECHNIQUES {
+            let case = case(mode, true);
+            let base = shuffled(&case, seed as u64, how, RunOptions { interval: Some(1000), ..RunOptions::default() });
+            assert!(applications(&base).iter().any(|app| app["executions"].as_u64() > Some(1)), "{mode}: nothing was started again");
+            assert_eq!(how.is_some(), counted(&base, "ctas_switched") > 0, "{mode}, {how:?}");
+            for (threads, epoch, skip) in [(2, None, true), (3, Some(8), true), (1, Some(5), false)] {
+                let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
+                let other = shuffled(&case, seed as u64, how, options);
+                assert_eq!(other, base, "{mode}, {how:?}, {threads} threads, epochs of {epoch:?}");
+            }
         }
     }
 }
@@ -86,11 +101,20 @@ fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared()
         })
         .collect();
     for mode in MODES {
-        for again in [false, true] {
-            for seed in 0..4 {
-                let files = shuffled(&case(mode, again), seed, RunOptions { threads: 2, ..RunOptions::default() });
+        for (how, again) in TECHNIQUES.into_iter().flat_map(|how| [false, true].map(|again| (how, again))) {
+            for seed in 0..3 {
+                let files = shuffled(&case(mode, again), seed, how, RunOptions { threads: 2, ..RunOptions::default() });
                 let executed: Vec<u64> = applications(&files).iter().map(|app| app["warp_instructions"].as_u64().unwrap()).collect();
-                assert_eq!(executed, alone, "{mode}, started again: {again}, seed {seed}");
+                let what = format!("{mode}, {how:?}, started again: {again}, seed {seed}");
+                match how {
+                    // What flushed CTAs executed in vain is counted by SM, with that of later executions.
+                    Some(Preemption::Flush) if again => {}
+                    Some(Preemption::Flush) => {
+                        let in_vain = counted(&files, "flushed_warp_instructions");
+                        assert_eq!(executed.iter().sum::<u64>() - in_vain, alone.iter().sum::<u64>(), "{what}");
+                    }
+                    None | Some(Preemption::Switch) => assert_eq!(executed, alone, "{what}"),
+                }
             }
         }
     }

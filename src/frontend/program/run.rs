@@ -186,6 +186,10 @@ impl CtaSource for Source {
         Arc::new(empty(&self.program.launches[self.launch]))
     }
 
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.lock().ready.insert((self.launch, index.0), Arc::clone(program));
+    }
+
     fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }

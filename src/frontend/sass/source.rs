@@ -1,6 +1,6 @@
 //! Hands out a kernel's CTAs: from memory when all are decoded, else from a window that moves through the file.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -25,9 +25,11 @@ impl CtaSource for Resident {
 
 /// A kernel that is decoded as its CTAs are requested; a CTA taken is dropped.
 ///
-/// A request for a CTA that was taken before decodes once more: text from its start, a native file from the CTA's block.
+/// A request for a CTA that was taken before and not put back decodes once more: text from its start, a native file from the CTA's block.
 pub(super) struct Streamed {
     window: Mutex<Window>,
+    /// CTAs that were put back.
+    kept: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
     failure: OnceLock<String>,
     ctas: u32,
     warps: usize,
@@ -106,12 +108,27 @@ impl Window {
 
 impl Streamed {
     pub(super) fn new(window: Window, ctas: u32, warps: u32, window_bytes: usize, clock: Arc<DecodeClock>) -> Self {
-        Self { window: Mutex::new(window), failure: OnceLock::new(), ctas, warps: warps as usize, window_bytes, clock }
+        Self {
+            window: Mutex::new(window),
+            kept: Mutex::default(),
+            failure: OnceLock::new(),
+            ctas,
+            warps: warps as usize,
+            window_bytes,
+            clock,
+        }
     }
 }
 
 impl CtaSource for Streamed {
+    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
+    }
+
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&index.0) {
+            return kept;
+        }
         let start = Instant::now();
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let program = window.take(index.0, self.window_bytes);

@@ -159,6 +159,15 @@ impl Dispatch {
         self.candidates.insert(sm.index());
     }
 
+    /// An SM gave back a CTA, which it had started or not.
+    pub(super) fn given_back(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &Streams, now: Cycle) {
+        let room = &mut self.rooms[sm.index()];
+        // The end of a CTA takes one off both.
+        room.started += u32::from(!started);
+        self.done(sm, kernel, streams, now);
+        self.kernels_changed(streams, now);
+    }
+
     /// A kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels change.
     pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
         self.candidates.fill();

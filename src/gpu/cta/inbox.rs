@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
+use crate::protocol::WarpContext;
 
 /// What an SM reports of a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +16,12 @@ pub(super) enum Word {
     Started,
     /// It ended, its stores drained.
     Done,
+    /// A warp of a CTA that leaves the SM; the CTA follows.
+    Context(WarpContext),
+    /// It was taken away before it started.
+    Returned,
+    /// It was taken away after it started.
+    Preempted,
 }
 
 /// A message from an SM. The order of the fields is the order of handling.

@@ -20,14 +20,15 @@ mod streams;
 mod tests;
 mod waiting;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{AppId, Cycle, KernelIndex, LinkId, SmId};
+use crate::base::{AppId, CtaIndex, Cycle, KernelIndex, LinkId, SmId};
 use crate::config::machine::{self, Machine};
 use crate::engine::{Unit, Work};
 use crate::frontend::{Application, Command, Workload};
-use crate::protocol::{CtaLaunch, EventKind, Outbox, Payload, Warm};
+use crate::protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Warm, WarpContext};
 use crate::stats::{CounterVisitor, KernelStats};
 
 pub use counters::GridCounters;
@@ -127,6 +128,8 @@ pub struct Grid {
     counters: GridCounters,
     /// How far the copies of each application are.
     copies: Box<[Copies]>,
+    /// Where the warps of CTAs that SMs gave back go on, by warp.
+    contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     end_sent: bool,
     /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
     held: bool,
@@ -160,6 +163,7 @@ impl Grid {
             records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
             counters: GridCounters::default(),
             copies: workload.applications().into_iter().map(|app| Copies::new(&app)).collect(),
+            contexts: BTreeMap::new(),
             end_sent: false,
             held: false,
             released: Cycle(0),
@@ -220,7 +224,7 @@ impl Grid {
 
     /// Books word of a CTA. It happened one latency before it was heard.
     fn hear(&mut self, notice: Notice, out: &mut Outbox) {
-        let Notice { at: now, sm, kernel, .. } = notice;
+        let Notice { at: now, sm, kernel, cta, .. } = notice;
         let happened = Cycle(now.0 - self.latency);
         let record = self.records.record_mut(kernel);
         match notice.word {
@@ -231,6 +235,13 @@ impl Grid {
                     record.started = Some(happened);
                     out.event(now, EventKind::KernelStarted(kernel));
                 }
+            }
+            Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
+            Word::Returned | Word::Preempted => {
+                let started = notice.word == Word::Preempted;
+                self.counters.ctas_preempted += u64::from(started);
+                self.streams.give_back(kernel, cta);
+                self.dispatch.given_back(sm, kernel, started, &self.streams, now);
             }
             Word::Done => {
                 self.counters.ctas_done += 1;
@@ -287,12 +298,15 @@ impl Grid {
 
     fn bind_ctas(&mut self, out: &mut Outbox) {
         let (now, before) = (self.present, self.counters.ctas_bound);
-        let (counters, first) = (&mut self.counters, self.ports.first_to_sm);
+        let (counters, contexts, first) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm);
         self.dispatch.bind(&mut self.streams, now, |binding| {
             counters.ctas_bound += 1;
             counters.ctas_bound_ahead += u64::from(binding.ahead);
-            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta, share: binding.share };
-            out.send(LinkId(first.0 + binding.sm.0), now, Payload::Launch(launch));
+            let link = LinkId(first.0 + binding.sm.0);
+            let saved = contexts.remove(&(binding.kernel, binding.cta));
+            let launch = CtaLaunch { kernel: binding.kernel, cta: binding.cta, share: binding.share, resumes: saved.is_some() };
+            saved.into_iter().flatten().for_each(|context| out.send(link, now, Payload::Context(context)));
+            out.send(link, now, Payload::Launch(launch));
             if binding.last {
                 out.event(now, EventKind::KernelDispatched(binding.kernel));
             }
@@ -315,6 +329,12 @@ impl Unit for Grid {
         let (word, notice) = match *payload {
             Payload::CtaStarted(notice) => (Word::Started, notice),
             Payload::CtaDone(notice) => (Word::Done, notice),
+            Payload::CtaReturned(notice) => (Word::Returned, notice),
+            Payload::CtaPreempted(notice) => (Word::Preempted, notice),
+            Payload::Context(context) => {
+                let sm = SmId(link.0 - self.ports.first_from_sm.0);
+                (Word::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
+            }
             other => panic!("grid: {other:?} came on {link} at {at}"),
         };
         debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);

@@ -7,7 +7,7 @@
 //! forwards them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -27,6 +27,8 @@ pub(super) struct KernelSlot {
     pub(super) next: u32,
     /// CTAs of the grid.
     pub(super) ctas: u32,
+    /// CTAs that SMs gave back, and that go first.
+    returned: u32,
     /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
     pub(super) round: u32,
 }
@@ -35,13 +37,13 @@ impl KernelSlot {
     /// Unassigned CTAs.
     #[inline]
     pub(super) fn unassigned(&self) -> u32 {
-        self.ctas - self.next
+        self.ctas - self.next + self.returned
     }
 
     /// Whether one of its CTAs may be bound at `now`.
     #[inline]
     pub(super) fn has_work(&self, now: Cycle) -> bool {
-        self.ready_at <= now && self.next < self.ctas
+        self.ready_at <= now && self.unassigned() > 0
     }
 }
 
@@ -65,6 +67,8 @@ pub(super) struct AppState {
 pub(super) struct Streams {
     /// Kernels by slot; it grows only when needed, so the last slot is occupied.
     slots: Vec<Option<KernelSlot>>,
+    /// CTAs that SMs gave back, by kernel.
+    returned: BTreeMap<KernelIndex, BTreeSet<CtaIndex>>,
     max_kernels: usize,
     apps: Box<[AppState]>,
     /// By kernel: the next one of its stream, and whether it is the first.
@@ -128,6 +132,7 @@ impl Streams {
         }
         let mut streams = Self {
             slots: Vec::new(),
+            returned: BTreeMap::new(),
             max_kernels: max_kernels as usize,
             apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
             apps: apps.into(),
@@ -169,7 +174,7 @@ impl Streams {
         let (Reverse(priority), kernel) = self.eligible.pop_first()?;
         let info = &workload.kernel(kernel).info;
         let ctas = info.ctas();
-        let taken = Some(KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, round: ctas });
+        let taken = Some(KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas });
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
             None => self.slots.push(taken),
@@ -241,13 +246,27 @@ impl Streams {
         self.slots.iter().flatten()
     }
 
-    /// Takes the next CTA of the kernel in a slot. The kernel has one left.
+    /// An SM gave a CTA back.
+    pub(super) fn give_back(&mut self, kernel: KernelIndex, cta: CtaIndex) {
+        let slot = self.slot_of(kernel).and_then(|slot| self.slots[slot].as_mut());
+        slot.unwrap_or_else(|| panic!("grid: {cta} of {kernel} came back after its end")).returned += 1;
+        let new = self.returned.entry(kernel).or_default().insert(cta);
+        assert!(new, "grid: {cta} of {kernel} came back twice");
+    }
+
+    /// Takes the next CTA of the kernel in a slot, first those that SMs gave back. The kernel has one left.
     #[inline]
     pub(super) fn take_cta(&mut self, index: usize) -> CtaIndex {
         let slot = self.slots[index].as_mut().expect("only a kernel in a slot is served");
-        debug_assert!(slot.next < slot.ctas, "{} has no CTA left to bind", slot.kernel);
-        slot.next += 1;
+        debug_assert!(slot.unassigned() > 0, "{} has no CTA left to bind", slot.kernel);
         self.last_served = index;
+        if slot.returned > 0
+            && let Some(cta) = self.returned.get_mut(&slot.kernel).and_then(BTreeSet::pop_first)
+        {
+            slot.returned -= 1;
+            return cta;
+        }
+        slot.next += 1;
         CtaIndex(slot.next - 1)
     }
 

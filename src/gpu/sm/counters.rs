@@ -80,6 +80,11 @@ counters! {
         paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
         paused_resident_cycles: "cycles", "Core cycles paused with a CTA resident.";
         gated_cycles: "cycles", "Core cycles without power.";
+        ctas_switched: "CTAs", "CTAs that were taken away with their context.";
+        ctas_flushed: "CTAs", "CTAs that were taken away and start again from their beginning.";
+        ctas_returned: "CTAs", "CTAs that were taken away before they started.";
+        flushed_warp_instructions: "instructions", "Warp instructions that flushed CTAs had issued, and issue again.";
+        context_cycles: "cycles", "Cycles in which the context of a CTA was saved or restored, summed over CTAs.";
         ctas_started: "CTAs", "CTAs that started.";
         ctas_ended: "CTAs", "CTAs that ended.";
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";

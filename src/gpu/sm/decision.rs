@@ -1,6 +1,6 @@
 //! The settings of an SM that controllers turn.
 
-use crate::protocol::PowerState;
+use crate::protocol::{PowerState, Preemption};
 
 /// What a controller may ask of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,4 +11,6 @@ pub enum SmDecision {
     WarpLimit(u32),
     /// Whether it works, stands still or is turned off.
     Power(PowerState),
+    /// All CTAs on it or bound to it are taken away.
+    Preempt(Preemption),
 }

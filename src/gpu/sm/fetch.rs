@@ -8,7 +8,7 @@ use crate::base::{Cycle, LinkId, WarpMask};
 use crate::config::machine::SimpleCache;
 use crate::protocol::Outbox;
 
-use super::core::{Core, bits};
+use super::core::{Core, Warps, bits};
 use super::observers::Observers;
 use super::simple_tags::SimpleTags;
 
@@ -38,14 +38,19 @@ impl FetchStage {
 
     /// Warps that the stage could fetch for.
     #[inline]
-    fn wanting(&self, fetchable: u64) -> u64 {
-        fetchable & !self.missing
+    fn wanting(&self, warps: &Warps) -> u64 {
+        warps.fetchable & !self.missing & !warps.frozen
+    }
+
+    /// Whether a fetch for a warp of `mask` is under way.
+    pub(super) fn is_fetching(&self, mask: u64) -> bool {
+        self.missing & mask != 0 || self.fetched.is_some_and(|warp| mask >> warp & 1 != 0)
     }
 
     /// Whether the stage has something to do in the present state.
     #[inline]
     pub(super) fn is_pending(&self, core: &Core) -> bool {
-        self.fetched.is_some() | (self.wanting(core.warps.fetchable) | core.warps.releasable != 0)
+        self.fetched.is_some() | (self.wanting(&core.warps) | core.warps.releasable != 0)
     }
 
     /// One cycle of decode and fetch.
@@ -82,7 +87,7 @@ impl FetchStage {
     /// Passes over the warps once; returns whether one was fetched for.
     fn fetch_one(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
         let order = (u32::from(self.last) + 1) & 63;
-        let wanting = WarpMask(self.wanting(core.warps.fetchable)).first_from(order);
+        let wanting = WarpMask(self.wanting(&core.warps)).first_from(order);
         if core.warps.releasable != 0 {
             let distance = |slot: usize| (slot as u32).wrapping_sub(order) & 63;
             for done in in_order(core.warps.releasable, order) {

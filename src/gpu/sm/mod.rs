@@ -25,6 +25,7 @@ mod observers;
 mod operands;
 mod phases;
 mod power;
+mod preempt;
 mod simple_tags;
 mod stall;
 mod starts;
@@ -62,6 +63,7 @@ use observers::Observers;
 use operands::Operands;
 use phases::PhaseView;
 use power::Power;
+use preempt::PreemptStage;
 use starts::CtaStage;
 use units::Units;
 use writeback::Wheel;
@@ -83,6 +85,7 @@ pub struct Sm {
     units: Units,
     completions: Wheel,
     lsu: Lsu,
+    preempt: PreemptStage,
     power: Power,
     observers: Observers,
     ports: SmPorts,
@@ -116,6 +119,7 @@ impl Sm {
             units: Units::new(&core.spec),
             completions: Wheel::new((longest + 2).max(constant) as usize),
             lsu: Lsu::new(machine, ports, id.0),
+            preempt: PreemptStage::new(machine),
             power: Power::new(),
             observers: Observers::new(machine),
             ports,
@@ -161,6 +165,9 @@ impl Sm {
             self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
         }
         self.fetch.tick(&mut self.core, &mut self.observers, out);
+        if self.preempt.next_event() <= self.core.now {
+            self.take_away(out);
+        }
         self.start_cta(out);
         if self.power.is_asked() {
             self.power.report_quiet(&self.core, out);
@@ -174,6 +181,14 @@ impl Sm {
         self.lsu.tick(&mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, out)
     }
 
+    /// CTAs leave before their end, and warps of restored ones go on.
+    fn take_away(&mut self, out: &mut Outbox) {
+        let Self { preempt, core, starts, fetch, observers, workload, ports, .. } = self;
+        if preempt.tick(core, starts, fetch, observers, workload, (ports.to_grid, out)) {
+            self.issue.limit_warps(&mut self.core, &mut self.observers);
+        }
+    }
+
     /// Starts the next bound CTA, and notes that the last resident one ended.
     #[inline]
     fn start_cta(&mut self, out: &mut Outbox) {
@@ -184,6 +199,9 @@ impl Sm {
         if started.is_new {
             let info = &self.workload.kernel(started.kernel).info;
             self.lsu.enter_kernel(info, &mut self.core, &mut self.observers);
+        }
+        if started.restored != 0 {
+            self.preempt.restore(started.restored, &mut self.core);
         }
         self.issue.limit_warps(&mut self.core, &mut self.observers);
         if self.core.ctas.take_emptied() {
@@ -229,7 +247,7 @@ impl Sm {
             return now;
         }
         let next = self.completions.next(now).min(self.units.next_event(now, &self.operands.ready)).min(self.observers.next_event(now));
-        next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now))
+        next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event().max(now))
     }
 
     /// The first cycle in which the load/store unit or the network's ends have something to do, if nothing else does.
@@ -244,11 +262,6 @@ impl Sm {
         self.issue.wake(&mut self.core);
         self.operands.wake();
         self.lsu.wake(self.core.now, &mut self.core);
-    }
-
-    /// Which SM this is.
-    pub fn id(&self) -> SmId {
-        self.core.id
     }
 
     /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
@@ -267,21 +280,6 @@ impl Sm {
     #[cfg(test)]
     pub(super) fn resident_ctas(&self) -> u32 {
         self.core.ctas.resident()
-    }
-
-    /// The counters of CCWS, where the SM has it.
-    pub fn ccws_counters(&self) -> Option<&CcwsCounters> {
-        self.observers.ccws.as_ref().map(|ccws| ccws.counters())
-    }
-
-    /// The counters of the texture cache, where the SM has one.
-    pub fn texture_counters(&self) -> Option<&TextureCounters> {
-        self.lsu.texture.as_ref().map(|texture| &texture.counters)
-    }
-
-    /// The counters of the L1's prefetcher, where it has one.
-    pub fn prefetch_counters(&self) -> Option<&PrefetchCounters> {
-        Some(&self.lsu.l1.as_ref()?.prefetcher.as_ref()?.counters)
     }
 }
 
@@ -305,6 +303,7 @@ impl Unit for Sm {
                 self.power.cta_bound(at, &self.core, &mut self.starts);
                 self.starts.bind(at, launch, program);
             }
+            Payload::Context(context) if link == self.ports.from_grid => self.starts.context(context),
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
         }
     }
@@ -361,12 +360,7 @@ impl Unit for Sm {
         visitor.component("sm", u32::from(self.core.id.0));
         self.core.counters.visit(&mut |info, value| visitor.counter(info, value));
         self.observers.visit_counters(visitor);
-        if let Some(texture) = self.texture_counters() {
-            visitor.counters(texture);
-        }
-        if let Some(prefetches) = self.prefetch_counters() {
-            visitor.counters(prefetches);
-        }
+        self.lsu.visit_counters(visitor);
     }
 
     fn apply(&mut self, at: Cycle, decision: &SmDecision) {
@@ -377,6 +371,10 @@ impl Unit for Sm {
             SmDecision::Power(state) => {
                 let paused = self.power.set(at, state, &mut self.core, &mut self.starts);
                 self.issue.set_paused(paused, &mut self.core, &mut self.observers);
+            }
+            SmDecision::Preempt(how) => {
+                self.preempt.begin(at, how, &mut self.core);
+                self.issue.limit_warps(&mut self.core, &mut self.observers);
             }
         }
     }

@@ -111,7 +111,7 @@ impl Power {
 
     /// Reports to whom paused the SM that nothing is in flight any more.
     pub(super) fn report_quiet(&mut self, core: &Core, out: &mut Outbox) {
-        if core.is_quiet() {
+        if core.is_quiet(u64::MAX) {
             self.asked = false;
             out.event(core.now, EventKind::SmQuiet(core.id));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::base::{Cycle, KernelIndex, LinkId};
 use crate::frontend::{CtaProgram, Workload, address_space};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
-use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload};
+use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
 
 use super::core::{Core, Ctas, Resident, Windows};
 use super::observers::Observers;
@@ -20,12 +20,16 @@ struct Bound {
     at: Cycle,
     launch: CtaLaunch,
     program: Arc<CtaProgram>,
+    /// Where its warps go on, by warp; none where it starts from its beginning.
+    contexts: Vec<WarpContext>,
 }
 
 /// The stage that starts CTAs: those bound to the SM, in the order of binding.
 #[derive(Debug)]
 pub(super) struct CtaStage {
     bound: VecDeque<Bound>,
+    /// Contexts whose CTA is still to come.
+    contexts: Vec<WarpContext>,
     /// CTAs that may be resident at once, by decision of a controller.
     limit: u32,
     /// Warps started so far: the age of the next.
@@ -39,12 +43,33 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new() -> Self {
-        Self { bound: VecDeque::new(), limit: u32::MAX, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
+        Self {
+            bound: VecDeque::new(),
+            contexts: Vec::new(),
+            limit: u32::MAX,
+            launched: 0,
+            last_kernel: None,
+            held: false,
+            earliest: Cycle(0),
+        }
     }
 
     /// Binds a CTA from cycle `at` on.
     pub(super) fn bind(&mut self, at: Cycle, launch: CtaLaunch, program: Arc<CtaProgram>) {
-        self.bound.push_back(Bound { at, launch, program });
+        let contexts = if launch.resumes { std::mem::take(&mut self.contexts) } else { Vec::new() };
+        debug_assert!(contexts.iter().all(|context| (context.kernel, context.cta) == (launch.kernel, launch.cta)));
+        self.bound.push_back(Bound { at, launch, program, contexts });
+    }
+
+    /// A warp of the CTA that is bound next goes on where it was.
+    pub(super) fn context(&mut self, context: WarpContext) {
+        self.contexts.push(context);
+    }
+
+    /// Takes out the first bound CTA if it has arrived and was sent before `cycle`.
+    pub(super) fn take_sent_before(&mut self, cycle: Cycle, now: Cycle) -> Option<(CtaLaunch, Arc<CtaProgram>, Vec<WarpContext>)> {
+        let Bound { launch, program, contexts, .. } = self.bound.pop_front_if(|bound| bound.at < cycle && bound.at <= now)?;
+        Some((launch, program, contexts))
     }
 
     /// So many CTAs may be resident at once; at least one.
@@ -127,7 +152,7 @@ impl CtaStage {
             ctas_per_sm: u64::from(resident_ctas(&core.spec, info).unwrap_or(1)),
             space: address_space(info.app),
         };
-        let Bound { launch, program, .. } = self.bound.remove(at)?;
+        let Bound { launch, program, contexts, .. } = self.bound.remove(at)?;
         let alone = core.ctas.resident() == 0;
         if alone {
             core.resume_active();
@@ -142,12 +167,21 @@ impl CtaStage {
             core.warps.start(warp, slot, self.launched, core.now, stream.clone());
             observers.warp_started(warp, core.now);
             self.launched += 1;
-            running |= u64::from(!stream.is_empty()) << warp;
+            let executed = contexts.get(i).map_or(0, |context| context.executed);
+            if executed > 0 {
+                core.warps.skip(warp, executed);
+            }
+            if contexts.get(i).is_some_and(|context| context.at_barrier) {
+                core.warps.at_barrier |= 1 << warp;
+            }
+            running |= u64::from(stream.len() > executed) << warp;
             instructions += u64::from(stream.len());
         }
         debug_assert!(program.warps.len() <= needs.warps as usize, "{}: more streams than warps in {}", core.id, launch.cta);
         let left = core.warps.live & mask;
-        core.ctas.start(slot, &program.code, Resident { launch, needs, warps: mask, left, running, instructions, windows });
+        let cta =
+            Resident { launch, needs, warps: mask, left, running, instructions, windows, program: Arc::clone(&program), wrote: false };
+        core.ctas.start(slot, &program.code, cta);
         core.counters.sm.ctas_started += 1;
         out.send(to_grid, core.now, Payload::CtaStarted(CtaNotice { kernel, cta: launch.cta, sm: core.id }));
         if left == 0 {
@@ -156,7 +190,7 @@ impl CtaStage {
                 core.cta_ended(ended, to_grid, out);
             }
         }
-        Some(Started { kernel, is_new })
+        Some(Started { kernel, is_new, restored: if contexts.is_empty() { 0 } else { mask } })
     }
 
     /// The bound CTAs, for reports of a standstill.
@@ -174,4 +208,6 @@ pub(super) struct Started {
     pub(super) kernel: KernelIndex,
     /// The SM was empty, and its last CTA belonged to another kernel.
     pub(super) is_new: bool,
+    /// The warps of a CTA that goes on from its context.
+    pub(super) restored: u64,
 }

@@ -80,6 +80,8 @@ struct MockSm {
     bound: VecDeque<CtaLaunch>,
     running: Vec<(u64, CtaLaunch)>,
     limit: Option<usize>,
+    /// It gives back all CTAs that it has in the next cycle.
+    gives_back: bool,
 }
 
 /// How the chip is stepped; nothing of it may show in the results.
@@ -197,6 +199,15 @@ impl Chip {
         let link = LinkId((self.most_held.len() + id) as u16);
         let notice = |launch: CtaLaunch| CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: SmId(id as u16) };
         let out = &mut self.out;
+        if std::mem::take(&mut sm.gives_back) {
+            for launch in sm.bound.drain(..) {
+                out.send(link, Cycle(cycle), Payload::CtaReturned(notice(launch)));
+            }
+            for (_, launch) in sm.running.drain(..) {
+                self.lives.remove(&(launch.kernel.0, launch.cta.0));
+                out.send(link, Cycle(cycle), Payload::CtaPreempted(notice(launch)));
+            }
+        }
         sm.running.retain(|&(end, launch)| {
             if end == cycle {
                 out.send(link, Cycle(cycle), Payload::CtaDone(notice(launch)));
@@ -222,6 +233,11 @@ impl Chip {
             assert!(before.is_none() || again, "a CTA starts once");
             out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
         }
+    }
+
+    /// An SM gives back all CTAs that it has.
+    pub(super) fn give_back(&mut self, sm: u16) {
+        self.sms[usize::from(sm)].gives_back = true;
     }
 
     /// Decides something about the grid scheduler.

@@ -125,3 +125,34 @@ fn stepping_shows_in_no_result_of_any_sharing() {
         }
     }
 }
+
+#[test]
+fn ctas_that_come_back_are_bound_again_first_and_run_once_in_effect() {
+    let jobs = [of(0, job(0, 60, 2, |cta| 30 + u64::from(cta % 5))), of(1, job(0, 40, 3, |_| 50))];
+    for kind in [Sharing::LeftOver, Sharing::Spatial, Sharing::Interleaved] {
+        let mut chip = Chip::shared(4, &sharing(kind), &jobs, &[0, 0], false);
+        for at in [100, 107, 180, 300] {
+            chip.run(at, PLAIN);
+            chip.give_back((at % 4) as u16);
+        }
+        chip.run(LONG, PLAIN);
+        let counters = chip.grid.counters();
+        assert_eq!((counters.ctas_done, chip.lives.len()), (100, 100), "{kind:?}");
+        assert!(counters.ctas_preempted > 0 && counters.ctas_bound > 100, "{kind:?}: {counters:?}");
+        assert_eq!(counters.ctas_started - counters.ctas_preempted, 100, "{kind:?}");
+    }
+}
+
+#[test]
+fn an_sm_that_is_taken_away_serves_its_new_owner_and_what_it_had_goes_elsewhere() {
+    let jobs = [of(0, job(0, 12, 2, |_| 500)), of(1, job(0, 100, 2, |_| 30))];
+    let mut chip = Chip::shared(4, &sharing(Sharing::Spatial), &jobs, &[0, 0], false);
+    chip.run(100, PLAIN);
+    chip.decide(&GridDecision::Owner { sm: SmId(1), app: AppId(1) });
+    chip.give_back(1);
+    chip.run(LONG, PLAIN);
+    // A CTA's last life: none of the first application's ends on the SM that was taken away before the second application is over.
+    let end = chip.lives.iter().filter(|((kernel, _), _)| *kernel == 1).map(|(_, life)| life.end).max().expect("it ran");
+    let strays = chip.lives.iter().filter(|((kernel, _), life)| *kernel == 0 && life.sm == 1 && life.start < end).count();
+    assert_eq!((strays, chip.grid.counters().ctas_done), (0, 112));
+}

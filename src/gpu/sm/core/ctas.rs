@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::KernelIndex;
 use crate::config::machine::Sm as Spec;
-use crate::frontend::StaticInst;
+use crate::frontend::{CtaProgram, StaticInst};
 use crate::gpu::occupancy::CtaNeeds;
 use crate::protocol::CtaLaunch;
 
@@ -22,6 +22,10 @@ pub(in crate::gpu::sm) struct Resident {
     /// Of all its warps.
     pub(in crate::gpu::sm) instructions: u64,
     pub(in crate::gpu::sm) windows: Windows,
+    /// Its streams and code, for another SM if it is taken away.
+    pub(in crate::gpu::sm) program: Arc<CtaProgram>,
+    /// It has written to global memory, or done an atomic there.
+    pub(in crate::gpu::sm) wrote: bool,
 }
 
 /// Where the kernel's generic addresses go, and how its local memory is laid out.
@@ -86,6 +90,24 @@ impl Ctas {
     #[inline]
     pub(in crate::gpu::sm) fn code(&self, slot: u8) -> &[StaticInst] {
         &self.code[usize::from(slot)]
+    }
+
+    /// The resident CTAs, with their slots.
+    pub(in crate::gpu::sm) fn iter(&self) -> impl Iterator<Item = (u8, &Resident)> {
+        self.slots.iter().enumerate().filter_map(|(slot, cta)| Some((slot as u8, cta.as_ref()?)))
+    }
+
+    /// A warp of the CTA in a slot writes to global memory.
+    #[inline]
+    pub(in crate::gpu::sm) fn writes(&mut self, slot: u8) {
+        self.get_mut(slot).wrote = true;
+    }
+
+    /// Takes the CTA in a slot away.
+    pub(in crate::gpu::sm) fn take(&mut self, slot: u8) -> Option<Resident> {
+        let cta = self.slots[usize::from(slot)].clone()?;
+        self.end(slot)?;
+        Some(cta)
     }
 
     /// The kernel of the CTA in a slot.

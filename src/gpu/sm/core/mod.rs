@@ -4,6 +4,7 @@
 //! [`Core::register_ready`], [`Core::instruction_done`], [`Core::stores_done`], [`Core::atomics_done`], and those of a warp that begins
 //! to wait or ends ([`Core::reach_barrier`], [`Core::reach_fence`], [`Core::reach_atomic`], [`Core::warp_finished`]).
 
+mod buffer;
 mod ctas;
 mod scoreboard;
 mod warps;
@@ -16,10 +17,11 @@ use crate::protocol::{CtaNotice, Outbox, Payload};
 use super::counters::SmStats;
 use super::kinds::{self, ClassRoute};
 
-pub(super) use ctas::{Ctas, Ended, Resident, Windows};
 #[cfg(test)]
-pub(super) use warps::InstBuffer;
-pub(super) use warps::{MAX_BUFFER, MAX_WARPS, Warps, bits, oldest_of};
+pub(super) use buffer::InstBuffer;
+pub(super) use buffer::MAX_BUFFER;
+pub(super) use ctas::{Ctas, Ended, Resident, Windows};
+pub(super) use warps::{MAX_WARPS, Warps, bits, oldest_of};
 
 use scoreboard::Scoreboard;
 
@@ -182,16 +184,21 @@ impl Core {
         self.counters.kernels[launch.kernel.index()].ctas += 1;
         self.counters.sm.ctas_ended += 1;
         self.counters.sm.ended_cta_instructions += instructions;
-        if self.ctas.resident() == 0 {
-            self.active_before += self.now.0 + 1 - self.active_since.0;
-        }
+        self.cta_left();
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
         out.send(to_grid, self.now, Payload::CtaDone(notice));
     }
 
-    /// Whether nothing is in flight on behalf of any warp.
-    pub(super) fn is_quiet(&self) -> bool {
-        bits(self.warps.live).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp))
+    /// A CTA left the SM in this cycle.
+    pub(super) fn cta_left(&mut self) {
+        if self.ctas.resident() == 0 {
+            self.active_before += self.now.0 + 1 - self.active_since.0;
+        }
+    }
+
+    /// Whether nothing is in flight on behalf of the warps of a mask.
+    pub(super) fn is_quiet(&self, warps: u64) -> bool {
+        bits(self.warps.live & warps).all(|warp| self.warps.is_quiet(warp) && self.scoreboard.is_clear(warp))
     }
 
     /// Lines of the standstill report about warps.

@@ -8,11 +8,10 @@ use crate::base::{Cycle, prefetch};
 use crate::frontend::{Cursor, DynInst, WarpStream};
 
 use super::super::kinds::{KINDS, UnitKind};
+use super::buffer::InstBuffer;
 
 /// Warp slots that a mask can hold.
 pub(in crate::gpu::sm) const MAX_WARPS: usize = 64;
-/// Instructions that a warp's buffer can hold; the machine says how many of them it uses.
-pub(in crate::gpu::sm) const MAX_BUFFER: usize = 4;
 
 /// What keeps an instruction from issuing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,36 +20,6 @@ pub(in crate::gpu::sm) struct Hazard {
     pub(in crate::gpu::sm) any: bool,
     /// It meets one that memory will write.
     pub(in crate::gpu::sm) memory: bool,
-}
-
-/// Decoded instructions of a warp that wait to issue.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::gpu::sm) struct InstBuffer {
-    slots: [DynInst; MAX_BUFFER],
-    head: u8,
-    len: u8,
-}
-
-impl InstBuffer {
-    #[inline]
-    pub(in crate::gpu::sm) fn front(&self) -> &DynInst {
-        debug_assert!(self.len > 0, "an empty instruction buffer has no front");
-        &self.slots[usize::from(self.head) % MAX_BUFFER]
-    }
-
-    #[inline]
-    fn push(&mut self, inst: DynInst) {
-        self.slots[usize::from(self.head + self.len) % MAX_BUFFER] = inst;
-        self.len += 1;
-    }
-
-    #[inline]
-    fn pop(&mut self) -> DynInst {
-        let inst = *self.front();
-        self.head = (self.head + 1) % MAX_BUFFER as u8;
-        self.len -= 1;
-        inst
-    }
 }
 
 /// All warp slots of an SM.
@@ -99,6 +68,8 @@ pub(in crate::gpu::sm) struct Warps {
     pub(in crate::gpu::sm) wait_ended: bool,
     /// May issue under the current limit of warps.
     pub(in crate::gpu::sm) allowed: u64,
+    /// Neither fetches nor issues, because its CTA leaves the SM or is being restored.
+    pub(in crate::gpu::sm) frozen: u64,
     /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
     pub(in crate::gpu::sm) touched: u64,
     /// Among the touched there may be warps that were touched by what another one did.
@@ -156,6 +127,7 @@ impl Warps {
             finished: 0,
             releasable: 0,
             allowed: u64::MAX,
+            frozen: 0,
             touched: 0,
             touched_others: false,
             of_kind: [0; KINDS],
@@ -200,6 +172,44 @@ impl Warps {
         self.finished &= clear;
         self.releasable &= clear;
         self.streams[warp] = WarpStream::default();
+    }
+
+    /// Instructions of a warp that were issued.
+    pub(in crate::gpu::sm) fn executed(&self, warp: usize) -> u32 {
+        self.streams[warp].len() - self.undecoded[warp] - u32::from(self.buffer[warp].len)
+    }
+
+    /// Takes a warp out of its slot before its end; nothing of it is under way.
+    pub(in crate::gpu::sm) fn evict(&mut self, warp: usize) {
+        debug_assert!(self.is_quiet(warp), "warp {warp} has something under way");
+        self.remove(warp);
+        self.in_pipe[warp] = 0;
+        self.buffer[warp] = InstBuffer::default();
+        let clear = !(1 << warp);
+        for mask in [
+            &mut self.valid,
+            &mut self.fetchable,
+            &mut self.at_barrier,
+            &mut self.at_fence,
+            &mut self.hazard,
+            &mut self.hazard_memory,
+            &mut self.fence_over,
+            &mut self.frozen,
+        ] {
+            *mask &= clear;
+        }
+    }
+
+    /// Lets a warp that was just started go on after so many instructions.
+    pub(in crate::gpu::sm) fn skip(&mut self, warp: usize, executed: u32) {
+        let (bit, len) = (1u64 << warp, self.streams[warp].len());
+        self.cursor[warp] = self.streams[warp].cursor_after(executed);
+        self.undecoded[warp] = len.saturating_sub(executed);
+        if self.undecoded[warp] == 0 {
+            self.fetchable &= !bit;
+            self.finished |= bit;
+            self.releasable |= bit;
+        }
     }
 
     /// The static index of the instruction that the next fetch of the warp begins with.

@@ -304,7 +304,7 @@ impl IssueStage {
             None => u64::MAX,
         };
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
-        core.warps.allow(observers.admit(allowed));
+        core.warps.allow(observers.admit(allowed & !core.warps.frozen));
     }
 
     /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the

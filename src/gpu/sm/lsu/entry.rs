@@ -118,6 +118,9 @@ impl Lsu {
         if issued.inst.mask.0 == 0 {
             return;
         }
+        if mem.kind != MemKind::Load && !local {
+            core.ctas.writes(core.warps.cta[warp]);
+        }
         self.coalesce(issued, mem, atomic, entry, core);
         let accesses = &self.accesses;
         core.counters.kernels[kernel.index()].memory_accesses += accesses.len() as u64;

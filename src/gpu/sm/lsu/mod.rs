@@ -21,6 +21,7 @@ use std::hint::select_unpredictable;
 use crate::base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use crate::config::machine::Machine;
 use crate::protocol::{MemOp, MemPacket, NearSlices, Outbox};
+use crate::stats::CounterVisitor;
 
 use super::coalesce::Access;
 use super::core::Core;
@@ -295,6 +296,16 @@ impl Lsu {
         let packet = MemPacket { addr, token: token.encode(), bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
         core.counters.sm.packets_sent += 1;
         self.net.send(core.now, packet, out);
+    }
+
+    /// The counters of the texture cache and of the L1's prefetcher, where it has them.
+    pub(super) fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        if let Some(texture) = &self.texture {
+            visitor.counters(&texture.counters);
+        }
+        if let Some(prefetcher) = self.l1.as_ref().and_then(|l1| l1.prefetcher.as_ref()) {
+            visitor.counters(&prefetcher.counters);
+        }
     }
 
     /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result.

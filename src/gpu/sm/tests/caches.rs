@@ -51,11 +51,11 @@ fn a_scan_takes_the_reused_lines_from_lru_and_not_from_srrip() {
 }
 
 /// Demand misses, the last cycle, and what the prefetcher counted.
-fn run(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> (u64, u64, Option<crate::gpu::sm::PrefetchCounters>) {
+fn run(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> (u64, u64, Option<PrefetchCounters>) {
     let mut bench = chain(machine, addresses);
     let end = bench.finish();
     let kernel = bench.kernel();
-    (kernel.l1_read_misses + kernel.l1_read_sector_misses, end, bench.sm.prefetch_counters().cloned())
+    (kernel.l1_read_misses + kernel.l1_read_sector_misses, end, bench.prefetches())
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn prefetching_does_not_depend_on_which_cycles_are_simulated() {
     let result = |skip: bool| {
         let bench = chain(&machine, (0..60u64).map(|step| 0x10000 + step * 160));
         let mut bench = if skip { bench.skipping() } else { bench };
-        (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.sm.prefetch_counters()))
+        (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.prefetches()))
     };
     assert_eq!(result(true), result(false));
 }

@@ -34,7 +34,7 @@ fn readers(times: u16) -> Arc<CtaProgram> {
 fn outcome(machine: &Machine, program: Arc<CtaProgram>) -> (CcwsCounters, u64) {
     let mut bench = Bench::single(machine, 64, program).skipping();
     let end = bench.finish();
-    (bench.sm.ccws_counters().unwrap().clone(), end)
+    (bench.ccws().unwrap(), end)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_warp_alone_loses_no_locality_to_itself_while_its_lines_fit() {
     }
     let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 32, program.exit());
     bench.finish();
-    assert_eq!(*bench.sm.ccws_counters().unwrap(), CcwsCounters::default());
+    assert_eq!(bench.ccws().unwrap(), CcwsCounters::default());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_store_and_a_line_that_was_only_invalidated_are_no_lost_locality() {
     let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 32, program.exit());
     bench.finish();
     assert!(bench.stats().sm.l1_flushes > 0);
-    assert_eq!(bench.sm.ccws_counters().unwrap().ccws_victim_hits, 0);
+    assert_eq!(bench.ccws().unwrap().ccws_victim_hits, 0);
 }
 
 #[test]
@@ -102,6 +102,6 @@ fn other_instructions_of_a_held_warp_issue() {
     }
     let mut bench = Bench::single(&one_line(Allocate::OnMiss, 1000), 64, program.exit());
     bench.finish();
-    let counters = bench.sm.ccws_counters().unwrap();
+    let counters = bench.ccws().unwrap();
     assert!(counters.ccws_held_load_cycles < counters.ccws_throttled_cycles, "{counters:?}");
 }

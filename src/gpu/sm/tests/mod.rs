@@ -6,6 +6,7 @@ mod ccws;
 mod cta;
 mod memory;
 mod power;
+mod preempt;
 mod random;
 mod size;
 mod spans;
@@ -15,7 +16,7 @@ mod warp_states;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{KernelCounters, Sm, SmPorts, SmStats};
+use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;
 use crate::engine::{Route, Unit};
@@ -168,7 +169,7 @@ impl Bench {
 
     /// Binds a CTA by a message that becomes visible at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u16, cta: u32) {
-        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX };
+        let launch = CtaLaunch { kernel: KernelIndex(kernel), cta: CtaIndex(cta), share: u16::MAX, resumes: false };
         self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
     }
 
@@ -228,6 +229,18 @@ impl Bench {
 
     pub(super) fn stats(&self) -> &SmStats {
         self.sm.stats()
+    }
+
+    pub(super) fn ccws(&self) -> Option<CcwsCounters> {
+        self.sm.observers.ccws.as_ref().map(|ccws| ccws.counters().clone())
+    }
+
+    pub(super) fn textures(&self) -> Option<TextureCounters> {
+        self.sm.lsu.texture.as_ref().map(|texture| texture.counters.clone())
+    }
+
+    pub(super) fn prefetches(&self) -> Option<PrefetchCounters> {
+        Some(self.sm.lsu.l1.as_ref()?.prefetcher.as_ref()?.counters.clone())
     }
 
     pub(super) fn kernel(&self) -> &KernelCounters {

@@ -7,7 +7,7 @@ use crate::gpu::sm::{CcwsCounters, TextureCounters};
 use crate::gpu::test_machine::{kernel_info, test_machine};
 
 /// A random CTA of `warps` warps; every warp passes the same number of barriers.
-fn program(rng: &mut Rng, warps: usize) -> Arc<CtaProgram> {
+pub(super) fn program(rng: &mut Rng, warps: usize) -> Arc<CtaProgram> {
     let mut program = Program::new(warps);
     for _ in 0..3 {
         for warp in 0..warps {
@@ -46,7 +46,7 @@ fn step(rng: &mut Rng, program: &mut Program, warp: usize) {
     };
 }
 
-fn machines() -> Vec<Machine> {
+pub(super) fn machines() -> Vec<Machine> {
     let volta = test_machine();
     let mut gto = test_machine();
     gto.gpu.sm.order = WarpOrder::Gto;
@@ -116,7 +116,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    (bench.sent.clone(), bench.stats().clone(), bench.sm.ccws_counters().cloned(), bench.sm.texture_counters().cloned())
+    (bench.sent.clone(), bench.stats().clone(), bench.ccws(), bench.textures())
 }
 
 #[test]

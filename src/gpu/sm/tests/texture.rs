@@ -38,7 +38,7 @@ fn ran(machine: &Machine, program: Arc<CtaProgram>) -> Bench {
 }
 
 fn counted(bench: &Bench) -> (u64, u64) {
-    let counters = bench.sm.texture_counters().unwrap();
+    let counters = bench.textures().unwrap();
     (counters.texture_hits, counters.texture_misses)
 }
 
@@ -118,7 +118,7 @@ fn without_a_texture_cache_textures_go_through_the_l1() {
     let [texture, global] = [MemSpace::Texture, MemSpace::Global].map(|space| ran(&test_machine(), program(space)));
     assert_eq!(texture.sent, global.sent);
     assert_eq!(texture.stats(), global.stats());
-    assert!(texture.kernel().l1_read_misses > 0 && texture.sm.texture_counters().is_none());
+    assert!(texture.kernel().l1_read_misses > 0 && texture.textures().is_none());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_full_cache_counts_the_same_whether_its_cycles_are_passed_over_or_not() {
                 bench.run(epoch);
             }
             bench.sm.settle(bench.now);
-            (bench.sent.clone(), bench.stats().clone(), bench.sm.texture_counters().cloned(), passed)
+            (bench.sent.clone(), bench.stats().clone(), bench.textures(), passed)
         };
         let (stepped, skipped) = (run(false, 1), run(true, 1));
         assert_eq!((&stepped.0, &stepped.1, &stepped.2), (&skipped.0, &skipped.1, &skipped.2), "{name}");

@@ -1,0 +1,206 @@
+//! CTAs that are taken away from the SM before they end, and come back to it or another one.
+//!
+//! In: decisions at cuts. A CTA that has to leave neither fetches nor issues; when nothing of it is under way it is *flushed* (it will start
+//! from its beginning, if it has not written to global memory) or *switched*: its registers and shared memory go to memory in the
+//! time that they take at the SM's share of the DRAM bandwidth, in which its resources stay occupied; restoring takes as long. Out: CTAs
+//! given back to the grid scheduler, with the place of each warp where they go on.
+//!
+//! A CTA that was sent to the SM before the decision and has not started is given back at once, or when it arrives.
+//!
+//! Sources: the techniques are those of Park et al., "Chimera", ASPLOS 2015; the time of a switch is that of Tanasic et al., "Enabling
+//! preemptive multiprogramming on GPUs", ISCA 2014: context size over the SM's share of the bandwidth.
+
+use crate::base::{Cycle, LinkId};
+use crate::config::machine::Machine;
+use crate::frontend::Workload;
+use crate::protocol::{CtaNotice, Outbox, Payload, Preemption, WarpContext};
+
+use super::core::{Core, Resident, bits};
+use super::fetch::FetchStage;
+use super::observers::Observers;
+use super::starts::CtaStage;
+
+/// A CTA that has to leave.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    slot: u8,
+    warps: u64,
+    how: Preemption,
+    /// When its context is saved; not known while something of it is under way.
+    saved: Option<Cycle>,
+}
+
+/// The CTAs that leave the SM and those that are restored.
+#[derive(Debug)]
+pub(super) struct PreemptStage {
+    leaving: Vec<Leaving>,
+    /// Warps of CTAs that are restored, and until when.
+    restored: Vec<(Cycle, u64)>,
+    /// CTAs that arrive before were sent before the last decision.
+    sent_before: Cycle,
+    /// The next cycle in which the stage has something to look at.
+    due: Cycle,
+    /// From the grid scheduler to the SM.
+    latency: u64,
+    /// Core cycles in which a byte of context goes to memory or comes from it.
+    cycles_per_byte: f64,
+}
+
+impl PreemptStage {
+    pub(super) fn new(machine: &Machine) -> Self {
+        let (burst_bytes, bursts) = machine.mem.dram.burst();
+        let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
+        let bytes_per_cycle = f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts * clocks / f64::from(machine.gpu.sms);
+        Self {
+            leaving: Vec::new(),
+            restored: Vec::new(),
+            sent_before: Cycle(0),
+            due: Cycle::NEVER,
+            latency: machine.gpu.dispatch.latency,
+            cycles_per_byte: 1.0 / bytes_per_cycle,
+        }
+    }
+
+    /// The next cycle in which a CTA may leave or be restored.
+    #[inline]
+    pub(super) fn next_event(&self) -> Cycle {
+        self.due
+    }
+
+    /// Cycles that the context of a CTA takes in one direction.
+    fn context_cycles(&self, cta: &Resident) -> u64 {
+        let bytes = 4 * u64::from(cta.needs.registers) + u64::from(cta.needs.shared_bytes);
+        (bytes as f64 * self.cycles_per_byte).ceil() as u64
+    }
+
+    /// All CTAs have to leave, from cycle `at`, the present, on. The issue stage hears of it from the caller.
+    pub(super) fn begin(&mut self, at: Cycle, how: Preemption, core: &mut Core) {
+        self.sent_before = at.after(self.latency);
+        self.due = at;
+        self.restored.clear();
+        for (slot, cta) in core.ctas.iter() {
+            if self.leaving.iter().all(|leaving| leaving.slot != slot) {
+                self.leaving.push(Leaving { slot, warps: cta.warps, how, saved: None });
+                core.warps.frozen |= cta.warps;
+            }
+        }
+    }
+
+    /// A CTA started that goes on from its context: its warps wait until that is there.
+    pub(super) fn restore(&mut self, warps: u64, core: &mut Core) {
+        let Some((_, cta)) = core.ctas.iter().find(|(_, cta)| cta.warps == warps) else { return };
+        let cycles = self.context_cycles(cta);
+        core.counters.sm.context_cycles += cycles;
+        core.warps.frozen |= warps;
+        self.restored.push((core.now.after(1 + cycles), warps));
+        self.due = self.due.min(core.now.after(1 + cycles));
+    }
+
+    /// One cycle: gives back what may leave, and lets restored warps go on. Returns whether warps that may issue changed.
+    pub(super) fn tick(
+        &mut self,
+        core: &mut Core,
+        starts: &mut CtaStage,
+        fetch: &FetchStage,
+        observers: &mut Observers,
+        workload: &Workload,
+        (to_grid, out): (LinkId, &mut Outbox),
+    ) -> bool {
+        let now = core.now;
+        while let Some((launch, program, contexts)) = starts.take_sent_before(self.sent_before, now) {
+            core.counters.sm.ctas_returned += 1;
+            workload.kernel(launch.kernel).source.put_back(launch.cta, &program);
+            contexts.into_iter().for_each(|context| out.send(to_grid, now, Payload::Context(context)));
+            let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: core.id };
+            out.send(to_grid, now, Payload::CtaReturned(notice));
+        }
+        let before = core.warps.frozen;
+        self.restored.retain(|(until, warps)| {
+            core.warps.frozen &= if *until <= now { !*warps } else { u64::MAX };
+            *until > now
+        });
+        for mut leaving in std::mem::take(&mut self.leaving) {
+            match self.progress(&mut leaving, core, fetch) {
+                Progress::Stays => self.leaving.push(leaving),
+                Progress::Ended => core.warps.frozen &= !leaving.warps,
+                Progress::Leaves => give_back(leaving.slot, leaving.how, core, observers, workload, (to_grid, &mut *out)),
+            }
+        }
+        let waits = |leaving: &Leaving| leaving.saved.unwrap_or(now.next());
+        let sent = if self.sent_before > now.next() { now.next() } else { Cycle::NEVER };
+        let restored = self.restored.iter().map(|(until, _)| *until);
+        self.due = self.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
+        core.warps.frozen != before
+    }
+
+    /// How far a CTA that has to leave is.
+    fn progress(&self, leaving: &mut Leaving, core: &mut Core, fetch: &FetchStage) -> Progress {
+        let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return Progress::Ended };
+        if let Some(saved) = leaving.saved {
+            return if saved <= core.now { Progress::Leaves } else { Progress::Stays };
+        }
+        if !core.is_quiet(leaving.warps) || fetch.is_fetching(leaving.warps) || core.warps.fence_over & leaving.warps != 0 {
+            return Progress::Stays;
+        }
+        if leaving.how == Preemption::Flush && !cta.wrote {
+            return Progress::Leaves;
+        }
+        leaving.how = Preemption::Switch;
+        let cycles = self.context_cycles(cta);
+        core.counters.sm.context_cycles += cycles;
+        leaving.saved = Some(core.now.after(cycles));
+        if cycles == 0 { Progress::Leaves } else { Progress::Stays }
+    }
+}
+
+/// How far a CTA is that has to leave.
+enum Progress {
+    /// Something of it is under way, or its context is being saved.
+    Stays,
+    /// It ended by itself while its last instructions were under way.
+    Ended,
+    /// It may be taken out.
+    Leaves,
+}
+
+/// Takes a CTA out of its slot and gives it back to the grid scheduler.
+fn give_back(
+    slot: u8,
+    how: Preemption,
+    core: &mut Core,
+    observers: &mut Observers,
+    workload: &Workload,
+    (to_grid, out): (LinkId, &mut Outbox),
+) {
+    let Some(cta) = core.ctas.take(slot) else { return };
+    let now = core.now;
+    core.count_residency(now.after(1));
+    let first = cta.warps.trailing_zeros() as usize;
+    let streams = cta.program.warps.iter().enumerate();
+    // Warps that left before have executed everything.
+    let executed: Vec<u32> =
+        streams.map(|(i, stream)| if cta.left >> (first + i) & 1 != 0 { core.warps.executed(first + i) } else { stream.len() }).collect();
+    match how {
+        Preemption::Switch => {
+            core.counters.sm.ctas_switched += 1;
+            for (i, executed) in executed.into_iter().enumerate() {
+                let at_barrier = core.warps.at_barrier >> (first + i) & 1 != 0;
+                let context = WarpContext { kernel: cta.launch.kernel, cta: cta.launch.cta, warp: i as u8, at_barrier, executed };
+                out.send(to_grid, now, Payload::Context(context));
+            }
+        }
+        Preemption::Flush => {
+            core.counters.sm.ctas_flushed += 1;
+            core.counters.sm.flushed_warp_instructions += executed.into_iter().map(u64::from).sum::<u64>();
+        }
+    }
+    for warp in bits(cta.left) {
+        core.warps.evict(warp);
+        observers.warp_ended(warp);
+    }
+    core.warps.frozen &= !cta.warps;
+    core.cta_left();
+    workload.kernel(cta.launch.kernel).source.put_back(cta.launch.cta, &cta.program);
+    let notice = CtaNotice { kernel: cta.launch.kernel, cta: cta.launch.cta, sm: core.id };
+    out.send(to_grid, now, Payload::CtaPreempted(notice));
+}

@@ -1,0 +1,166 @@
+//! CTAs that are taken away at random cycles and come back: every instruction is executed once in effect, nothing depends on how the run is
+//! divided, and nothing is left behind.
+
+use std::collections::BTreeMap;
+
+use super::random::{machines, program};
+use super::*;
+use crate::base::Rng;
+use crate::gpu::sm::SmDecision;
+use crate::gpu::test_machine::{kernel_info, test_machine};
+use crate::protocol::{Preemption, WarpContext};
+
+/// CTAs of a run.
+const CTAS: u32 = 5;
+
+/// Hands CTAs that the SM gave back to it again, with their contexts, some cycles later.
+#[derive(Default)]
+struct Grid {
+    contexts: BTreeMap<u32, Vec<WarpContext>>,
+    seen: usize,
+    given_back: u32,
+}
+
+impl Grid {
+    fn hand_out(&mut self, bench: &mut Bench) {
+        let new: Vec<Payload> = bench.sent[self.seen..].iter().map(|(_, payload)| *payload).collect();
+        self.seen = bench.sent.len();
+        for payload in new {
+            match payload {
+                Payload::Context(context) => self.contexts.entry(context.cta.0).or_default().push(context),
+                Payload::CtaReturned(notice) | Payload::CtaPreempted(notice) => {
+                    self.given_back += 1;
+                    let contexts = self.contexts.remove(&notice.cta.0);
+                    let launch = CtaLaunch { kernel: notice.kernel, cta: notice.cta, share: u16::MAX, resumes: contexts.is_some() };
+                    let at = bench.now.after(100);
+                    for context in contexts.into_iter().flatten() {
+                        bench.sm.deliver(PORTS.from_grid, at, &Payload::Context(context));
+                    }
+                    bench.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+type Seen = (Vec<(Cycle, Payload)>, SmStats);
+
+/// Runs five CTAs with a preemption every `every` cycles at most, 20 of them; returns what can be seen, and how many CTAs came back.
+fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
+    let program = program(&mut Rng::keyed(seed, &[7]), 5);
+    let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
+    let mut info = kernel_info(160, CTAS);
+    info.shared_bytes = 30_000;
+    let mut bench = Bench::new(machine, vec![(info, program)]);
+    bench.skip = skip;
+    if machine.gpu.sm.order.needs_phases() {
+        bench = bench.with_phases();
+    }
+    bench.latency = 60;
+    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    let mut rng = Rng::keyed(seed, &[9]);
+    let mut grid = Grid::default();
+    let mut next = 60 * (1 + rng.below(8));
+    let mut left = 20;
+    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+        assert!(bench.now < Cycle(2_000_000), "no end: {:#?}", bench.sm.waiting());
+        for _ in 0..60 / epoch {
+            bench.run(epoch);
+        }
+        grid.hand_out(&mut bench);
+        if bench.now.0 >= next && left > 0 {
+            bench.sm.settle(bench.now);
+            bench.sm.apply(bench.now, &SmDecision::Preempt(how));
+            next = bench.now.0 + 60 * (1 + rng.below(20));
+            left -= 1;
+        }
+    }
+    let end = Cycle(bench.now.0.next_multiple_of(20_000));
+    bench.run(end.0 - bench.now.0);
+    bench.sm.settle(end);
+    ((bench.sent.clone(), bench.stats().clone()), grid.given_back, instructions * u64::from(CTAS))
+}
+
+fn ended(seen: &Seen) -> usize {
+    seen.0.iter().filter(|(_, payload)| matches!(payload, Payload::CtaDone(_))).count()
+}
+
+#[test]
+fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
+    for machine in machines() {
+        for (seed, how) in (0..4).flat_map(|seed| [Preemption::Switch, Preemption::Flush].map(|how| (seed, how))) {
+            let (seen, given_back, instructions) = run(&machine, seed, how, true, 60);
+            let (sm, kernel) = (&seen.1.sm, &seen.1.kernels[0]);
+            assert!(given_back > 0, "{how:?}: nothing was taken away");
+            assert_eq!(kernel.warp_instructions - sm.flushed_warp_instructions, instructions, "{how:?}, seed {seed}");
+            assert_eq!((ended(&seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "{how:?}, seed {seed}");
+            assert_eq!(u64::from(given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
+            assert_eq!(sm.packets_sent, sm.packets_received, "{how:?}, seed {seed}");
+            assert!(how == Preemption::Flush || sm.ctas_flushed == 0);
+        }
+    }
+}
+
+#[test]
+fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption() {
+    for machine in machines() {
+        for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
+            let stepped = run(&machine, seed, how, false, 60).0;
+            let skipped = run(&machine, seed, how, true, 60).0;
+            assert_eq!(stepped.0, skipped.0, "{how:?}");
+            assert_eq!(stepped.1, skipped.1, "{how:?}");
+            if machine.noc.input_queue == 512 {
+                assert_eq!(run(&machine, seed, how, true, 20).0.1, stepped.1, "{how:?}");
+            }
+        }
+    }
+}
+
+/// Four warps that compute for a while, after a store to global memory or not.
+fn computation(stores: bool) -> Arc<CtaProgram> {
+    let mut program = Program::new(4);
+    if stores {
+        for warp in 0..4 {
+            program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x10_0000, 4));
+        }
+    }
+    (0..200).for_each(|_| _ = program.all(op(OpClass::Sp, 1, &[1])));
+    program.exit()
+}
+
+/// The cycle in which the CTA came back, of one that was taken away in cycle 400, and what the SM counted.
+fn taken_at_400(stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
+    let machine = test_machine();
+    let mut bench = Bench::single(&machine, 128, computation(stores)).skipping();
+    (0..8).for_each(|_| bench.run(50));
+    bench.sm.settle(bench.now);
+    bench.sm.apply(bench.now, &SmDecision::Preempt(how));
+    while bench.sm.resident_ctas() > 0 {
+        bench.run(1);
+    }
+    bench.sm.settle(bench.now);
+    let back = bench.notices(|payload| matches!(payload, Payload::CtaPreempted(_)));
+    (back[0], bench.stats().clone(), machine)
+}
+
+#[test]
+fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_what_is_under_way() {
+    let (flushed, stats, machine) = taken_at_400(false, Preemption::Flush);
+    assert!((400..430).contains(&flushed), "{flushed}");
+    assert!(stats.sm.flushed_warp_instructions > 0 && stats.sm.context_cycles == 0, "{:?}", stats.sm);
+    let (switched, stats, _) = taken_at_400(false, Preemption::Switch);
+    let registers = 4 * crate::gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
+    let (burst_bytes, bursts) = machine.mem.dram.burst();
+    let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
+    let per_cycle = f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts * clocks / f64::from(machine.gpu.sms);
+    let cycles = (f64::from(registers) / per_cycle).ceil() as u64;
+    assert_eq!((stats.sm.context_cycles, switched - flushed), (cycles, cycles));
+    assert_eq!((stats.sm.ctas_switched, stats.sm.flushed_warp_instructions), (1, 0));
+}
+
+#[test]
+fn a_cta_that_has_written_is_switched_instead_of_flushed() {
+    let (_, stats, _) = taken_at_400(true, Preemption::Flush);
+    assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
+}

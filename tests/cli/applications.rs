@@ -1,0 +1,64 @@
+//! `run --app`: several applications on one GPU.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{code, command, stderr, stdout};
+
+const MACHINE: [&str; 6] = ["--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--set", "gpu.dispatch.sharing=spatial"];
+
+fn stats(folder: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("stats.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn applications_are_compared_with_their_runs_alone_which_are_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &str| {
+        let arguments =
+            [&["run", "--app", "stream", "--app", "gather,priority=1", "--alone", "--max-cycles", "6000"][..], &MACHINE].concat();
+        let output = command(&arguments).args(["--out", out]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    let text = run("first");
+    for expected in ["Applications", "stream", "gather", "STP ", "ANTT "] {
+        assert!(text.contains(expected), "{expected} is missing in {text}");
+    }
+    let alone = || {
+        std::fs::read_dir(folder.path().join("results/alone")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().modified().unwrap())
+    };
+    let before: Vec<_> = alone().collect();
+    assert_eq!(before.len(), 2);
+    run("second");
+    assert_eq!(alone().collect::<Vec<_>>(), before, "runs alone are not repeated");
+    let (first, second) = (stats(&folder.path().join("first")), stats(&folder.path().join("second")));
+    assert_eq!(first["applications"], second["applications"]);
+    let sum: f64 = first["applications"]["list"].as_array().unwrap().iter().map(|app| app["normalised_progress"].as_f64().unwrap()).sum();
+    assert!((sum - first["applications"]["stp"].as_f64().unwrap()).abs() < 1e-12 && sum > 0.0 && sum < 2.1, "{sum}");
+}
+
+#[test]
+fn a_mix_names_what_is_wrong_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails = |text: &str, expected: &str| {
+        std::fs::write(folder.path().join("mix.toml"), text).unwrap();
+        let output = command(&["run", "--app", "@mix.toml", "--machine", "tiny"]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(code(&output), 4, "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        assert!(!folder.path().join("results").exists());
+    };
+    fails("[[applications]]\nworkload = \"nowhere\"\n", "nowhere");
+    fails("[[applications]]\nname = \"stream\"\n", "unknown field `name`");
+    fails("applications = []\n", "lists no application");
+}
+
+#[test]
+fn streams_that_could_overlap_and_did_not_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["run", "--app", "reduce", "--app", "reduce", "--once", "--machine", "v100", "--max-cycles", "500"];
+    let output = command(&arguments).current_dir(folder.path()).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("2 streams ran one after the other"), "{}", stdout(&output));
+}
