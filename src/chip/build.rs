@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
-use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc};
+use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc, Sharing};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::engine::{Latency, Plan, PlannedUnit};
@@ -132,6 +132,19 @@ impl Wiring {
     }
 }
 
+/// Whether every application gets an SM where applications own SMs.
+fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
+    let (apps, sms) = (workload.applications.len(), machine.gpu.sms as usize);
+    if machine.gpu.dispatch.sharing != Sharing::Spatial || apps <= sms {
+        return Ok(());
+    }
+    Err(format!(
+        "{apps} applications cannot each own SMs of {}, which has {sms}; use gpu.dispatch.sharing = \"left-over\" or \"interleaved\", \
+         fewer applications, or more SMs",
+        machine.name
+    ))
+}
+
 /// Builds the units and links of `machine` running `workload`, and `load` on its CPU cores.
 ///
 /// # Errors
@@ -140,6 +153,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     load.map_or(Ok(()), |load| load.check(machine))?;
     let clocks = clocks(machine)?;
     let resident = occupancies(machine, workload)?;
+    check_owners(machine, workload)?;
     let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores));
     let slices_per_partition = machine.mem.map.slices_per_partition;
     let slices = layout.partitions * slices_per_partition;

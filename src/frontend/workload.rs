@@ -96,7 +96,8 @@ pub struct CtaProgram {
 /// Hands out the CTAs of a kernel.
 ///
 /// Called by an SM in the cycle in which a CTA is bound to it, from any worker thread. Within one execution of a
-/// kernel CTAs are requested once each, in an order close to ascending; a kernel may be executed again. May block the host thread while the CTA is decoded; what
+/// kernel CTAs are requested once each, in an order close to ascending; a kernel may be executed again. May block the host thread
+/// while the CTA is decoded; what
 /// it returns depends on the index alone. After a failure (a trace that is broken further on) it returns programs with
 /// empty streams, and the failure is found in [`CtaSource::failure`], which the engine checks between epochs.
 pub trait CtaSource: Send + Sync + fmt::Debug {

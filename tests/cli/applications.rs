@@ -55,6 +55,15 @@ fn a_mix_names_what_is_wrong_with_it() {
 }
 
 #[test]
+fn more_owners_than_sms_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let apps = ["--app", "reduce"].repeat(5);
+    let output = command(&[&["run"][..], &apps, &MACHINE].concat()).current_dir(folder.path()).output().unwrap();
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("5 applications cannot each own SMs of tiny, which has 4"), "{}", stderr(&output));
+}
+
+#[test]
 fn streams_that_could_overlap_and_did_not_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["run", "--app", "reduce", "--app", "reduce", "--once", "--machine", "v100", "--max-cycles", "500"];

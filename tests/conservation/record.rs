@@ -125,6 +125,7 @@ impl Record {
                 hop.credits.push((at, u64::from(credit.count)));
             }
             Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
+            Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
         }
         Ok(())
     }

@@ -254,7 +254,7 @@ impl Dispatch {
             return streams.select(now, |slot, chosen| {
                 let share = shares.share(slot);
                 let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
-                shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
+                share > 0 && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
             });
         }
         let mine = |app| room.owner.is_none_or(|owner| owner == app || streams.is_over(owner));

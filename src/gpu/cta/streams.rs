@@ -2,7 +2,7 @@
 //!
 //! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
 //! CTAs may be bound. A kernel gets a slot when its predecessor in the stream has ended and a slot is free; among several
-//! that wait, those of the highest priority, and among these the first in program order. An application that ended starts again
+//! that wait, those of first executions, among these those of the highest priority, and among these the first in program order. An application that ended starts again
 //! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
 //! forwards them.
 
@@ -47,6 +47,9 @@ impl KernelSlot {
     }
 }
 
+/// A kernel that waits for a slot: whether its application was started again, its priority, and the kernel.
+type Waiting = (bool, Reverse<i32>, KernelIndex);
+
 /// How far an application is.
 #[derive(Clone, Debug)]
 pub(super) struct AppState {
@@ -62,6 +65,10 @@ pub(super) struct AppState {
     pub(super) first_end: Option<Cycle>,
 }
 
+fn waiting(app: &AppState, kernel: KernelIndex) -> Waiting {
+    (app.again.contains(&kernel.0), Reverse(app.priority), kernel)
+}
+
 /// The order of kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
@@ -74,8 +81,9 @@ pub(super) struct Streams {
     /// By kernel: the next one of its stream, and whether it is the first.
     successor: Box<[Option<KernelIndex>]>,
     is_head: Box<[bool]>,
-    /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one.
-    eligible: BTreeSet<(Reverse<i32>, KernelIndex)>,
+    /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one: those of first executions, so that
+    /// every application comes to its end; then by priority and in program order.
+    eligible: BTreeSet<Waiting>,
     /// Applications that have not ended once.
     apps_left: usize,
     /// The slot whose kernel was served last; it moves when a CTA is bound.
@@ -150,9 +158,9 @@ impl Streams {
 
     /// An execution of an application begins: the first kernels of its streams may be launched.
     fn begin(&mut self, app: usize, kernels: Range<u16>) {
-        let priority = Reverse(self.apps[app].priority);
-        let heads = kernels.map(KernelIndex).filter(|kernel| self.is_head[kernel.index()]);
-        self.eligible.extend(heads.map(|kernel| (priority, kernel)));
+        for kernel in kernels.map(KernelIndex).filter(|kernel| self.is_head[kernel.index()]) {
+            self.eligible.insert(waiting(&self.apps[app], kernel));
+        }
     }
 
     /// The applications, by [`AppId`].
@@ -171,7 +179,7 @@ impl Streams {
         if !self.can_admit() {
             return None;
         }
-        let (Reverse(priority), kernel) = self.eligible.pop_first()?;
+        let (_, Reverse(priority), kernel) = self.eligible.pop_first()?;
         let info = &workload.kernel(kernel).info;
         let ctas = info.ctas();
         let taken = Some(KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas });
@@ -282,9 +290,9 @@ impl Streams {
     pub(super) fn end(&mut self, kernel: KernelIndex, now: Cycle) -> Ended {
         let slot = self.slot_of(kernel);
         let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
-        let KernelSlot { app, priority, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
+        let KernelSlot { app, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
         while self.slots.pop_if(|last| last.is_none()).is_some() {}
-        self.eligible.extend(self.successor[kernel.index()].map(|next| (Reverse(priority), next)));
+        self.eligible.extend(self.successor[kernel.index()].map(|next| waiting(&self.apps[app.index()], next)));
         let state = &mut self.apps[app.index()];
         state.left -= 1;
         if state.left > 0 {
@@ -311,6 +319,6 @@ impl Streams {
 
     /// Kernels that wait only for a slot.
     pub(super) fn eligible(&self) -> impl Iterator<Item = KernelIndex> {
-        self.eligible.iter().map(|(_, kernel)| *kernel)
+        self.eligible.iter().map(|(.., kernel)| *kernel)
     }
 }

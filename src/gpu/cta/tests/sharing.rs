@@ -156,3 +156,10 @@ fn an_sm_that_is_taken_away_serves_its_new_owner_and_what_it_had_goes_elsewhere(
     let strays = chip.lives.iter().filter(|((kernel, _), life)| *kernel == 0 && life.sm == 1 && life.start < end).count();
     assert_eq!((strays, chip.grid.counters().ctas_done), (0, 112));
 }
+
+#[test]
+fn an_urgent_application_that_is_started_again_does_not_keep_others_from_ending() {
+    let jobs = [of(0, job(0, 4, 1, |_| 50)), of(1, job(0, 4, 1, |_| 50))];
+    let chip = ran(2, &Dispatch { max_kernels: 1, ..spec() }, &jobs, &[9, 0], true);
+    assert_eq!(chip.grid.application_ends().map(|(times, _)| times).collect::<Vec<_>>(), [1, 1]);
+}
