@@ -40,7 +40,7 @@ fn cores() -> usize {
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add("build", warpshard::cli::VERSION)?;
+    m.add("build", warpshard::cli::version())?;
     errors::add(m)?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;

@@ -30,7 +30,7 @@ Examples:
 /// A parallel, deterministic simulator of GPUs and CPU+GPU chips. It reports cycles, stall reasons, memory traffic and energy
 /// of SASS traces and kernel models. Results are the same bytes for any number of threads.
 #[derive(Debug, Parser)]
-#[command(name = "warpshard", bin_name = "warpshard", version = super::VERSION, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "warpshard", bin_name = "warpshard", version = super::version(), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]

@@ -36,14 +36,20 @@ mod trace_sizes;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::Parser as _;
+
+use crate::report::commit;
 
 use args::{Cli, Command};
 use exit::{Exit, Failure};
 
 /// The program's version and the commit it was built from.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("WARPSHARD_COMMIT"), ")");
+pub fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", env!("CARGO_PKG_VERSION"), commit()));
+    &VERSION
+}
 
 /// Runs the program with the process's own arguments.
 pub fn main() -> ExitCode {

@@ -108,7 +108,13 @@ pub(super) fn rows(outcome: &Outcome, style: Style) -> Option<(String, String)> 
             format!("STP {:.3}, ANTT {}, fairness {:.3}", shared.stp, known(shared.antt, |antt| format!("{antt:.3}")), shared.fairness)
         },
     );
-    Some((table.render(style), figures))
+    let later: u64 = outcome.applications.iter().map(|app| app.later_warp_instructions).sum();
+    let also = if later == 0 {
+        String::new()
+    } else {
+        format!("; later executions issued {} warp instructions more, which count in SMs, caches and memory alone", count(later))
+    };
+    Some((table.render(style), figures + &also))
 }
 
 #[cfg(test)]

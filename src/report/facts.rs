@@ -1,10 +1,14 @@
 //! What the reports contain about a run besides its outcome: what was simulated, and with which version of the program.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
 use crate::base::Frequency;
 use crate::config::Machine;
 use crate::energy::Model;
+
+use super::git::commit_of;
 
 /// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -48,6 +52,16 @@ pub struct RunFacts {
     pub configuration: Option<Configuration>,
 }
 
+/// The commit that the program was built from, or `unknown`; of a development build the one that its sources are at now, with
+/// `-development`.
+pub fn commit() -> &'static str {
+    static COMMIT: LazyLock<String> = LazyLock::new(|| match env!("WARPSHARD_COMMIT") {
+        "" => commit_of(env!("CARGO_MANIFEST_DIR")).map_or_else(|| "unknown".to_owned(), |commit| commit + "-development"),
+        commit => commit.to_owned(),
+    });
+    &COMMIT
+}
+
 impl RunFacts {
     /// The facts of a run of this program, without its configuration. Without energy where the machine names no set of event
     /// energies, or one that cannot be read, for which [`Model::of`] gives the reason.
@@ -56,7 +70,7 @@ impl RunFacts {
         let clocks_per_second = machine.clocks.dram.0 as f64 * 1000.0;
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: env!("WARPSHARD_COMMIT").to_owned(),
+            commit: commit().to_owned(),
             machine: machine.name.clone(),
             workload: workload.to_owned(),
             seed,

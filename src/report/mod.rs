@@ -10,6 +10,7 @@ pub mod csv;
 pub mod energy;
 mod facts;
 mod folder;
+mod git;
 pub mod html;
 pub mod json;
 mod lock;
@@ -24,7 +25,7 @@ pub mod text;
 pub mod ticks;
 pub mod timeline;
 
-pub use facts::{Configuration, RunFacts, SCHEMA_VERSION};
+pub use facts::{Configuration, RunFacts, SCHEMA_VERSION, commit};
 pub use folder::{Destination, FolderError, ResultFile};
 pub use scratch::Scratch;
 pub use summary::{relaxed_words, summary};

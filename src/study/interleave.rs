@@ -301,6 +301,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_cycles_that_the_program_gives_now() {
+        let page = std::fs::read_to_string("docs/validation/interleave.md").unwrap();
+        let row = page.lines().find(|line| line.starts_with("| 10 loops, 1 word |")).expect("the first row of the table");
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let taken = Pair { loops: None, words: Some(1), sharing: Sharing::LeftOver, set: &[] }.run().unwrap();
+        // The machine's clock is half of the thesis'.
+        assert_eq!(cells[4], (2 * taken.cycles).to_string(), "docs/validation/interleave.md is stale: run the study again");
+    }
+
+    #[test]
     fn directions_are_those_of_the_least_step() {
         let row = |loops, words, interleaved| Measured {
             loops,

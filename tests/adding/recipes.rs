@@ -310,7 +310,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ),
             (
                 "src/control/decision.rs",
-                Replace("Self::Power { sm, .. }) = self", "Self::Power { sm, .. } | Self::Ahead { sm, .. }) = self"),
+                Replace("Self::Preempt { sm, .. } => *sm", "Self::Preempt { sm, .. } | Self::Ahead { sm, .. } => *sm"),
             ),
             ("src/control/decision.rs", After("Self::Power { state, .. } => *state", "            Self::Ahead { limit, .. } => *limit,")),
             ("src/control/decision.rs", After("Self::Power { .. } => Knob::Power", "            Self::Ahead { .. } => Knob::Ahead,")),

@@ -53,7 +53,9 @@ struct Table {
 }
 
 /// Version and commit of the program.
-pub(in crate::study) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("WARPSHARD_COMMIT"));
+pub(in crate::study) fn build() -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), crate::report::commit())
+}
 
 /// The files of a plot, SVG and PNG.
 pub(in crate::study) type PlotNames = [&'static str; 2];
@@ -194,7 +196,7 @@ impl StudyOutput {
             "columns": self.header,
             "rows": self.rows,
             "compared": { "columns": self.compared.0, "rows": self.compared.1 },
-            "build": BUILD,
+            "build": build(),
             "figures": self.all_figures().into_iter().map(|(name, value)| (name, serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
             "notes": self.notes,
         });
