@@ -10,6 +10,7 @@
 //! Invariants: CTAs of a kernel are bound once each, in ascending order; nothing happens between events, and
 //! [`Grid::next_event`] is the next cycle with an event.
 
+mod capacity;
 mod counters;
 mod dispatch;
 mod inbox;
@@ -31,8 +32,9 @@ use crate::frontend::{Application, Command, Workload};
 use crate::protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Warm, WarpContext};
 use crate::stats::{CounterVisitor, KernelStats};
 
+use capacity::Capacity;
 pub use counters::GridCounters;
-use dispatch::{Capacity, Dispatch};
+use dispatch::Dispatch;
 use inbox::{Inbox, Notice, Word};
 use records::{KernelRecords, Record};
 use streams::{Ended, Streams};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::base::{Cycle, KernelIndex};
 
-use super::dispatch::{Capacity, Resources};
+use super::capacity::{Capacity, Resources};
 use super::streams::{KernelSlot, Streams};
 
 /// No maximum but what fits.

@@ -301,9 +301,10 @@ impl Unit for Sm {
             Payload::Launch(launch) if link == self.ports.from_grid => {
                 let program = self.workload.kernel(launch.kernel).source.cta(launch.cta);
                 self.power.cta_bound(at, &self.core, &mut self.starts);
-                self.starts.bind(at, launch, program);
+                let contexts = if launch.resumes { self.preempt.take_contexts() } else { Vec::new() };
+                self.starts.bind(at, launch, program, contexts);
             }
-            Payload::Context(context) if link == self.ports.from_grid => self.starts.context(context),
+            Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
         }
     }

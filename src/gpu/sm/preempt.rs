@@ -33,13 +33,21 @@ struct Leaving {
 /// The CTAs that leave the SM and those that are restored.
 #[derive(Debug)]
 pub(super) struct PreemptStage {
+    /// The next cycle in which the stage has something to look at.
+    due: Cycle,
+    rest: Box<Rest>,
+}
+
+/// What is looked at only while CTAs come and go so.
+#[derive(Debug)]
+struct Rest {
     leaving: Vec<Leaving>,
     /// Warps of CTAs that are restored, and until when.
     restored: Vec<(Cycle, u64)>,
+    /// Contexts whose CTA is still to come.
+    contexts: Vec<WarpContext>,
     /// CTAs that arrive before were sent before the last decision.
     sent_before: Cycle,
-    /// The next cycle in which the stage has something to look at.
-    due: Cycle,
     /// From the grid scheduler to the SM.
     latency: u64,
     /// Core cycles in which a byte of context goes to memory or comes from it.
@@ -51,14 +59,25 @@ impl PreemptStage {
         let (burst_bytes, bursts) = machine.mem.dram.burst();
         let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
         let bytes_per_cycle = f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts * clocks / f64::from(machine.gpu.sms);
-        Self {
+        let rest = Rest {
             leaving: Vec::new(),
             restored: Vec::new(),
+            contexts: Vec::new(),
             sent_before: Cycle(0),
-            due: Cycle::NEVER,
             latency: machine.gpu.dispatch.latency,
             cycles_per_byte: 1.0 / bytes_per_cycle,
-        }
+        };
+        Self { due: Cycle::NEVER, rest: Box::new(rest) }
+    }
+
+    /// A warp of the CTA that is bound next goes on where it was.
+    pub(super) fn context(&mut self, context: WarpContext) {
+        self.rest.contexts.push(context);
+    }
+
+    /// The contexts of the CTA that is bound now.
+    pub(super) fn take_contexts(&mut self) -> Vec<WarpContext> {
+        std::mem::take(&mut self.rest.contexts)
     }
 
     /// The next cycle in which a CTA may leave or be restored.
@@ -70,17 +89,17 @@ impl PreemptStage {
     /// Cycles that the context of a CTA takes in one direction.
     fn context_cycles(&self, cta: &Resident) -> u64 {
         let bytes = 4 * u64::from(cta.needs.registers) + u64::from(cta.needs.shared_bytes);
-        (bytes as f64 * self.cycles_per_byte).ceil() as u64
+        (bytes as f64 * self.rest.cycles_per_byte).ceil() as u64
     }
 
     /// All CTAs have to leave, from cycle `at`, the present, on. The issue stage hears of it from the caller.
     pub(super) fn begin(&mut self, at: Cycle, how: Preemption, core: &mut Core) {
-        self.sent_before = at.after(self.latency);
+        self.rest.sent_before = at.after(self.rest.latency);
         self.due = at;
-        self.restored.clear();
+        self.rest.restored.clear();
         for (slot, cta) in core.ctas.iter() {
-            if self.leaving.iter().all(|leaving| leaving.slot != slot) {
-                self.leaving.push(Leaving { slot, warps: cta.warps, how, saved: None });
+            if self.rest.leaving.iter().all(|leaving| leaving.slot != slot) {
+                self.rest.leaving.push(Leaving { slot, warps: cta.warps, how, saved: None });
                 core.warps.frozen |= cta.warps;
             }
         }
@@ -92,7 +111,7 @@ impl PreemptStage {
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
         core.warps.frozen |= warps;
-        self.restored.push((core.now.after(1 + cycles), warps));
+        self.rest.restored.push((core.now.after(1 + cycles), warps));
         self.due = self.due.min(core.now.after(1 + cycles));
     }
 
@@ -107,7 +126,7 @@ impl PreemptStage {
         (to_grid, out): (LinkId, &mut Outbox),
     ) -> bool {
         let now = core.now;
-        while let Some((launch, program, contexts)) = starts.take_sent_before(self.sent_before, now) {
+        while let Some((launch, program, contexts)) = starts.take_sent_before(self.rest.sent_before, now) {
             core.counters.sm.ctas_returned += 1;
             workload.kernel(launch.kernel).source.put_back(launch.cta, &program);
             contexts.into_iter().for_each(|context| out.send(to_grid, now, Payload::Context(context)));
@@ -115,21 +134,21 @@ impl PreemptStage {
             out.send(to_grid, now, Payload::CtaReturned(notice));
         }
         let before = core.warps.frozen;
-        self.restored.retain(|(until, warps)| {
+        self.rest.restored.retain(|(until, warps)| {
             core.warps.frozen &= if *until <= now { !*warps } else { u64::MAX };
             *until > now
         });
-        for mut leaving in std::mem::take(&mut self.leaving) {
+        for mut leaving in std::mem::take(&mut self.rest.leaving) {
             match self.progress(&mut leaving, core, fetch) {
-                Progress::Stays => self.leaving.push(leaving),
+                Progress::Stays => self.rest.leaving.push(leaving),
                 Progress::Ended => core.warps.frozen &= !leaving.warps,
                 Progress::Leaves => give_back(leaving.slot, leaving.how, core, observers, workload, (to_grid, &mut *out)),
             }
         }
         let waits = |leaving: &Leaving| leaving.saved.unwrap_or(now.next());
-        let sent = if self.sent_before > now.next() { now.next() } else { Cycle::NEVER };
-        let restored = self.restored.iter().map(|(until, _)| *until);
-        self.due = self.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
+        let sent = if self.rest.sent_before > now.next() { now.next() } else { Cycle::NEVER };
+        let restored = self.rest.restored.iter().map(|(until, _)| *until);
+        self.due = self.rest.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
         core.warps.frozen != before
     }
 

@@ -28,8 +28,6 @@ struct Bound {
 #[derive(Debug)]
 pub(super) struct CtaStage {
     bound: VecDeque<Bound>,
-    /// Contexts whose CTA is still to come.
-    contexts: Vec<WarpContext>,
     /// CTAs that may be resident at once, by decision of a controller.
     limit: u32,
     /// Warps started so far: the age of the next.
@@ -43,27 +41,13 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new() -> Self {
-        Self {
-            bound: VecDeque::new(),
-            contexts: Vec::new(),
-            limit: u32::MAX,
-            launched: 0,
-            last_kernel: None,
-            held: false,
-            earliest: Cycle(0),
-        }
+        Self { bound: VecDeque::new(), limit: u32::MAX, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
     }
 
-    /// Binds a CTA from cycle `at` on.
-    pub(super) fn bind(&mut self, at: Cycle, launch: CtaLaunch, program: Arc<CtaProgram>) {
-        let contexts = if launch.resumes { std::mem::take(&mut self.contexts) } else { Vec::new() };
+    /// Binds a CTA from cycle `at` on, whose warps go on from `contexts`, or from their beginning where there are none.
+    pub(super) fn bind(&mut self, at: Cycle, launch: CtaLaunch, program: Arc<CtaProgram>, contexts: Vec<WarpContext>) {
         debug_assert!(contexts.iter().all(|context| (context.kernel, context.cta) == (launch.kernel, launch.cta)));
         self.bound.push_back(Bound { at, launch, program, contexts });
-    }
-
-    /// A warp of the CTA that is bound next goes on where it was.
-    pub(super) fn context(&mut self, context: WarpContext) {
-        self.contexts.push(context);
     }
 
     /// Takes out the first bound CTA if it has arrived and was sent before `cycle`.

@@ -9,7 +9,7 @@ use crate::engine::{Route, Unit};
 use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 
-use super::super::dispatch::Capacity;
+use super::super::capacity::Capacity;
 use super::super::{Grid, GridDecision, GridPorts};
 
 /// Every resource of a mock SM, divisible by 1 to 6.
