@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
-use warpshard::base::{AppId, KernelIndex, Rng, SmId};
+use warpshard::base::{AppId, Cycle, KernelIndex, Rng, SmId};
 use warpshard::chip::RunOptions;
 use warpshard::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Preemption, Trigger};
 use warpshard::frontend::{Part, mix, program::Program};
@@ -36,7 +36,8 @@ impl Controller for Shuffle {
         let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
         out.decide(Decision::KernelCtas { kernel, limit: 1 + below(4) });
         out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
-        if let Some(how) = self.1 {
+        // A CTA that is flushed again and again would never end.
+        if let Some(how) = self.1.filter(|_| seen.cycle < Cycle(60_000)) {
             out.decide(Decision::Preempt { sm: Some(sm), how });
         }
         out.because("at random");
