@@ -1,7 +1,7 @@
 //! Several applications on one GPU: how fast each was beside the others.
 //!
 //! Progress counts instead of time, so that an application that was cut off is compared fairly: an application's *normalised progress* is
-//! its warp instructions per cycle beside the others over those alone.
+//! its warp instructions per cycle while it shares the GPU, divided by those when it runs alone.
 //!
 //! - STP (system throughput): the sum of the normalised progresses; n applications reach at most n.
 //! - ANTT (average normalised turnaround time): the mean of their reciprocals; 1 at best.

@@ -27,7 +27,7 @@ pub(super) struct KernelSlot {
     pub(super) next: u32,
     /// CTAs of the grid.
     pub(super) ctas: u32,
-    /// CTAs that SMs gave back, and that go first.
+    /// CTAs that SMs gave back; they are bound before new ones.
     returned: u32,
     /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
     pub(super) round: u32,

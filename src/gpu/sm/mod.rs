@@ -271,7 +271,7 @@ impl Sm {
         size_of::<Self>() + warps + pipeline + self.lsu.hot_bytes()
     }
 
-    /// All counters but those of CCWS, of the texture cache, of the prefetcher and of the states of warps.
+    /// All counters except those of CCWS, the texture cache, the prefetcher and the warp states.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
     }

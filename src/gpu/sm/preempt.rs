@@ -105,7 +105,7 @@ impl PreemptStage {
         }
     }
 
-    /// A CTA started that goes on from its context: its warps wait until that is there.
+    /// A resumed CTA started: its warps wait until their context is restored.
     pub(super) fn restore(&mut self, warps: u64, core: &mut Core) {
         let Some((_, cta)) = core.ctas.iter().find(|(_, cta)| cta.warps == warps) else { return };
         let cycles = self.context_cycles(cta);

@@ -25,7 +25,7 @@ const WIDEST: i64 = 512;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Printed {
     pub(in super::super) text: String,
-    /// Calls whose text no longer fitted.
+    /// Calls whose text did not fit.
     pub(in super::super) left_out: u64,
 }
 

@@ -186,7 +186,7 @@ impl L1 {
         count
     }
 
-    /// For whom the next data is that came.
+    /// Whom the next data that arrived is for.
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<Requester> {
         let waiter = self.cache.next_ready()?;
