@@ -142,8 +142,8 @@ impl Dispatch {
         }
     }
 
-    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved; what fits beside the others when not given.
-    pub(super) fn set_share(&mut self, kernel: KernelIndex, limit: Option<u32>, streams: &Streams, now: Cycle) {
+    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved.
+    pub(super) fn set_share(&mut self, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
         if let Some(shares) = &mut self.shares {
             shares.set(kernel, limit);
         }

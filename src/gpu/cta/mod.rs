@@ -380,7 +380,7 @@ impl Unit for Grid {
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
             GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
             GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),
-            GridDecision::KernelCtas { kernel, limit } => self.dispatch.set_share(kernel, Some(limit), &self.streams, at),
+            GridDecision::KernelCtas { kernel, limit } => self.dispatch.set_share(kernel, limit, &self.streams, at),
         }
     }
 

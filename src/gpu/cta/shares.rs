@@ -58,12 +58,9 @@ impl Shares {
         self.bound[sm][slot] -= 1;
     }
 
-    /// Sets the maximum of a kernel, or leaves it to the division again.
-    pub(super) fn set(&mut self, kernel: KernelIndex, limit: Option<u32>) {
-        match limit {
-            Some(limit) => _ = self.fixed.insert(kernel, limit.min(u32::from(NO_SHARE)) as u16),
-            None => _ = self.fixed.remove(&kernel),
-        }
+    /// Sets the maximum of a kernel, in place of its part of the division.
+    pub(super) fn set(&mut self, kernel: KernelIndex, limit: u32) {
+        self.fixed.insert(kernel, limit.min(u32::from(NO_SHARE)) as u16);
     }
 
     /// Divides an SM among the kernels that have CTAs to assign at `now`.
