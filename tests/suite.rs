@@ -7,8 +7,12 @@
 
 #[path = "suite/done.rs"]
 mod done;
+#[path = "suite/gpgpusim.rs"]
+mod gpgpusim;
 #[path = "suite/lonestar.rs"]
 mod lonestar;
+#[path = "suite/mars.rs"]
+mod mars;
 #[path = "suite/micro.rs"]
 mod micro;
 #[path = "suite/parboil.rs"]
@@ -46,8 +50,18 @@ fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
 }
 
 #[test]
+fn gpgpusims_benchmarks_compute_what_the_host_does() {
+    all("gpgpusim", &[70, 80], gpgpusim::CHECKS);
+}
+
+#[test]
 fn lonestar_computes_what_the_host_does() {
     all("lonestar", &[70, 80], lonestar::CHECKS);
+}
+
+#[test]
+fn mars_computes_what_the_host_does() {
+    all("mars", &[70, 80], mars::CHECKS);
 }
 
 #[test]

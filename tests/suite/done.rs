@@ -47,6 +47,11 @@ impl Done {
         words(&self.bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
     }
 
+    /// Double-precision numbers of a buffer before the first launch.
+    pub(crate) fn doubles(&self, buffer: &str) -> Vec<f64> {
+        words(&self.bytes(buffer), f64::from_le_bytes)
+    }
+
     /// Half-precision numbers of a buffer before the first launch.
     pub(crate) fn halves(&self, buffer: &str) -> Vec<f64> {
         let number = |bits: u16| {
@@ -81,6 +86,11 @@ impl Done {
         words(self.out_bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
     }
 
+    /// Double-precision numbers of an output.
+    pub(crate) fn out_doubles(&self, buffer: &str) -> Vec<f64> {
+        words(self.out_bytes(buffer), f64::from_le_bytes)
+    }
+
     /// Integers of 32 bits of an output.
     pub(crate) fn out_ints(&self, buffer: &str) -> Vec<i32> {
         words(self.out_bytes(buffer), i32::from_le_bytes)
@@ -109,6 +119,11 @@ impl Done {
             assert_eq!(got, want, "{}: {buffer}, element {i}", self.name);
         }
     }
+}
+
+/// The `hash` of launch files' formulas.
+pub(crate) fn hash(number: usize) -> i64 {
+    (warpshard::base::Rng::keyed(number as u64, &[]).next_u64() >> 33) as i64
 }
 
 /// Numbers that are equal but for an error relative to the larger of one and the number.

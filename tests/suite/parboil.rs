@@ -10,6 +10,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("sgemm", product),
     ("spmv", sparse),
     ("stencil", stencil),
+    ("tpacf", correlation),
 ];
 
 fn product(done: &Done) {
@@ -156,4 +157,24 @@ fn histogram(done: &Done) {
     let sampled = |part: usize| input[part * 4096..part * 4096 + 512].iter().map(|value| value / 4096);
     let rows: Vec<i32> = (0..4).flat_map(sampled).collect();
     done.same("range", &[*rows.iter().min().unwrap(), *rows.iter().max().unwrap()]);
+}
+
+/// Pairs in a bin are at least those well inside of it and at most those that rounding may bring into it.
+fn correlation(done: &Done) {
+    let [x, y, z] = ["x", "y", "z"].map(|name| done.floats(name));
+    let (points, sets, rounding) = (260, 1, 3e-7);
+    let limit = |k: usize| (10_f64.powf(k as f64 / 5.0) / 60.0).to_radians().cos();
+    let got = done.out_longs("histograms");
+    assert_eq!(got.len(), 20 * (2 * sets + 1));
+    for (cta, counts) in got.chunks_exact(20).enumerate() {
+        let within = cta <= sets;
+        let (first, second) = if within { (cta * points, cta * points) } else { (0, (cta - sets) * points) };
+        let pairs = (0..points).flat_map(|i| (if within { i + 1 } else { 0 }..points).map(move |j| (first + i, second + j)));
+        let cosines: Vec<f64> = pairs.map(|(i, j)| x[i] * x[j] + y[i] * y[j] + z[i] * z[j]).collect();
+        for (bin, &count) in counts.iter().enumerate() {
+            let between = |room: f64| cosines.iter().filter(|&&c| c >= limit(bin + 1) - room && c < limit(bin) + room).count() as i64;
+            assert!((between(-rounding)..=between(rounding)).contains(&count), "CTA {cta}, bin {bin}: {count}");
+        }
+    }
+    assert!(got.iter().filter(|&&count| count > 0).count() > 40);
 }

@@ -1,6 +1,6 @@
 //! Heterogeneous computing.
 
-use crate::done::{Check, Done};
+use crate::done::{Check, Done, close};
 use crate::rodinia_images;
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
@@ -13,6 +13,9 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("heartwall", rodinia_images::tracked),
     ("hotspot", heat),
     ("kmeans", clusters),
+    ("lavaMD", particles),
+    ("lavaMDinMemory", particles),
+    ("leukocyte", rodinia_images::cells),
     ("lud", decomposition),
     ("mummer", rodinia_images::matched),
     ("nw", alignment),
@@ -266,4 +269,25 @@ fn gains(done: &Done) {
     }
     done.close("work", &work, 1e-4);
     assert!(done.out_bytes("moves") == moves && moves.contains(&0) && moves.contains(&1));
+}
+
+/// Particles act on those of their box and of boxes next to it; there are 3 x 2 boxes.
+fn particles(done: &Done) {
+    let [particles, charges] = ["particles", "charges"].map(|name| done.doubles(name));
+    let four = |i: usize| [0, 1, 2, 3].map(|k| particles[4 * i + k]);
+    let apart = |i: usize, j: usize| (i / 100 % 3).abs_diff(j / 100 % 3);
+    let felt = |i: usize| {
+        let [v, own @ ..] = four(i);
+        let mut sum = [0.0; 4];
+        for j in (0..charges.len()).filter(|&j| apart(i, j) < 2) {
+            let [w, other @ ..] = four(j);
+            let dot: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
+            let potential = (-0.5 * (v + w - dot)).exp() * charges[j];
+            sum[0] += potential;
+            (0..3).for_each(|k| sum[k + 1] += 2.0 * potential * (own[k] - other[k]));
+        }
+        sum
+    };
+    assert_eq!(charges.len(), 600);
+    close("sums", &done.out_doubles("sums"), &(0..600).flat_map(felt).collect::<Vec<f64>>(), 1e-11);
 }

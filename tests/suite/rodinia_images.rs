@@ -1,4 +1,4 @@
-//! Wavelets, tracked points and suffix trees of Rodinia.
+//! Wavelets, tracked points, suffix trees and cells of Rodinia.
 
 use crate::done::Done;
 
@@ -112,4 +112,66 @@ pub(crate) fn matched(done: &Done) {
         }
     }
     assert!(longest > 12, "the queries are pieces of the reference");
+}
+
+/// The gradient inverse coefficient of variation at each pixel, dilation by a disc, and the smoothing of pieces.
+pub(crate) fn cells(done: &Done) {
+    let (h, w, reach) = (60, 52, 4_i64);
+    let [right, down] = ["right", "down"].map(|name| done.floats(name));
+    let angles: Vec<f64> = (0..150).map(|n| f64::from(n) * std::f64::consts::TAU / 150.0).collect();
+    // A whole number may have come out a little too small.
+    let whole = |value: f64| (value + 1e-6_f64.copysign(value)) as i64;
+    let score = |row: i64, column: i64, radius: f64| {
+        let along = |angle: &f64| {
+            let place = ((column + whole(angle.cos() * radius)) * h + row + whole(angle.sin() * radius)) as usize;
+            right[place] * angle.cos() + down[place] * angle.sin()
+        };
+        let along: Vec<f64> = angles.iter().map(along).collect();
+        let mean = along.iter().sum::<f64>() / 150.0;
+        mean * mean / (along.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 149.0)
+    };
+    let at = |place: i64| {
+        let (row, column) = (place % h, place / h);
+        if !(22..h - 22).contains(&row) || !(22..w - 22).contains(&column) {
+            return 0.0;
+        }
+        (4..=10).map(|half| score(row, column, f64::from(2 * half))).fold(0.0, f64::max)
+    };
+    let scores: Vec<f64> = (0..h * w).map(at).collect();
+    done.close("scores", &scores, 1e-3);
+    let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap() as i64;
+    assert!((best % h - 30).abs() < 3 && (best / h - 26).abs() < 3, "the spot is found at row {}, column {}", best % h, best / h);
+    // The result goes by rows.
+    let scores = done.out("scores");
+    let dilated = |place: i64| {
+        let (row, column) = (place / w, place % w);
+        let near = (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j))).filter(|(i, j)| i * i + j * j <= reach * reach);
+        let inside = near.map(|(i, j)| (row + i, column + j)).filter(|&(y, x)| (0..h).contains(&y) && (0..w).contains(&x));
+        inside.map(|(y, x)| scores[(x * h + y) as usize]).fold(0.0, f64::max)
+    };
+    done.close("dilated", &(0..h * w).map(dilated).collect::<Vec<f64>>(), 0.0);
+    let flows: Vec<f64> = done.floats("pictures").chunks_exact(21 * 31).flat_map(|given| smoothed(given, 21, 31)).collect();
+    done.close("flows", &flows, 1e-4);
+}
+
+/// Four iterations towards a motion gradient vector flow along (1, 1), in which a neighbour counts fully, by half or not at all.
+fn smoothed(given: &[f64], height: i64, width: i64) -> Vec<f64> {
+    let mut picture = given.to_vec();
+    for _ in 0..4 {
+        let value = |place: usize| {
+            let (row, column, old) = (place as i64 / width, place as i64 % width, picture[place]);
+            let mut sum = 0.0;
+            for (down, right) in (-1..=1).flat_map(|down| (-1..=1).map(move |right| (down, right))) {
+                let (y, x) = ((row + down).clamp(0, height - 1), (column + right).clamp(0, width - 1));
+                let change = picture[(y * width + x) as usize] - old;
+                // Up and to the right is along the motion.
+                let along = change * (right - down) as f64;
+                sum += (0.5 + (along * 1e10).atan() / std::f64::consts::PI) * change;
+            }
+            let value = old + 0.5 * 0.2 * sum;
+            value - 0.2 * given[place] * (value - given[place])
+        };
+        picture = (0..given.len()).map(value).collect();
+    }
+    picture
 }

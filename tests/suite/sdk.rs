@@ -1,10 +1,12 @@
 //! Samples.
 
-use crate::done::{Check, Done, close};
+use crate::done::{Check, Done, close, hash};
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("BlackScholes", options),
     ("MonteCarlo", simulated_options),
+    ("binomialOptions", trees),
+    ("binomialTiles", trees),
     ("convolutionSeparable", convolution),
     ("dct8x8", cosines),
     ("dxtc", compressed),
@@ -42,6 +44,31 @@ fn options(done: &Done) {
     let (call, put): (Vec<f64>, Vec<f64>) = (0..stock.len()).map(price).unzip();
     done.close("call", &call, 1e-4);
     done.close("put", &put, 1e-4);
+}
+
+/// Trees of 2048 steps, whose prices are close to those of the formula that they approach.
+fn trees(done: &Done) {
+    let got = done.out("prices");
+    let prices = (0..got.len()).map(|option| {
+        let fraction = |units: i64| units as f64 / f64::from(1 << 24);
+        let stock = fraction(83_886_080 + hash(5 * option + 30) % 419_430_400);
+        let strike = fraction(16_777_216 + hash(5 * option + 31) % 1_660_944_384);
+        let root = 361 + hash(option) % 1929;
+        let (up, drift, discount) = (fraction(root * 512 / 10), root * 1408 / 10, root * root * 3 / 6400);
+        let [rise, fall] = [drift, -drift].map(|drift| fraction(8_388_608 - discount + drift));
+        let at_expiry = |ups: i32| (stock * (up * f64::from(2 * ups - 2048)).exp() - strike).max(0.0);
+        let mut row: Vec<f64> = (0..=2048).map(at_expiry).collect();
+        while row.len() > 1 {
+            row = row.windows(2).map(|pair| rise * pair[1] + fall * pair[0]).collect();
+        }
+        let years = 2048.0 * (root as f64 / 32768.0).powi(2);
+        let (rate, sigma): (f64, f64) = (0.06, 0.1);
+        let d1 = ((stock / strike).ln() + (rate + 0.5 * sigma * sigma) * years) / (sigma * years.sqrt());
+        let formula = stock * normal(d1) - strike * (-rate * years).exp() * normal(d1 - sigma * years.sqrt());
+        assert!(formula > 1.0 && (row[0] - formula).abs() < 0.01, "option {option}: {} by the tree, {formula} by the formula", row[0]);
+        row[0]
+    });
+    done.close("prices", &prices.collect::<Vec<f64>>(), 1e-4);
 }
 
 /// The samples are normally distributed, and the prices those of the samples.
