@@ -20,6 +20,8 @@ pub mod report;
 pub mod rig;
 pub mod stats;
 pub mod study;
+pub mod sweep;
+pub mod view;
 
 /// The complete example of `docs/adding.md`, which builds and runs as a documentation test.
 #[cfg(doctest)]

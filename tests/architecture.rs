@@ -27,6 +27,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("chip", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync"]),
     ("energy", &["base", "stats", "config"]),
     ("report", &["base", "stats", "config", "energy"]),
+    ("view", &["report"]),
+    ("sweep", &["config", "report", "view"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     (
         "study",
@@ -48,6 +50,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "rig",
             "study",
+            "view",
+            "sweep",
             "host",
             "sync",
         ],

@@ -9,8 +9,12 @@ use warpshard::cli::exit;
 
 #[path = "cli/applications.rs"]
 mod applications;
+#[path = "cli/compare.rs"]
+mod compare;
 #[path = "cli/names.rs"]
 mod names;
+#[path = "cli/sweep.rs"]
+mod sweep;
 #[path = "cli/writers.rs"]
 mod writers;
 
@@ -331,7 +335,7 @@ fn a_run_writes_a_complete_folder_and_prints_its_summary() {
     let out = folder.path().join("out");
     let output = small_run(&out, &["--interval", "500"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(names(&out), [".warpshard-files", "host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+    assert_eq!(names(&out), [".warpshard-files", "host.json", "intervals.csv", "kernels.csv", "run.toml", "stats.json", "summary.txt"]);
     assert!(stdout(&output).starts_with(&read(&out, "summary.txt")), "{}", stdout(&output));
     assert_eq!(stderr(&output), "", "a run in a pipe is quiet");
 

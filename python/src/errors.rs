@@ -49,7 +49,7 @@ pub(crate) fn raise(failure: Failure) -> PyErr {
         Exit::Workload => WorkloadError::new_err(text),
         Exit::Deadlock => DeadlockError::new_err(text),
         Exit::Output => OutputError::new_err(text),
-        Exit::Ok | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(text),
+        Exit::Ok | Exit::Negative | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(text),
     }
 }
 

@@ -11,10 +11,14 @@ use crate::study::STUDIES;
 use super::exit;
 
 mod program;
+mod results;
 mod rig;
+mod sweep;
 
 pub use program::{CompileArgs, ExecArgs, RecordArgs, architecture};
+pub use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
+pub use sweep::{BatchSystem, Bytes, SubmitArgs, SweepArgs, SweepCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,6 +54,12 @@ pub enum Command {
     Show(ShowArgs),
     /// Convert a trace between text and the native format, losslessly.
     Convert(ConvertArgs),
+    /// Simulate all runs of a plan and collect their results in one table.
+    Sweep(SweepArgs),
+    /// Write the results of a run as a page with pictures.
+    Report(ReportArgs),
+    /// Show how the results of runs differ.
+    Compare(CompareArgs),
     /// Summarize and plot the decisions of a run's controllers.
     Timeline(TimelineArgs),
     /// Write a synthetic kernel as an Accel-Sim trace.
@@ -76,6 +86,10 @@ pub enum Command {
     Noc(NocArgs),
     /// Simulate one DRAM channel alone under synthetic load.
     Dram(DramArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Write man pages of all commands.
+    Man(ManArgs),
     /// List the exit codes.
     #[command(long_about = exit::table())]
     ExitCodes,
@@ -83,8 +97,8 @@ pub enum Command {
 
 const RUN_HELP: &str = "\
 The result folder contains stats.json (all simulation results), host.json (speed and memory of the simulator), run.toml
-(every value of machine and run, with its origin), summary.txt, intervals.csv (rows with --interval), timeline.csv with
---policy, and energy.csv for machines with event energies. It appears only when it is complete. The first Ctrl-C stops the
+(every value of machine and run, with its origin), summary.txt, kernels.csv, intervals.csv (rows with --interval),
+timeline.csv with --policy, and energy.csv for machines with event energies. It appears only when it is complete. The first Ctrl-C stops the
 run and writes results up to that cycle; the second aborts without results.
 
 Examples:

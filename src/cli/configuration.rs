@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use serde_json::{Map, Value};
 
 use crate::report::Configuration;
+use crate::report::text::shell_word;
 
 use super::args::{Epoch, RunArgs, Until};
 use super::inputs;
@@ -37,7 +38,7 @@ pub(super) fn of(args: &RunArgs, arguments: &[OsString]) -> Configuration {
     for (name, value) in std::iter::once(("machine", Some(args.machine.clone()))).chain(workload).chain(given) {
         command += &format!(" --{name}");
         if let Some(value) = value {
-            command += &format!(" {}", quoted(&value));
+            command += &format!(" {}", shell_word(&value));
         }
     }
     Configuration { options, command, arguments: arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect() }
@@ -122,12 +123,6 @@ fn given(args: &RunArgs) -> Vec<Given> {
         add("relaxed", None);
     }
     given
-}
-
-/// `text` as one word of a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use crate::chip::RunError;
 pub enum Exit {
     /// The command succeeded; so did a run that `--max-cycles` stopped.
     Ok = 0,
+    /// The answer is no: `compare --fail-above` found a larger difference, or `sweep --collect` too few runs.
+    Negative = 1,
     /// The command line is wrong.
     Usage = 2,
     /// A machine, run or `--set` value is wrong.
@@ -29,8 +31,9 @@ pub enum Exit {
 }
 
 /// Every code with its meaning, ascending.
-pub const TABLE: [(Exit, &str); 9] = [
+pub const TABLE: [(Exit, &str); 10] = [
     (Exit::Ok, "success; also a run that ended at --max-cycles"),
+    (Exit::Negative, "compare --fail-above: results differ by more than the limit; sweep --collect: runs are missing"),
     (Exit::Usage, "wrong usage: unknown option, missing value, conflicting options"),
     (Exit::Config, "wrong configuration: machine, run file or --set"),
     (Exit::Workload, "wrong or unreadable trace or kernel model"),
@@ -43,6 +46,13 @@ pub const TABLE: [(Exit, &str); 9] = [
     ),
     (Exit::Aborted, "interrupted a second time; no results were written"),
 ];
+
+impl Exit {
+    /// The code of this number; any other number is a bug of the program.
+    pub fn from_code(code: u8) -> Self {
+        TABLE.iter().map(|(exit, _)| *exit).find(|exit| *exit as u8 == code).unwrap_or(Self::Internal)
+    }
+}
 
 /// The table as text, one code per line.
 pub fn table() -> String {

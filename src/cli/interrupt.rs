@@ -5,17 +5,20 @@
 use super::exit::Exit;
 use super::output;
 
-/// Calls `ask` on Ctrl-C; `ask` requests the end of the run and returns whether it had been requested before. To be called
-/// once per process.
+/// What the first Ctrl-C of a run does.
+pub(super) const OF_RUN: &str = "stopping and writing results; Ctrl-C again aborts without results";
+
+/// Calls `ask` on Ctrl-C; `ask` requests the end of the run and returns whether it had been requested before. The first one is answered
+/// with `answer`. To be called once per process.
 ///
 /// Without a handler from the system, Ctrl-C ends the run at once, with a warning now.
-pub(super) fn install(ask: impl Fn() -> bool + Send + 'static) {
+pub(super) fn install(answer: &'static str, ask: impl Fn() -> bool + Send + 'static) {
     let handler = move || {
         if ask() {
-            output::warn("aborted; no results were written");
+            output::warn("aborted");
             abort();
         }
-        output::warn("stopping and writing results; Ctrl-C again aborts without results");
+        output::warn(answer);
     };
     if let Err(error) = ctrlc::set_handler(handler) {
         output::warn(&format!("warning: Ctrl-C will end the run without results: {error}"));

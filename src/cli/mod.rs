@@ -6,6 +6,7 @@
 mod applications;
 pub mod args;
 mod check;
+mod compare;
 mod configuration;
 mod convert;
 mod cpu;
@@ -22,12 +23,15 @@ mod phases;
 mod policies;
 mod program;
 mod progress;
+mod report;
 mod run;
 mod runfile;
 mod select;
 pub mod session;
+mod shell;
 mod show;
 mod study;
+mod sweep;
 mod threads;
 mod timeline;
 mod trace;
@@ -92,6 +96,9 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
         Command::Convert(args) => convert::convert(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Trace(args) => trace::trace(&args),
@@ -103,6 +110,8 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
         Command::Record(args) => program::record(&args),
         Command::Cpu(args) => cpu::cpu(&args),
         Command::Bench(args) => study::bench(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
         Command::Noc(args) => noc::noc(&args),
         Command::Dram(args) => dram::dram(&args),
     }

@@ -4,7 +4,9 @@
 //! the command line. A closed pipe is not an error, a full disk is.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
+use crate::report::Scratch;
 use crate::report::json::escape_controls;
 use crate::report::text::{Style, WIDTH, printable_lines};
 
@@ -43,6 +45,20 @@ fn write(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a file under a temporary name first, so that it is complete or not there.
+///
+/// # Errors
+/// When the system refuses.
+pub(super) fn file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display()));
+    let name = path.file_name().ok_or_else(|| failure(io::ErrorKind::IsADirectory.into()))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = Scratch::new(folder).map_err(failure)?;
+    let written = scratch.path().join(name);
+    std::fs::write(&written, contents).map_err(failure)?;
+    std::fs::rename(written, path).map_err(failure)
 }
 
 /// Writes a line to standard error. An error of writing is ignored: there is no other place to report it.

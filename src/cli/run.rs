@@ -33,7 +33,7 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     };
     let stop = StopFlag::new();
     let asked = stop.clone();
-    interrupt::install(move || {
+    interrupt::install(interrupt::OF_RUN, move || {
         let before = asked.requested();
         asked.request();
         before

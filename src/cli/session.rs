@@ -78,6 +78,11 @@ impl<'a> Opened<'a> {
         &self.loaded.machine
     }
 
+    /// The machine with the origin of its values.
+    pub(super) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
     /// What is allowed but probably not intended, and what was not done as asked for.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let of_machine = self.loaded.warnings.iter().map(|warning| format!("warning: {}", warning.to_string().trim_end()));
@@ -261,20 +266,27 @@ pub struct Finished {
 impl Finished {
     /// The files of the result folder, and whether all plots could be drawn; the others are complete in any case.
     pub fn files(&self) -> (Vec<ResultFile>, Result<(), PictureError>) {
+        let mut files = self.tables();
+        let drawn = energy::pictures(&self.facts, &self.outcome).map(|pictures| files.extend(pictures));
+        (files, drawn)
+    }
+
+    /// The files of the result folder without its plots.
+    pub fn tables(&self) -> Vec<ResultFile> {
         let Self { facts, outcome, host, run_toml } = self;
         let mut files = vec![
             ResultFile::new("stats.json", json::stats(facts, outcome)),
             ResultFile::new("host.json", json::host(facts, outcome, host)),
             ResultFile::new("run.toml", run_toml.as_str()),
+            ResultFile::new("kernels.csv", csv::kernels(outcome)),
             ResultFile::new("intervals.csv", csv::intervals(&outcome.intervals)),
             ResultFile::new("summary.txt", summary(facts, outcome, host, Style::Plain)),
         ];
         if !outcome.timeline.is_empty() {
             files.push(ResultFile::new("timeline.csv", csv::timeline(&outcome.timeline)));
         }
-        let (energy, drawn) = energy::files(facts, outcome);
-        files.extend(energy);
-        (files, drawn)
+        files.extend(energy::tables(facts, outcome));
+        files
     }
 }
 

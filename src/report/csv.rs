@@ -1,6 +1,9 @@
-//! `intervals.csv`, `timeline.csv` and tables of studies: a header and one row per entry, quoted according to RFC 4180.
+//! `kernels.csv`, `intervals.csv`, `timeline.csv` and tables of studies: a header and one row per entry, quoted according to RFC 4180.
 
-use crate::stats::{IntervalRow, TimelineEntry};
+use crate::stats::{IntervalRow, Outcome, TimelineEntry};
+
+use super::metrics::Work;
+use super::text::demangled;
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
 /// Without rows, only the column `cycle`.
@@ -27,6 +30,60 @@ pub fn timeline(entries: &[TimelineEntry]) -> String {
         ]
     });
     write(["cycle", "controller", "sm", "name", "value", "reason"], rows)
+}
+
+/// Columns of [`kernels`] before the counters.
+const KERNEL: [&str; 17] = [
+    "index",
+    "id",
+    "name",
+    "demangled",
+    "application",
+    "stream",
+    "ctas",
+    "ctas_done",
+    "ctas_per_sm",
+    "launched",
+    "started",
+    "ended",
+    "cycles",
+    "launch_latency_cycles",
+    "warp_instructions",
+    "thread_instructions",
+    "ipc",
+];
+
+/// The kernel launches: a row each, with the counters that SMs keep per kernel. What a launch does not have is empty.
+pub fn kernels(outcome: &Outcome) -> String {
+    let counters = outcome.kernels.first().map_or(&[][..], |kernel| &kernel.counters);
+    let own = |name: &str| !KERNEL.contains(&name);
+    let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
+    let rows = outcome.kernels.iter().map(|kernel| {
+        let work = Work::of_kernel(kernel, outcome);
+        let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+        let facts = [
+            kernel.index.0.to_string(),
+            kernel.id.to_string(),
+            kernel.name.clone(),
+            demangled(&kernel.name).into_owned(),
+            kernel.app.0.to_string(),
+            kernel.stream.0.to_string(),
+            kernel.ctas.to_string(),
+            kernel.ctas_done.to_string(),
+            kernel.ctas_per_sm.to_string(),
+            number(kernel.launched),
+            number(kernel.started),
+            number(kernel.ended),
+            work.cycles.to_string(),
+            kernel.launch_latency_cycles.to_string(),
+            work.warp_instructions.to_string(),
+            work.thread_instructions.to_string(),
+            work.ipc().map_or_else(String::new, |ipc| ipc.to_string()),
+        ];
+        let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| counted.value.to_string());
+        facts.into_iter().chain(counters).collect::<Vec<_>>()
+    });
+    write(head, rows)
 }
 
 /// A table of texts, for studies.
@@ -57,6 +114,23 @@ mod tests {
     fn intervals_have_a_header_and_a_row_each() {
         assert_eq!(intervals(&sample::outcome().intervals), "cycle,sm.warp_instructions,dram.reads\n1000,120,30\n2000,80,45\n");
         assert_eq!(intervals(&[]), "cycle\n");
+    }
+
+    #[test]
+    fn kernels_have_a_row_each_with_their_counters_once() {
+        let mut outcome = sample::outcome();
+        outcome.kernels[0].name = "_Z5saxpyifPKfPf".into();
+        outcome.kernels[1].started = None;
+        outcome.kernels[1].ended = None;
+        let text = kernels(&outcome);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + outcome.kernels.len());
+        assert!(lines[0].starts_with("index,id,name,demangled,application,stream,"), "{text}");
+        assert_eq!(lines[0].matches("warp_instructions").count(), 1, "{text}");
+        assert!(lines[0].contains(",l1_read_hits,"), "{text}");
+        assert!(lines[1].contains("_Z5saxpyifPKfPf,\"saxpy(int, float, float const*, float*)\","), "{text}");
+        assert!(lines[2].contains(",,,0,"), "a kernel that did not start: {text}");
+        assert_eq!(kernels(&Outcome { kernels: Vec::new(), ..outcome }).lines().count(), 1);
     }
 
     #[test]

@@ -46,23 +46,29 @@ pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
     }))
 }
 
-/// The files of a run's energy: `energy.csv`, and with an interval series `power.csv` and its plot.
-///
-/// Where the plot cannot be drawn, the other files are complete, and the error is returned with them.
-pub fn files(facts: &RunFacts, outcome: &Outcome) -> (Vec<ResultFile>, Result<(), PictureError>) {
-    let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return (Vec::new(), Ok(())) };
+/// The files of a run's energy: `energy.csv`, and with an interval series `power.csv`.
+pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
+    let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Vec::new() };
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
     let intervals = model.intervals(outcome);
-    if intervals.is_empty() {
-        return (files, Ok(()));
+    if !intervals.is_empty() {
+        files.push(ResultFile::new("power.csv", power(&intervals)));
     }
-    files.push(ResultFile::new("power.csv", power(&intervals)));
+    files
+}
+
+/// The plot of the power over time, in two forms; none without an interval series.
+///
+/// # Errors
+/// When it cannot be drawn.
+pub fn pictures(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PictureError> {
+    let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Ok(Vec::new()) };
+    let intervals = model.intervals(outcome);
+    if intervals.is_empty() {
+        return Ok(Vec::new());
+    }
     let plot = over_time(facts, &energy, &intervals);
-    let drawn = plot.svg().and_then(|svg| Ok((svg, plot.png()?))).map(|(svg, png)| {
-        files.push(ResultFile::new("power.svg", svg));
-        files.push(ResultFile::new("power.png", png));
-    });
-    (files, drawn)
+    Ok(vec![ResultFile::new("power.svg", plot.svg()?), ResultFile::new("power.png", plot.png()?)])
 }
 
 fn components(energy: &Breakdown) -> String {
@@ -122,8 +128,12 @@ mod tests {
         RunFacts { energy: Some(Model::new(EnergySet::named("volta-12nm").unwrap(), &machine)), ..sample::facts() }
     }
 
+    fn files(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
+        [tables(facts, outcome), pictures(facts, outcome).unwrap()].concat()
+    }
+
     fn file(name: &str) -> String {
-        let files = files(&facts(), &sample::outcome()).0;
+        let files = files(&facts(), &sample::outcome());
         String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents).unwrap()
     }
 
@@ -145,7 +155,7 @@ mod tests {
         assert!(text.starts_with("cycle,joules,watts,sm_static_watts,"), "{text}");
         assert_eq!(column(&text).len(), 2);
         assert!(file("power.svg").contains("watts"));
-        let names: Vec<_> = files(&facts(), &sample::outcome()).0.into_iter().map(|file| file.name).collect();
+        let names: Vec<_> = files(&facts(), &sample::outcome()).into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["energy.csv", "power.csv", "power.svg", "power.png"]);
     }
 
@@ -164,10 +174,10 @@ mod tests {
 
     #[test]
     fn a_machine_without_energies_and_a_run_of_nothing_have_no_files() {
-        assert_eq!(files(&sample::facts(), &sample::outcome()).0, []);
+        assert_eq!(files(&sample::facts(), &sample::outcome()), []);
         let mut outcome = sample::outcome();
         outcome.counted_until = 0;
-        assert_eq!(files(&facts(), &outcome).0, []);
+        assert_eq!(files(&facts(), &outcome), []);
         assert_eq!(json(&facts(), &outcome), None);
     }
 }

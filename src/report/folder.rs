@@ -32,8 +32,8 @@ impl ResultFile {
 /// overwritten unless forced.
 const MANIFEST: &str = ".warpshard-files";
 
-/// What `warpshard timeline` adds to a result later.
-const ADDED_LATER: [&str; 2] = ["timeline.svg", "timeline.png"];
+/// What `warpshard timeline` and `warpshard report` add to a result later.
+const ADDED_LATER: [&str; 3] = ["timeline.svg", "timeline.png", "report.html"];
 
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";

@@ -1,11 +1,17 @@
-//! A study as an HTML page: tables, figures, remarks and pictures, without scripts or external resources.
+//! HTML pages: the look that all pages share, and the page of a study: tables, figures, remarks and pictures, without scripts or
+//! external resources.
 
-use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{Environment, Value, escape_formatter};
+use serde::Serialize;
 
 use super::text::printable_lines;
 
 /// A table with a head.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct PageTable<'a> {
     /// Its title; may be empty.
     pub title: &'a str,
@@ -30,48 +36,52 @@ pub struct Page<'a> {
     pub images: &'a [&'a str],
 }
 
-const STYLE: &str = "body{font-family:sans-serif;max-width:72em;margin:2em auto;padding:0 1em}\
-table{border-collapse:collapse;margin:1em 0;font-size:90%}\
-th,td{border-bottom:1px solid #ccc;padding:.2em .7em;text-align:right}\
-th:first-child,td:first-child{text-align:left}\
-img{max-width:100%;margin:1em 0}";
+/// The environment of all pages: the look, and texts whose markup and control characters are shown as they are.
+static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut pages = Environment::new();
+    pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the usual delimiters"));
+    pages.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(printable_lines(text, &[]).as_ref()))
+        }
+        _ => escape_formatter(out, state, value),
+    });
+    pages.add_template("base.html", include_str!("templates/base.html")).expect("the template is part of the program");
+    pages
+});
+
+/// A page from a template that extends `base.html`, which has the look that all pages share. Its name ends in `.html`, so that texts
+/// are escaped.
+///
+/// # Panics
+/// When the template is wrong or names what the context does not have: templates are part of the program.
+pub fn render(name: &'static str, template: &'static str, context: impl Serialize) -> String {
+    let mut pages = PAGES.clone();
+    pages.add_template(name, template).unwrap_or_else(|error| panic!("template {name}: {error:#}"));
+    let page = pages.get_template(name).and_then(|template| template.render(Value::from(Serde(context))));
+    page.unwrap_or_else(|error| panic!("template {name}: {error:#}"))
+}
+
+/// A page as its template sees it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    title: &'a str,
+    tables: Vec<&'a PageTable<'a>>,
+    figures: Vec<(&'a str, String)>,
+    notes: &'a [String],
+    images: &'a [&'a str],
+}
 
 /// The page as an HTML document.
 pub fn page(page: &Page<'_>) -> String {
-    let title = escaped(page.title);
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\n\
-         <body>\n<h1>{title}</h1>\n"
-    );
-    for table in page.tables.iter().filter(|table| !table.rows.is_empty()) {
-        if !table.title.is_empty() {
-            let _ = writeln!(text, "<h2>{}</h2>", escaped(table.title));
-        }
-        let row = |cells: &[String], tag: &str| {
-            let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
-            format!("<tr>{cells}</tr>\n")
-        };
-        let rows: String = table.rows.iter().map(|cells| row(cells, "td")).collect();
-        let _ = writeln!(text, "<table>\n{}{rows}</table>", row(table.head, "th"));
-    }
-    if !page.figures.is_empty() {
-        let rows: String =
-            page.figures.iter().map(|(name, value)| format!("<tr><td>{}</td><td>{value:.3}</td></tr>\n", escaped(name))).collect();
-        let _ = writeln!(text, "<h2>Figures</h2>\n<table>\n{rows}</table>");
-    }
-    for image in page.images {
-        let _ = writeln!(text, "<p><img src=\"{0}\" alt=\"{0}\"></p>", escaped(image));
-    }
-    if !page.notes.is_empty() {
-        let notes: String = page.notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
-        let _ = writeln!(text, "<h2>Notes</h2>\n<ul>\n{notes}</ul>");
-    }
-    text + "</body>\n</html>\n"
-}
-
-fn escaped(text: &str) -> String {
-    let text = printable_lines(text, &[]);
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    let shown = Shown {
+        title: page.title,
+        tables: page.tables.iter().filter(|table| !table.rows.is_empty()).collect(),
+        figures: page.figures.iter().map(|(name, value)| (name.as_str(), format!("{value:.3}"))).collect(),
+        notes: page.notes,
+        images: page.images,
+    };
+    render("study.html", include_str!("templates/study.html"), shown)
 }
 
 #[cfg(test)]
@@ -86,9 +96,9 @@ mod tests {
         let text = page(&Page { title: "T", tables: &tables, figures: &figures, notes: &notes, images: &["plot.svg"] });
         for part in [
             "<h1>T</h1>",
-            "<tr><th>kernel</th><th>IPC</th></tr>\n<tr><td>a&lt;b</td><td>1</td></tr>",
-            "<tr><td>mean &amp; more</td><td>1.500</td></tr>",
-            "<li>a &quot;remark&quot; of &#39;mine&#39;\\u{1b}[2J</li>",
+            "<tr><th>kernel</th><th>IPC</th></tr>\n<tr><td>a&lt;b</td><td>1</td></tr>\n",
+            "<tr><td>mean &amp; more</td><td>1.500</td></tr>\n",
+            "<li>a &quot;remark&quot; of &#x27;mine&#x27;\\u{1b}[2J</li>",
             "<img src=\"plot.svg\" alt=\"plot.svg\">",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");

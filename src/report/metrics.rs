@@ -142,12 +142,21 @@ pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
 
 /// The levels of the memory hierarchy that have counters, from the SMs outwards. A DRAM burst has `burst_bytes`.
 pub fn memory_levels(outcome: &Outcome, totals: &Totals, burst_bytes: u64) -> Vec<MemoryLevel> {
-    [l1(outcome), llc(outcome, totals), dram(totals, burst_bytes)].into_iter().flatten().collect()
+    let sums = kernel_totals(outcome);
+    memory_levels_by(&|name| counter(&sums, name), &|kind, name| totals.get(kind, name), burst_bytes)
 }
 
-fn l1(outcome: &Outcome) -> Option<MemoryLevel> {
-    let sums = kernel_totals(outcome);
-    let get = |name: &str| counter(&sums, name);
+/// As [`memory_levels`], for counters that `kernel` finds by name, summed over the kernels, and `component` by kind and name, summed
+/// over the components of a kind.
+pub fn memory_levels_by(
+    kernel: &dyn Fn(&str) -> Option<u64>,
+    component: &dyn Fn(&str, &str) -> Option<u64>,
+    burst_bytes: u64,
+) -> Vec<MemoryLevel> {
+    [l1(kernel), llc(kernel, component), dram(component, burst_bytes)].into_iter().flatten().collect()
+}
+
+fn l1(get: &dyn Fn(&str) -> Option<u64>) -> Option<MemoryLevel> {
     let part = |read: &str, write: &str| Some(get(read)? + get(write)?);
     let hits = part("l1_read_hits", "l1_write_hits")?;
     let pending = part("l1_read_pending_hits", "l1_write_pending_hits")?;
@@ -158,12 +167,12 @@ fn l1(outcome: &Outcome) -> Option<MemoryLevel> {
     Some(MemoryLevel { name: "L1", accesses, writes: Some(writes), hits, pending: Some(pending), misses, bytes: None })
 }
 
-fn llc(outcome: &Outcome, totals: &Totals) -> Option<MemoryLevel> {
-    let get = |name| totals.get("llc", name);
+fn llc(kernel: &dyn Fn(&str) -> Option<u64>, component: &dyn Fn(&str, &str) -> Option<u64>) -> Option<MemoryLevel> {
+    let get = |name| component("llc", name);
     Some(MemoryLevel {
         name: "LLC",
         accesses: get("accesses")?,
-        writes: counter(&kernel_totals(outcome), "llc_writes"),
+        writes: kernel("llc_writes"),
         hits: get("read_hits")? + get("write_hits")?,
         pending: get("pending_hits"),
         misses: get("misses")?,
@@ -171,8 +180,8 @@ fn llc(outcome: &Outcome, totals: &Totals) -> Option<MemoryLevel> {
     })
 }
 
-fn dram(totals: &Totals, burst_bytes: u64) -> Option<MemoryLevel> {
-    let get = |name| totals.get("dram", name);
+fn dram(component: &dyn Fn(&str, &str) -> Option<u64>, burst_bytes: u64) -> Option<MemoryLevel> {
+    let get = |name| component("dram", name);
     let accesses = get("reads")? + get("writes")?;
     Some(MemoryLevel {
         name: "DRAM",

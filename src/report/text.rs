@@ -199,6 +199,18 @@ pub fn bar(share: f64, width: usize) -> String {
     text
 }
 
+/// A kernel's name as it stands in its source: demangled where a C++ compiler has mangled it.
+pub fn demangled(name: &str) -> Cow<'_, str> {
+    let source = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
+    source.map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+/// `text` as one word of a shell.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 /// `text` cut to `width` columns, with an ellipsis where it was cut.
 pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
@@ -337,6 +349,15 @@ mod tests {
         assert_eq!(text.lines().count(), 2);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().nth(1).unwrap().starts_with("    word"), "{text}");
+    }
+
+    #[test]
+    fn mangled_names_are_shown_as_in_their_source_and_others_as_they_are() {
+        assert_eq!(demangled("_Z5saxpyifPKfPf"), "saxpy(int, float, float const*, float*)");
+        assert_eq!(demangled("_Z6reduceIfLi256EEvPT_"), "void reduce<float, 256>(float*)");
+        for plain in ["gemm_tiled", "_Z", "_Zonk", ""] {
+            assert_eq!(demangled(plain), plain);
+        }
     }
 
     #[test]

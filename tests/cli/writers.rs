@@ -42,7 +42,7 @@ fn a_folder_that_a_run_is_going_to_write_is_refused_to_others() {
     // The locks of killed runs hold nobody up, and the next run removes them.
     for out in [&new, &existing] {
         assert_eq!(code(&small_run(out, &[])), 0);
-        assert_eq!(names(out), [".warpshard-files", "host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+        assert_eq!(names(out), [".warpshard-files", "host.json", "intervals.csv", "kernels.csv", "run.toml", "stats.json", "summary.txt"]);
     }
     assert_eq!(names(folder.path()), ["existing", "new"]);
 }
@@ -70,7 +70,7 @@ fn of_many_runs_into_one_folder_the_files_are_those_of_one() {
         assert!(host["arguments"].as_array().unwrap().contains(&format!("workload.n={n}").into()), "{n} in {host}");
         let cycles = warpshard::report::text::count(stats["total"]["cycles"].as_u64().unwrap());
         assert!(read(out, "summary.txt").contains(&format!("{cycles} core cycles")), "{}", read(out, "summary.txt"));
-        assert_eq!(names(out), [".warpshard-files", "host.json", "intervals.csv", "run.toml", "stats.json", "summary.txt"]);
+        assert_eq!(names(out), [".warpshard-files", "host.json", "intervals.csv", "kernels.csv", "run.toml", "stats.json", "summary.txt"]);
     }
     assert_eq!(names(folder.path()), ["new", "other"]);
 }

@@ -1,0 +1,81 @@
+//! Options of the commands that read result folders.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::view::compare::Limit;
+
+const COMPARE_HELP: &str = "\
+The first folder is what the others are compared with. Configuration differences come first, then cycles and IPC, scheduler cycles,
+caches, DRAM, energy, kernels by name and counters, each with the largest changes on top. Shares change by percentage points.
+
+With --fail-above the command ends with exit code 1 when cycles, instructions, IPC or energy of a run, or the cycles of the kernels
+of any name, differ from the first run by more than the limit.
+
+Examples:
+  warpshard compare results/v100-gemm_tiled-1 results/v100-gemm_tiled-gpu.sms=56-1
+  warpshard compare base new --html compare.html
+  warpshard compare base new --fail-above 1%";
+
+/// Options of `compare`.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArgs {
+    /// Result folders of runs.
+    #[arg(required = true, num_args = 2.., value_name = "DIR")]
+    pub runs: Vec<PathBuf>,
+    /// Also show what is the same in all runs, and every counter.
+    #[arg(long)]
+    pub all: bool,
+    /// Exit code 1 when a headline number differs from the first run by more than this percentage; 0% accepts only equal ones.
+    #[arg(long, value_name = "PERCENT%")]
+    pub fail_above: Option<Limit>,
+    /// Write the comparison as a page, one file without external resources.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write the comparison as JSON; - prints it in place of the text.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+}
+
+const REPORT_HELP: &str = "\
+The page is one HTML file without scripts or external resources. It shows what was recorded: kernels over time, scheduler cycles, energy,
+DRAM channels and SMs of every run; IPC, occupancy, hit rates, bandwidth, networks and power over time with --interval; decisions with
+--policy. Every picture has its numbers below it.
+
+Example:
+  warpshard run --workload gemm_tiled --interval 1000 --out results/gemm
+  warpshard report results/gemm                        writes results/gemm/report.html
+  warpshard report results/gemm --perfetto gemm.pftrace";
+
+/// Options of `report`.
+#[derive(Args, Debug)]
+#[command(after_help = REPORT_HELP)]
+pub struct ReportArgs {
+    /// Result folder of a run.
+    #[arg(value_name = "DIR")]
+    pub run: PathBuf,
+    /// File to write [default: report.html in the result folder, unless --perfetto is given].
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a trace in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+}
+
+/// Options of `completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// Folder to write the pages into.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}

@@ -1,0 +1,146 @@
+//! Options of `sweep`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::sweep::Slice;
+
+const SWEEP_HELP: &str = "\
+A plan is a TOML file that names machines, workloads, policies and changes; every combination is a run (docs/sweeps.md):
+
+  machines = [\"v100\", \"rtx2060\"]
+  workloads = [\"gemm_tiled\", { model = \"vecadd\", set = { n = 65536 } }, { trace = \"traces/bfs/kernelslist.g\" }]
+  policies = [\"\", \"static_limit:ctas=2\"]
+  [grid]
+  gpu.sm.order = [\"gto\", \"lrr\"]
+
+Results are stored by content in the result folder: a run that is there is not repeated, also after a sweep was killed. The table is
+sweep.csv, with a row per run.
+
+Examples:
+  warpshard sweep plan.toml --list                 the runs, one line each
+  warpshard sweep plan.toml                        simulate what is missing, collect the table
+  warpshard sweep plan.toml --slice 2/8            a part, for another host with the same folder
+  warpshard sweep plan.toml --collect              the table of what is there
+  warpshard sweep submit plan.toml --to slurm -- --partition=short";
+
+/// Options of `sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = SWEEP_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct SweepArgs {
+    /// What else to do with a plan.
+    #[command(subcommand)]
+    pub command: Option<SweepCommand>,
+    /// Plan file (.toml).
+    #[arg(required = true, value_name = "PLAN")]
+    pub plan: Option<PathBuf>,
+    /// Result folder [default: results/sweep-NAME].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Simulate only every N-th run, from the I-th on, and collect nothing.
+    #[arg(long, value_name = "I/N")]
+    pub slice: Option<Slice>,
+    /// Simulate nothing, collect the table of what is there; exit code 1 when runs are missing.
+    #[arg(long, conflicts_with = "slice")]
+    pub collect: bool,
+    /// Only list the runs, with what there is of each.
+    #[arg(long, conflicts_with = "collect")]
+    pub list: bool,
+    /// Runs at a time [default: one per core that this process may use].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Memory that all runs together may take, such as 8GiB [default: what is free on this host]. Fewer runs take place at a time where
+    /// runs so far have taken too much for more.
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+}
+
+/// What else can be done with a plan.
+#[derive(Debug, Subcommand)]
+pub enum SweepCommand {
+    /// Give slices of a plan to a batch system, and collect them at the end.
+    Submit(SubmitArgs),
+}
+
+/// A batch system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BatchSystem {
+    /// Slurm: an array job, and a job that collects.
+    Slurm,
+    /// HyperQueue: a script that submits an array, waits for it and collects.
+    Hyperqueue,
+}
+
+/// Options of `sweep submit`.
+#[derive(Args, Debug)]
+pub struct SubmitArgs {
+    /// Plan file (.toml).
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+    /// The batch system.
+    #[arg(long, value_enum)]
+    pub to: BatchSystem,
+    /// Result folder, which all hosts see under this name [default: results/sweep-NAME].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Number of slices, each of which is a task [default: one for ten runs, at most 1000].
+    #[arg(long, value_name = "N")]
+    pub slices: Option<NonZeroUsize>,
+    /// Cores of a task, which runs as many runs at a time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub cpus: NonZeroUsize,
+    /// Tasks at a time [default: what the batch system gives].
+    #[arg(long, value_name = "N")]
+    pub at_once: Option<NonZeroUsize>,
+    /// Write the scripts and submit nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Wait until the table is collected.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    /// Further options of the batch system's command, after --.
+    #[arg(last = true, value_name = "OPTION")]
+    pub options: Vec<String>,
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    /// "8GiB", "512 MiB", "2GB".
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected a size such as 8GiB, 512MiB or 2GB".to_owned();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            "tib" => 1 << 40,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            _ => return Err(wrong()),
+        };
+        let amount: f64 = digits.trim().parse().map_err(|_| wrong())?;
+        let bytes = amount * scale as f64;
+        if bytes.is_finite() && bytes >= 1.0 { Ok(Self(bytes as u64)) } else { Err(wrong()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(["8GiB", "1.5 MiB", "2GB"].map(|text| text.parse()), [Ok(Bytes(8 << 30)), Ok(Bytes(3 << 19)), Ok(Bytes(2_000_000_000))]);
+        for wrong in ["8", "GiB", "-1GiB", "0GiB", "8 GB B", "nanGiB"] {
+            assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `warpshard report`: a run as a page, or as a trace for a viewer.
+
+use crate::report::text::printable;
+use crate::view::{RunFolder, page, perfetto};
+
+use super::args::ReportArgs;
+use super::exit::{Exit, Failure};
+use super::output;
+
+/// Writes the page of a run, its trace, or both.
+///
+/// # Errors
+/// When the folder has no valid results, or a file cannot be written.
+pub(super) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    let run = RunFolder::read(&args.run)?;
+    let mut written = String::new();
+    if let Some(path) = &args.perfetto {
+        output::file(path, &perfetto(&run)?)?;
+        written += &format!("{}\n", printable(&path.display().to_string()));
+    }
+    if args.html.is_some() || args.perfetto.is_none() {
+        let path = args.html.clone().unwrap_or_else(|| args.run.join("report.html"));
+        output::file(&path, page(&run)?.as_bytes())?;
+        written += &format!("{}\n", printable(&path.display().to_string()));
+    }
+    output::print(&written).map(|()| Exit::Ok)
+}

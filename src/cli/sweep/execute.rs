@@ -1,0 +1,190 @@
+//! Simulates the runs of a sweep: several at a time in this process, each stored when it has ended.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use warpshard_sync::StopFlag;
+
+use crate::report::ResultFile;
+use crate::report::text::counted;
+use crate::stats::EndedBy;
+use crate::sweep::{Staging, Store};
+
+use super::super::args::Bytes;
+use super::super::exit::{Exit, Failure};
+use super::super::interrupt;
+use super::super::session::{Opened, request};
+use super::memory::Gate;
+use super::prepare::Prepared;
+use super::progress::Line;
+
+/// Time after which a run that memory had no room for is tried again.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Failed runs whose messages are shown while the sweep goes on; the table has all.
+const SHOWN: usize = 5;
+
+/// What runs may take together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Runs at a time; as many as cores if `None`.
+    pub(super) jobs: Option<usize>,
+    /// Memory; what is free if `None`.
+    pub(super) memory: Option<Bytes>,
+}
+
+/// What became of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    simulated: usize,
+    earlier: usize,
+    failed: usize,
+    left: usize,
+    /// Whether the user ended the sweep.
+    pub(super) interrupted: bool,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} simulated, {} from before", counted(self.simulated as u64, "run"), self.earlier)?;
+        if self.failed > 0 {
+            write!(f, ", {} failed", self.failed)?;
+        }
+        if self.left > 0 {
+            write!(f, ", {} left", self.left)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the workers share.
+struct Shared {
+    next: usize,
+    active: usize,
+    done: Done,
+    gate: Gate,
+    line: Line,
+    /// Why results cannot be stored, which ends the sweep.
+    broken: Option<Failure>,
+}
+
+struct Sweep<'a> {
+    runs: Vec<&'a Prepared>,
+    threads: usize,
+    staging: Staging<'a>,
+    stop: StopFlag,
+    shared: Mutex<Shared>,
+    changed: Condvar,
+}
+
+/// Simulates the runs that the store does not have.
+///
+/// # Errors
+/// When results cannot be stored.
+pub(super) fn execute(wanted: &[&Prepared], store: &Store, limits: Limits) -> Result<Done, Failure> {
+    let mut known = BTreeSet::new();
+    let runs: Vec<&Prepared> = wanted.iter().copied().filter(|run| known.insert(run.digest) && !store.has(run.digest)).collect();
+    let different = known.len();
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let jobs = limits.jobs.unwrap_or(cores).min(runs.len());
+    let stop = StopFlag::new();
+    let asked = stop.clone();
+    interrupt::install(
+        "stopping; finished runs are stored, and the same command goes on from there; Ctrl-C again ends at once",
+        move || {
+            let before = asked.requested();
+            asked.request();
+            before
+        },
+    );
+    let shared = Shared {
+        next: 0,
+        active: 0,
+        done: Done { earlier: different - runs.len(), ..Done::default() },
+        gate: Gate::new(limits.memory),
+        line: Line::start(runs.len()),
+        broken: None,
+    };
+    // A few long runs get several threads each: results do not depend on it.
+    let threads = (cores / jobs.max(1)).max(1);
+    let sweep = Sweep { runs, threads, staging: store.staging()?, stop, shared: Mutex::new(shared), changed: Condvar::new() };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| sweep.work()))));
+    let Shared { mut done, broken, line, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    line.end();
+    done.left = sweep.runs.len() - done.simulated - done.failed;
+    done.interrupted = sweep.stop.requested() && broken.is_none();
+    broken.map_or(Ok(done), Err)
+}
+
+impl Sweep<'_> {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(run) = self.next() {
+            // A bug in one run does not end the others; its message is on standard error already.
+            let ended = catch_unwind(AssertUnwindSafe(|| self.one(run)));
+            let panicked = |_| Err(Failure::new(Exit::Internal, "a panic, whose message was on standard error"));
+            self.store(run, ended.unwrap_or_else(panicked));
+        }
+    }
+
+    /// The next run, when there is room for it.
+    fn next(&self) -> Option<&Prepared> {
+        let mut shared = self.lock();
+        loop {
+            if self.stop.requested() || shared.broken.is_some() || shared.next == self.runs.len() {
+                return None;
+            }
+            let active = shared.active;
+            if shared.gate.admits(active) {
+                break;
+            }
+            shared = self.changed.wait_timeout(shared, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        shared.next += 1;
+        shared.active += 1;
+        Some(self.runs[shared.next - 1])
+    }
+
+    /// The files of a run; `None` when it was interrupted.
+    fn one(&self, run: &Prepared) -> Result<Option<Vec<ResultFile>>, Failure> {
+        let arguments = [run.run.arguments(), vec![format!("--threads={}", self.threads).into()]].concat();
+        let args = request(&arguments)?;
+        let ready = Opened::new(&args, &arguments)?.load()?;
+        let finished = ready.simulate(Vec::new(), self.stop.clone(), None)?;
+        Ok((finished.outcome.ended_by != EndedBy::Interrupted).then(|| finished.tables()))
+    }
+
+    fn store(&self, run: &Prepared, ended: Result<Option<Vec<ResultFile>>, Failure>) {
+        let stored = match &ended {
+            Ok(Some(files)) => self.staging.put(run.digest, files),
+            Ok(None) => Ok(()),
+            Err(failure) => self.staging.fail(run.digest, failure.exit as u8, &failure.message),
+        };
+        let mut shared = self.lock();
+        shared.active -= 1;
+        match ended {
+            Ok(Some(_)) => shared.done.simulated += 1,
+            Ok(None) => {}
+            Err(failure) => {
+                shared.done.failed += 1;
+                if shared.done.failed <= SHOWN {
+                    shared.line.say(&format!("run {} failed: {}\n{}", run.run.number, run.run.line(), failure.message.trim_end()));
+                }
+            }
+        }
+        if let Err(error) = stored {
+            shared.broken.get_or_insert(error.into());
+        }
+        let (done, active) = (shared.done, shared.active);
+        shared.line.show(done.simulated + done.failed, done.failed, active);
+        drop(shared);
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,96 @@
+//! How many runs the memory has room for.
+//!
+//! What a run takes is not known before it runs. So a run begins beside others only when there is room for one more of the size that
+//! runs have had so far: the resident memory of the process beyond what it had at the beginning, divided by the active runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::args::Bytes;
+
+/// Share of the free memory that is left free.
+const RESERVE: u64 = 16;
+
+/// Decides whether one more run may begin.
+#[derive(Debug)]
+pub(super) struct Gate {
+    limit: Option<Bytes>,
+    at_start: u64,
+    /// The most that a run has taken so far.
+    largest: u64,
+}
+
+impl Gate {
+    /// For runs that begin from now on, which may take `limit` together.
+    pub(super) fn new(limit: Option<Bytes>) -> Self {
+        Self { limit, at_start: resident().unwrap_or(0), largest: 0 }
+    }
+
+    /// Whether a run may begin beside `active` others. One may always run.
+    pub(super) fn admits(&mut self, active: usize) -> bool {
+        let (Some(resident), Some(free)) = (resident(), available()) else { return true };
+        self.judge(active as u64, resident, free)
+    }
+
+    fn judge(&mut self, active: u64, resident: u64, free: u64) -> bool {
+        if active == 0 {
+            return true;
+        }
+        let taken = resident.saturating_sub(self.at_start);
+        self.largest = self.largest.max(taken / active);
+        let room = self.limit.map_or_else(|| taken + free - free / RESERVE, |limit| limit.0);
+        (active + 1).saturating_mul(self.largest) <= room
+    }
+}
+
+/// A value in kB of a file with lines such as "VmRSS:  123 kB".
+fn kilobytes(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// Resident memory of this process, where the host reports it.
+fn resident() -> Option<u64> {
+    kilobytes("/proc/self/status", "VmRSS")
+}
+
+/// Memory that this process can still take: of the host, and of its control groups.
+fn available() -> Option<u64> {
+    let host = kilobytes("/proc/meminfo", "MemAvailable")?;
+    Some(group_rooms().into_iter().fold(host, u64::min))
+}
+
+/// What the limits of this process's control groups (version 2) leave.
+fn group_rooms() -> Vec<u64> {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };
+    let root = Path::new("/sys/fs/cgroup");
+    let group: PathBuf = root.join(path);
+    let number = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let room = |folder: &Path| Some(number(folder, "memory.max")?.saturating_sub(number(folder, "memory.current")?));
+    group.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(room).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_begin_while_there_is_room_for_one_more_of_their_size() {
+        let mut gate = Gate { limit: None, at_start: 100, largest: 0 };
+        assert!(gate.judge(0, 100_000, 0), "one may always run");
+        assert!(gate.judge(1, 1100, 16_000), "a run of 1000 beside one of 1000");
+        assert!(gate.judge(2, 2100, 1600));
+        assert!(!gate.judge(2, 2100, 800), "only 750 are free");
+        assert!(!gate.judge(4, 2100, 2000), "the four that run may still grow to 1000 each");
+        let mut gate = Gate { limit: Some(Bytes(2500)), at_start: 0, largest: 0 };
+        assert!(gate.judge(1, 1000, 0) && !gate.judge(2, 2000, 1 << 40));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_host_says_what_there_is() {
+        assert!(resident().unwrap() > 1 << 20 && available().unwrap() > 1 << 20);
+    }
+}

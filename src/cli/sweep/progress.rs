@@ -1,0 +1,57 @@
+//! One line that says how far a sweep is: drawn on a terminal, printed once a minute elsewhere.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::report::text::seconds;
+
+use super::super::output;
+
+/// Time between two lines where standard error is not a terminal.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// The line of a sweep.
+#[derive(Debug)]
+pub(super) struct Line {
+    bar: ProgressBar,
+    started: Instant,
+    said: Instant,
+    all: usize,
+}
+
+impl Line {
+    /// For `all` runs that have to be simulated.
+    pub(super) fn start(all: usize) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr_with_hz(8));
+        if let Ok(style) = ProgressStyle::with_template("{bar:12} {pos}/{len} runs  {wide_msg}") {
+            bar.set_style(style);
+        }
+        let now = Instant::now();
+        Self { bar, started: now, said: now, all }
+    }
+
+    /// Shows that `ended` runs have ended, `failed` of them without a result, and that `active` are running.
+    pub(super) fn show(&mut self, ended: usize, failed: usize, active: usize) {
+        let rate = self.started.elapsed().as_secs_f64() / ended.max(1) as f64;
+        let left = if ended > 0 { format!("  {} left", seconds(rate * (self.all - ended) as f64)) } else { String::new() };
+        let failed = if failed > 0 { format!("  {failed} failed") } else { String::new() };
+        let message = format!("{active} at a time{failed}{left}");
+        self.bar.set_position(ended as u64);
+        self.bar.set_message(message.clone());
+        if self.bar.is_hidden() && self.said.elapsed() >= QUIET {
+            self.said = Instant::now();
+            output::warn(&format!("{ended}/{} runs  {message}", self.all));
+        }
+    }
+
+    /// Removes the line.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Writes a line of its own.
+    pub(super) fn say(&self, line: &str) {
+        self.bar.suspend(|| output::warn(line));
+    }
+}

@@ -1,0 +1,167 @@
+//! Digests of everything that the bytes of a result follow from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+/// Files from this size on are not read again while their size and time of change stay the same.
+const REMEMBERED: u64 = 1 << 20;
+
+/// A digest of 128 bits, as hexadecimal digits the name of a stored result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(u128);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(XxHash3_128::oneshot(bytes))
+    }
+}
+
+/// What a result follows from, part by part.
+#[derive(Default)]
+pub struct Recipe(Vec<u8>);
+
+impl Recipe {
+    /// Adds a part. Equal sequences of parts have equal digests, and texts that merely read the same together do not.
+    pub fn add(&mut self, name: &str, bytes: &[u8]) {
+        for part in [name.as_bytes(), bytes] {
+            self.0.extend((part.len() as u64).to_le_bytes());
+            self.0.extend(part);
+        }
+    }
+
+    /// The digest of all parts.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.0)
+    }
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recipe of {} bytes", self.0.len())
+    }
+}
+
+/// What is known of a large file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    bytes: u64,
+    changed: u128,
+    digest: String,
+}
+
+/// The digests of files. Those of large files are kept in a file of the store, as long as size and time of change stay the same.
+#[derive(Debug)]
+pub struct Digests {
+    memory: PathBuf,
+    known: Mutex<BTreeMap<PathBuf, Known>>,
+}
+
+impl Digests {
+    /// With what an earlier sweep knew of large files, in `memory`; a memory that cannot be read is forgotten.
+    pub fn new(memory: &Path) -> Self {
+        let known = fs::read(memory).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        Self { memory: memory.to_owned(), known: Mutex::new(known) }
+    }
+
+    /// The digest of the contents of a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn file(&self, path: &Path) -> io::Result<String> {
+        let facts = fs::metadata(path)?;
+        let path = path.canonicalize()?;
+        let changed = facts.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+        if let Some(known) = known.filter(|known| (known.bytes, known.changed) == (facts.len(), changed)) {
+            return Ok(known.digest);
+        }
+        let digest = contents(&path)?.to_string();
+        let known = Known { bytes: facts.len(), changed, digest: digest.clone() };
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(path, known);
+        Ok(digest)
+    }
+
+    /// Keeps the digests of large files for the next sweep. It is faster then, and that is all, so that errors do not matter.
+    pub fn keep(&self) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let large: BTreeMap<&PathBuf, &Known> = known.iter().filter(|(_, known)| known.bytes >= REMEMBERED).collect();
+        if let (false, Some(folder), Ok(text)) = (large.is_empty(), self.memory.parent(), serde_json::to_vec_pretty(&large)) {
+            let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+                io::Write::write_all(&mut file, &text)?;
+                file.persist(&self.memory).map_err(io::Error::from)
+            });
+            drop(written);
+        }
+    }
+}
+
+fn contents(path: &Path) -> io::Result<Digest> {
+    let mut file = File::open(path)?;
+    let mut hasher = twox_hash::xxhash3_128::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(Digest(hasher.finish_128())),
+            Ok(read) => hasher.write(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_depends_on_where_its_parts_end() {
+        let digest = |parts: &[(&str, &str)]| {
+            let mut recipe = Recipe::default();
+            parts.iter().for_each(|(name, part)| recipe.add(name, part.as_bytes()));
+            recipe.digest()
+        };
+        let different = [digest(&[]), digest(&[("a", "bc")]), digest(&[("ab", "c")]), digest(&[("a", ""), ("b", "c")])];
+        let mut sorted = different.to_vec();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), different.len());
+        assert_eq!(digest(&[("a", "bc")]), different[1]);
+        assert_eq!(different[0].to_string().len(), 32);
+    }
+
+    #[test]
+    fn a_file_has_the_digest_of_its_contents_wherever_it_is_and_again_after_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = folder.path().join("digests.json");
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        let large = vec![7; REMEMBERED as usize + 5];
+        fs::write(&a, &large).unwrap();
+        fs::write(&b, &large).unwrap();
+        let digests = Digests::new(&memory);
+        let first = digests.file(&a).unwrap();
+        assert_eq!(first, Digest::of(&large).to_string());
+        assert_eq!(digests.file(&b).unwrap(), first);
+        digests.keep();
+        let again = Digests::new(&memory);
+        assert_eq!(again.known.lock().unwrap().len(), 2);
+        assert_eq!(again.file(&a).unwrap(), first);
+        fs::write(&a, b"less").unwrap();
+        assert_eq!(again.file(&a).unwrap(), Digest::of(b"less").to_string());
+        assert!(digests.file(&folder.path().join("none")).is_err());
+    }
+}

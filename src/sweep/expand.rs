@@ -1,0 +1,184 @@
+//! From a plan to its runs, one after the other.
+
+use std::ffi::OsString;
+
+use super::plan::{Plan, Policies, Workload};
+
+/// One run of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: Workload,
+    /// The policies.
+    pub policies: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// The keys that differ between runs of the plan, with their values in this one.
+    pub changes: Vec<(String, String)>,
+    /// The options of `warpshard run`.
+    options: Vec<String>,
+}
+
+impl Run {
+    /// The command line of the run, beginning with `warpshard run`.
+    pub fn arguments(&self) -> Vec<OsString> {
+        ["warpshard", "run"].into_iter().map(OsString::from).chain(self.options.iter().map(OsString::from)).collect()
+    }
+
+    /// The options of the run in one line, for people.
+    pub fn line(&self) -> String {
+        self.options.join(" ")
+    }
+}
+
+/// A point of the changes: keys with values.
+type Point = Vec<(String, String)>;
+
+impl Plan {
+    /// The runs, in the order machine, workload, policies, points, zips, grid, seed: the last of them changes from each run to the next.
+    pub fn runs(&self) -> Vec<Run> {
+        let changes = self.changes();
+        let mut runs = Vec::new();
+        for machine in &self.machines {
+            for workload in &self.workloads {
+                for policies in &self.policies {
+                    for point in &changes {
+                        for &seed in &self.seeds {
+                            runs.push(self.one(runs.len() + 1, machine, workload, policies, point, seed));
+                        }
+                    }
+                }
+            }
+        }
+        runs
+    }
+
+    /// The keys that the runs differ in, each once.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        for (key, _) in self.changes().into_iter().flatten().chain(self.workloads.iter().flat_map(parameters)) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
+    /// Every point of the changes.
+    fn changes(&self) -> Vec<Point> {
+        let mut points: Vec<Point> = vec![Vec::new()];
+        if !self.points.is_empty() {
+            points = self.points.iter().map(|point| point.0.clone()).collect();
+        }
+        for zip in &self.zip {
+            let length = zip.0.first().map_or(1, |(_, values)| values.len());
+            let step = |i: usize| zip.0.iter().map(|(key, values)| (key.clone(), values[i].clone())).collect::<Point>();
+            points = product(&points, &(0..length).map(step).collect::<Vec<_>>());
+        }
+        for (key, values) in &self.grid.0 {
+            let axis: Vec<Point> = values.iter().map(|value| vec![(key.clone(), value.clone())]).collect();
+            points = product(&points, &axis);
+        }
+        points
+    }
+
+    fn one(&self, number: usize, machine: &str, workload: &Workload, policies: &Policies, point: &Point, seed: u64) -> Run {
+        let changes: Point = parameters(workload).chain(point.iter().cloned()).collect();
+        let mut options = vec![format!("--machine={machine}"), format!("--{}={}", workload.option, workload.name)];
+        options.extend(workload.arch.iter().map(|arch| format!("--arch={arch}")));
+        options.extend(self.set.0.iter().chain(&changes).map(|(key, value)| format!("--set={key}={value}")));
+        options.extend(policies.0.iter().map(|policy| format!("--policy={policy}")));
+        options.push(format!("--seed={seed}"));
+        options.extend(self.run.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
+        options.extend(self.run.lenient.then(|| "--lenient".to_owned()));
+        options.extend(self.run.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
+        options.extend(self.run.interval.map(|cycles| format!("--interval={cycles}")));
+        let (machine, workload, policies) = (machine.to_owned(), workload.clone(), policies.0.clone());
+        Run { number, machine, workload, policies, seed, changes, options }
+    }
+}
+
+/// The parameters of a workload as keys of `--set`.
+fn parameters(workload: &Workload) -> impl Iterator<Item = (String, String)> {
+    workload.set.iter().map(|(key, value)| (format!("workload.{key}"), value.clone()))
+}
+
+/// Every pair of a point and a step, joined.
+fn product(points: &[Point], steps: &[Point]) -> Vec<Point> {
+    points.iter().flat_map(|point| steps.iter().map(|step| [point.as_slice(), step].concat())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        Plan::parse("test", text).unwrap()
+    }
+
+    #[test]
+    fn every_combination_is_a_run_and_the_seed_changes_first() {
+        let plan = plan(
+            "machines = [\"tiny\", \"v100\"]\nworkloads = [\"stream\", { model = \"vecadd\", set = { n = 64 } }]\npolicies = [\"\", [\"a\", \"b:c=1\"]]\nseeds = [1, 2]\n\
+             [set]\nmem.dram.scheduler = \"fcfs\"\n[grid]\ngpu.sms = [1, 2]\n\"gpu.sm.order\" = [\"gto\", \"lrr\"]\n\
+             [[zip]]\nclocks.core = [\"1 GHz\", \"2 GHz\"]\nclocks.noc = [\"1 GHz\", \"2 GHz\"]\n[run]\nmax_cycles = 500\n",
+        );
+        let runs = plan.runs();
+        assert_eq!(runs.len(), 2 * 2 * 2 * 2 * 2 * 2 * 2);
+        assert_eq!(runs.iter().map(|run| run.number).collect::<Vec<_>>(), (1..=128).collect::<Vec<_>>());
+        assert_eq!(
+            runs[127].line(),
+            "--machine=v100 --workload=vecadd --set=mem.dram.scheduler=fcfs --set=workload.n=64 --set=clocks.core=2 GHz --set=clocks.noc=2 GHz \
+             --set=gpu.sms=2 --set=gpu.sm.order=lrr --policy=a --policy=b:c=1 --seed=2 --max-cycles=500"
+        );
+        assert_eq!((runs[0].seed, runs[1].seed), (1, 2));
+        assert_eq!(plan.keys(), ["clocks.core", "clocks.noc", "gpu.sms", "gpu.sm.order", "workload.n"]);
+        assert_eq!(runs[0].arguments()[..3], ["warpshard", "run", "--machine=tiny"]);
+    }
+
+    #[test]
+    fn points_are_taken_one_by_one_with_the_keys_that_they_have() {
+        let plan = plan("workloads = [\"a\"]\n[[points]]\ngpu.sms = 1\n[[points]]\ngpu.sms = 2\ngpu.sm.order = \"lrr\"\n");
+        let changes: Vec<_> = plan.runs().into_iter().map(|run| run.changes.len()).collect();
+        assert_eq!(changes, [1, 2]);
+        assert_eq!(plan.keys(), ["gpu.sms", "gpu.sm.order"]);
+    }
+
+    #[test]
+    fn a_plan_without_changes_is_one_run_on_the_default_machine() {
+        let runs = plan("workloads = [{ program = \"p.toml\", arch = \"sm_80\" }]").runs();
+        assert_eq!(runs.iter().map(Run::line).collect::<Vec<_>>(), ["--machine=v100 --program=p.toml --arch=sm_80 --seed=1"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_plan_is_said_with_its_place() {
+        for (text, expected) in [
+            ("", "missing field `workloads`"),
+            ("workloads = []", "`workloads` is an empty list"),
+            ("workloads = [1]", "expected the name of a kernel model, or a table"),
+            ("workloads = [{ }]", "expected one of `model`, `trace` and `program`"),
+            ("workloads = [{ trace = \"a\", model = \"b\" }]", "expected one of"),
+            ("workloads = [{ trace = \"a\", set = { n = 1 } }]", "a trace has no parameters"),
+            ("workloads = [{ model = \"a\", arch = \"sm_70\" }]", "`arch` is for a `program` only"),
+            ("workloads = [\"a\"]\nworkload = \"b\"", "unknown field `workload`"),
+            ("workloads = [\"a\"]\n[grid]\ngpu.sms = 1", "line 2"),
+            ("workloads = [\"a\"]\n[grid]\ngpu.sms = 1", "`gpu.sms`: expected a list of values"),
+            ("workloads = [\"a\"]\n[set]\ngpu.sms = [1]", "lists stand in [grid] or [[zip]]"),
+            ("workloads = [\"a\"]\n[[zip]]\na = [1]\nb = [1, 2]", "`b` has 2 values and `a` has 1"),
+            ("workloads = [\"a\"]\n[set]\na = 1\n[grid]\na = [1]", "`a` is in [set] and in [grid]"),
+            ("workloads = [\"a\"]\npolicies = [3]", "expected a policy, \"\" for none"),
+            ("workloads = [\"a\"]\nname = \"a/b\"", "expected letters, digits"),
+            ("workloads = [\"a\"]\n[run]\nthreads = 3", "unknown field `threads`"),
+        ] {
+            let problem = Plan::parse("test", text).unwrap_err();
+            assert!(problem.contains(expected), "{text:?}: {problem}");
+        }
+        let many: Vec<String> = (0..1001).map(|i| i.to_string()).collect();
+        let text = format!("workloads = [\"a\"]\n[grid]\na = [{0}]\nb = [{0}]", many.join(","));
+        assert!(Plan::parse("test", &text).unwrap_err().contains("more than 1000000 runs"));
+    }
+}

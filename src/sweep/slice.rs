@@ -1,0 +1,57 @@
+//! A part of a sweep.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Every n-th run of a plan. Neighbouring runs, which often take equally long, are in different slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Which slice, from 1.
+    pub index: usize,
+    /// Number of slices.
+    pub of: usize,
+}
+
+impl Slice {
+    /// Whether the run with this number, from 1, is in the slice.
+    pub fn has(self, number: usize) -> bool {
+        (number - 1) % self.of == self.index - 1
+    }
+}
+
+impl FromStr for Slice {
+    type Err = String;
+
+    /// "2/8": the second of eight.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
+        parts
+            .filter(|(index, of)| (1..=*of).contains(index))
+            .map(|(index, of)| Self { index, of })
+            .ok_or_else(|| "expected I/N with 1 <= I <= N, such as 2/8".to_owned())
+    }
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_in_one_slice() {
+        for of in 1..6 {
+            for number in 1..20 {
+                assert_eq!((1..=of).filter(|&index| Slice { index, of }.has(number)).count(), 1);
+            }
+        }
+        assert_eq!("2/8".parse(), Ok(Slice { index: 2, of: 8 }));
+        for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "-1/2"] {
+            assert!(wrong.parse::<Slice>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Pages of a run that wrote everything, and of runs that wrote little.
+
+use std::fs;
+
+use super::super::sample::write;
+use super::page;
+
+#[test]
+fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = write(folder.path(), 30, 50);
+    fs::write(folder.path().join("power.csv"), "cycle,joules,watts,dram_watts,llc_watts\n150,1,10,4,6\n300,1,10,4,6\n").unwrap();
+    let timeline = "cycle,controller,sm,name,value,reason\n5,perf,,limit,3,low\n9,perf,2,signal,-1.5,\n12,perf,2,signal,2,\n";
+    fs::write(folder.path().join("timeline.csv"), timeline).unwrap();
+    let page = page(&run).unwrap();
+    for title in [
+        "&lt;b&gt;two on tiny",
+        "Kernels over time",
+        "What schedulers did",
+        "Scheduler cycles over time",
+        "IPC over time",
+        "Occupancy over time",
+        "DRAM bandwidth over time",
+        "Networks over time",
+        "DRAM channels",
+        "Energy by component",
+        "Power over time",
+        "Instructions issued",
+        "perf: limit",
+        "Reasons",
+        "a note (3 times)",
+        "An instruction was issued.",
+        "did not go to its end (max cycles)",
+    ] {
+        assert!(page.contains(title), "{title} is missing");
+    }
+    let figures = page.matches("<figure>").count();
+    assert_eq!(page.matches("<summary>Numbers</summary>").count(), figures);
+    assert!(figures >= 13 && !page.contains("<script") && !page.contains("<b>two"), "{figures}");
+    for outside in ["src=", "url(", "@import", "<link", "http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(!page.contains("NaN") && !page.contains(">inf"), "a number is none");
+}
+
+#[test]
+fn a_run_of_ten_thousand_kernels_and_a_hundred_thousand_intervals_has_a_small_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(&write(folder.path(), 10_000, 100_000)).unwrap();
+    assert!(page.len() < 2 << 20, "{} bytes", page.len());
+    assert!(page.contains("The numbers are of the 300 longest of 10,000 launches."));
+}
+
+#[test]
+fn a_run_without_intervals_says_how_to_record_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = write(folder.path(), 2, 0);
+    fs::write(folder.path().join("intervals.csv"), "cycle\n").unwrap();
+    assert!(page(&run).unwrap().contains("add --interval N"));
+    fs::write(folder.path().join("intervals.csv"), "cycle,a\n1,x\n").unwrap();
+    assert!(page(&run).unwrap_err().to_string().contains("intervals.csv: line 2"));
+}
