@@ -1,36 +1,18 @@
 // Attention of one head at a time in the manner of FlashAttention: O = softmax(Q K^T / 8) V with heads of 64 elements, without the matrix of
 // scores in memory. A CTA of four warps has 64 queries, a warp 16 of them. It goes through the keys and values in blocks of 64, which are
 // copied to shared memory asynchronously, and keeps for each query the largest score so far, the sum of exponentials and the output.
-typedef unsigned short half_bits;
-const int HEAD = 64, BLOCK = 64;
+#include "fragments.cuh"
 
-__device__ __forceinline__ unsigned shared_address(const void *pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+const int HEAD = 64, BLOCK = 64;
 
 // Where piece `piece` of eight elements of row `row` lies in a tile with rows of eight pieces.
 __device__ __forceinline__ int place(int row, int piece) { return (row * 8 + (piece ^ (row & 7))) * 8; }
 
 __device__ __forceinline__ void copy_tile(half_bits *to, const half_bits *from) {
     for (int i = threadIdx.x; i < BLOCK * HEAD / 8; i += 128) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + place(i / 8, i % 8))), "l"(from + i * 8));
+        copy16(to + place(i / 8, i % 8), from + i * 8);
     }
     asm volatile("cp.async.commit_group;");
-}
-
-__device__ __forceinline__ void load4(unsigned (&r)[4], const half_bits *from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(from)));
-}
-
-__device__ __forceinline__ void load4_transposed(unsigned (&r)[4], const half_bits *from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(from)));
-}
-
-__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 __device__ __forceinline__ unsigned packed(float low, float high) {

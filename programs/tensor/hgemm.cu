@@ -1,36 +1,14 @@
 // C = A B in half precision with sums of single precision: a CTA of four warps computes 64 x 64 elements, a warp 32 x 32. Tiles of A and B of
 // 32 in depth are copied to shared memory asynchronously, the next one while the present one is multiplied. Rows of 64 bytes of shared memory
 // are stored with their 16-byte pieces permuted, so that LDSM and the copies meet no bank conflicts.
-typedef unsigned short half_bits;
-const int TILE = 64, DEPTH = 32, STAGES = 2;
+#include "fragments.cuh"
 
-__device__ __forceinline__ unsigned shared_address(const void *pointer) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
+const int TILE = 64, DEPTH = 32, STAGES = 2;
 
 // Where piece `piece` of eight elements of row `row` lies in a tile whose rows have `pieces` pieces.
 __device__ __forceinline__ int place(int row, int piece, int pieces) {
     int swap = pieces == 4 ? row >> 1 & 3 : row & 7;
     return (row * pieces + (piece ^ swap)) * 8;
-}
-
-__device__ __forceinline__ void copy16(half_bits *to, const half_bits *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
-}
-
-__device__ __forceinline__ void load4(unsigned (&r)[4], const half_bits *from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(from)));
-}
-
-__device__ __forceinline__ void load4_transposed(unsigned (&r)[4], const half_bits *from) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(from)));
-}
-
-__device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 extern "C" __global__ void __launch_bounds__(128) hgemm(const half_bits *a, const half_bits *b, float *c, int n, int k) {
