@@ -3,10 +3,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Case, built_in, cases, machine};
 use warpshard::chip::{RunOptions, counter_lists, simulate};
 use warpshard::config::Machine;
 use warpshard::energy::{Component, Counts, EnergySet, Event, Model, TERMS};
+use warpshard::frontend::{Part, mix};
 use warpshard::stats::Outcome;
 
 /// Counters of work that cost no energy of their own, each with what pays for it.
@@ -61,8 +64,9 @@ fn every_counter_of_work_is_paid_once_or_known_to_be_free() {
     for (list, infos) in counter_lists() {
         for info in infos {
             known.push(info.name);
-            // The banks of a channel repeat its counters; CPU cores have names in common with DRAM.
-            if list.starts_with("dram_bank") || list.starts_with("cpu") || is_time(info.unit) && !paid(info.name) {
+            // The banks of a channel and the applications repeat counters; CPU cores have names in common with DRAM.
+            let repeated = ["dram_bank", "cpu", "sm_application", "llc_application"].iter().any(|kind| list.starts_with(kind));
+            if repeated || is_time(info.unit) && !paid(info.name) {
                 continue;
             }
             assert!(paid(info.name) != free(info.name), "{list}: {} ({}): an event, or free?", info.name, info.unit);
@@ -187,4 +191,19 @@ fn energies_change_nothing_that_is_simulated() {
         simulate(&machine, &workload, RunOptions::default()).unwrap().outcome
     };
     assert_eq!(run(&[]), run(&[("energy.set", "volta-12nm"), ("energy.voltage", "0.8 V")]));
+}
+
+#[test]
+fn what_events_are_spent_for_each_application_sums_to_all_of_it() {
+    let machine = machine("m2090", &[("gpu.dispatch.sharing", "spatial"), ("gpu.dispatch.launch_latency", "0")]);
+    let part = |name: &str| Part { workload: (*built_in(name, &[("cta_count", "24")])).clone(), priority: 0 };
+    let workload = Arc::new(mix(vec![part("stream"), part("gemm_tiled")], true).unwrap());
+    let outcome = simulate(&machine, &workload, RunOptions::default()).unwrap().outcome;
+    let model = Model::of(&machine).unwrap().unwrap();
+    let parts = model.by_application(&outcome);
+    let events: f64 = model.of_run(&outcome).events().map(|(_, _, joules)| joules).sum();
+    assert!(parts.len() == 2 && parts.iter().all(|joules| *joules > 0.0), "{parts:?}");
+    assert!((parts.iter().sum::<f64>() / events - 1.0).abs() < 1e-9, "{parts:?} of {events}");
+    let lone = simulate(&machine, &built_in("stream", &[("cta_count", "24")]), RunOptions::default()).unwrap().outcome;
+    assert_eq!(model.by_application(&lone), [0.0; 0]);
 }

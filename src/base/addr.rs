@@ -2,12 +2,28 @@
 
 use std::fmt;
 
+use super::AppId;
+
 /// Bytes of a cache line.
 pub const LINE_BYTES: u64 = 128;
 /// Bytes of a sector, the unit of transfer between caches and memory.
 pub const SECTOR_BYTES: u64 = 32;
 /// Sectors of a line.
 pub const SECTORS_PER_LINE: u32 = 4;
+
+/// The bit at which the number of an application stands in an address; CPU cores have theirs below it, from bit 48 up.
+const APPLICATION_BIT: u32 = 56;
+/// Bytes between the address spaces of two applications. The lower part differs too, because DRAM devices are smaller than address
+/// spaces: equal addresses of two applications lie in different rows.
+const SPACE_BYTES: u64 = 1 << APPLICATION_BIT | 1 << 28;
+
+/// Most applications that have address spaces of their own.
+pub const MAX_APPLICATIONS: usize = 1 << (u64::BITS - APPLICATION_BIT);
+
+/// Where the address space of an application begins: its addresses are moved by this, so that no two applications share a line.
+pub fn address_space(app: AppId) -> u64 {
+    u64::from(app.0).wrapping_mul(SPACE_BYTES)
+}
 
 /// A byte address of the device's global address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +42,12 @@ impl Addr {
     #[must_use]
     pub fn sector(self) -> Self {
         Self(self.0 & !(SECTOR_BYTES - 1))
+    }
+
+    /// The index of the application whose address space this lies in; see [`address_space`].
+    #[inline]
+    pub fn application(self) -> usize {
+        (self.0 >> APPLICATION_BIT) as usize
     }
 
     /// The sector of its line that holds this byte, 0 to 3.

@@ -6,6 +6,7 @@
 mod apply;
 mod build;
 mod cpu_load;
+mod facts;
 mod observe;
 mod simulate;
 mod snapshot;

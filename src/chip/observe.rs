@@ -6,16 +6,16 @@ use warpshard_sync::Published;
 
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
-use crate::control::{Controller, DecisionSet, Facts, KernelFacts, Observation, Seen, Trigger, check};
+use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
 use crate::engine::{Cut, Director, SeenEvent, Work};
-use crate::frontend::{Kernel, Workload};
-use crate::gpu::occupancy::resident_ctas;
+use crate::frontend::Workload;
 use crate::protocol::EventKind;
 use crate::stats::{IntervalRow, TimelineEntry};
 
 use super::apply;
 use super::build::ChipLayout;
 use super::cpu_load::{CpuLoad, CpuWatch};
+use super::facts::facts;
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
 
@@ -187,6 +187,7 @@ impl Director<ChipUnit> for Observer {
                 partitions: part.partitions.table(),
                 grid: part.grid.table(),
                 cpus: part.cpus.table(),
+                applications: part.applications.table(),
                 events: &attached.events,
             };
             let mut decided = DecisionSet::new(attached.controller.knobs());
@@ -239,23 +240,6 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
         entries.push(entry(None, "", None, decided.reason()));
     }
     entries
-}
-
-/// What controllers know of the machine and its workload. A kernel that does not fit was refused before.
-fn facts(machine: &Machine, workload: &Workload) -> Facts {
-    let kernel = |kernel: &Kernel| KernelFacts {
-        name: kernel.info.name.clone(),
-        app: kernel.info.app,
-        ctas: kernel.info.ctas(),
-        warps_per_cta: kernel.info.warps_per_cta(),
-        ctas_per_sm: resident_ctas(&machine.gpu.sm, &kernel.info).unwrap_or(1),
-    };
-    Facts {
-        warps_per_sm: machine.gpu.sm.warps,
-        schedulers_per_sm: machine.gpu.sm.schedulers,
-        kernels: workload.kernels.iter().map(kernel).collect(),
-        applications: workload.applications().into_iter().map(|app| app.name).collect(),
-    }
 }
 
 impl Attached {

@@ -118,7 +118,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
-    let schemas = Schemas::of(layout, |unit| {
+    let schemas = Schemas::of(layout, workload.applications.len(), |unit| {
         let mut components = Vec::new();
         plan.units[unit].unit.visit_counters(&mut components);
         components

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use crate::base::Cycle;
 use crate::control::Table;
+use crate::gpu::sm::APPLICATION_SM;
+use crate::mem::APPLICATION_LLC;
 use crate::stats::{ComponentStats, Counted, CounterInfo};
 
 use super::build::ChipLayout;
@@ -17,23 +19,110 @@ use super::build::ChipLayout;
 struct Schema {
     kinds: Vec<&'static str>,
     columns: Vec<&'static CounterInfo>,
-    /// The column of each of a unit's values.
-    column_of: Vec<u16>,
+    /// Where each of a unit's values goes.
+    places: Vec<Place>,
+}
+
+/// Where a value of a unit goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// To this column.
+    Column(u16),
+    /// Nowhere: another table has it.
+    Elsewhere,
 }
 
 impl Schema {
-    fn of(components: &[ComponentStats]) -> Arc<Self> {
+    /// The columns of the components that `wanted` selects by kind.
+    fn of(components: &[ComponentStats], wanted: impl Fn(&str) -> bool) -> Arc<Self> {
         let mut schema = Self::default();
         for (kind, info) in components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info))) {
+            if !wanted(kind) {
+                schema.places.push(Place::Elsewhere);
+                continue;
+            }
             let same = |column: &usize| schema.kinds[*column] == kind && std::ptr::eq(schema.columns[*column], info);
             let column = (0..schema.columns.len()).find(same).unwrap_or_else(|| {
                 schema.kinds.push(kind);
                 schema.columns.push(info);
                 schema.columns.len() - 1
             });
-            schema.column_of.push(column as u16);
+            schema.places.push(Place::Column(column as u16));
         }
         Arc::new(schema)
+    }
+}
+
+/// Whether components of a kind count for one application.
+fn of_application(kind: &str) -> bool {
+    kind == APPLICATION_SM || kind == APPLICATION_LLC
+}
+
+/// Whether they count for all.
+fn of_all(kind: &str) -> bool {
+    !of_application(kind)
+}
+
+/// Where the counters of applications lie among the values of a kind of unit.
+#[derive(Debug, Default, PartialEq)]
+struct Parts {
+    /// Each with its application and its column.
+    at: Vec<(usize, usize, usize)>,
+}
+
+impl Parts {
+    /// Those of a unit's `components`, each counter in the column that `columns` has or gets for it.
+    fn of(components: &[ComponentStats], apps: usize, columns: &mut Vec<&'static CounterInfo>) -> Self {
+        let mut parts = Self::default();
+        let mut at = 0;
+        for component in components {
+            for counted in &component.counters {
+                if of_application(component.kind) {
+                    let known = columns.iter().position(|known| std::ptr::eq(*known, counted.info));
+                    let column = known.unwrap_or_else(|| {
+                        columns.push(counted.info);
+                        columns.len() - 1
+                    });
+                    parts.at.push((at, component.id as usize % apps, column));
+                }
+                at += 1;
+            }
+        }
+        parts
+    }
+
+    /// Adds the values of units to the rows of applications of `width` columns.
+    fn add(&self, units: &[Vec<u64>], width: usize, rows: &mut [u64]) {
+        for (at, app, column) in &self.at {
+            rows[app * width + column] += units.iter().map(|unit| unit[*at]).sum::<u64>();
+        }
+    }
+}
+
+/// The table of applications: a row for each, over all SMs and slices.
+#[derive(Debug, Default, PartialEq)]
+struct Applications {
+    schema: Arc<Schema>,
+    count: usize,
+    sms: Parts,
+    partitions: Parts,
+}
+
+impl Applications {
+    fn of(count: usize, sm: &[ComponentStats], partition: &[ComponentStats]) -> Self {
+        let mut columns = Vec::new();
+        let sms = Parts::of(sm, count, &mut columns);
+        let partitions = Parts::of(partition, count, &mut columns);
+        let schema = Schema { kinds: vec!["application"; columns.len()], columns, places: Vec::new() };
+        Self { schema: Arc::new(schema), count, sms, partitions }
+    }
+
+    fn rows(&self, sms: &[Vec<u64>], partitions: &[Vec<u64>]) -> Rows {
+        let width = self.schema.columns.len();
+        let mut values = vec![0; self.count * width];
+        self.sms.add(sms, width, &mut values);
+        self.partitions.add(partitions, width, &mut values);
+        Rows { schema: Arc::clone(&self.schema), values }
     }
 }
 
@@ -51,8 +140,12 @@ impl Rows {
         for (row, parts) in units.enumerate() {
             let row = &mut values[row * width..][..width];
             let of_unit = parts.iter().flatten();
-            debug_assert_eq!(of_unit.clone().count(), schema.column_of.len(), "a unit has other counters than its kind");
-            of_unit.zip(&schema.column_of).for_each(|(value, &column)| row[usize::from(column)] += value);
+            debug_assert_eq!(of_unit.clone().count(), schema.places.len(), "a unit has other counters than its kind");
+            for (value, place) in of_unit.zip(&schema.places) {
+                if let Place::Column(column) = *place {
+                    row[usize::from(column)] += value;
+                }
+            }
         }
         Self { schema: Arc::clone(schema), values }
     }
@@ -87,21 +180,25 @@ pub(super) struct Schemas {
     networks: Arc<Schema>,
     grid: Arc<Schema>,
     cpus: Arc<Schema>,
+    applications: Arc<Applications>,
 }
 
 impl Schemas {
-    /// The columns of a machine whose unit `i` has the components `components(i)`.
-    pub(super) fn of(layout: ChipLayout, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
+    /// The columns of a machine whose unit `i` has the components `components(i)`, shared by `apps` applications; 0 where one has it.
+    pub(super) fn of(layout: ChipLayout, apps: usize, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
         let partitions = layout.sms as usize;
         let networks = partitions + layout.partitions as usize;
-        let some = |count: u32, first: usize| if count == 0 { Arc::default() } else { Schema::of(&components(first)) };
+        let some = |count: u32, first: usize| if count == 0 { Arc::default() } else { Schema::of(&components(first), of_all) };
+        let applications =
+            if apps == 0 { Applications::default() } else { Applications::of(apps, &components(0), &components(partitions)) };
         Self {
             layout: Some(layout),
             sms: some(layout.sms, 0),
             partitions: some(layout.partitions, partitions),
-            networks: Schema::of(&[components(networks), components(networks + 1)].concat()),
-            grid: Schema::of(&components(networks + 2)),
+            networks: Schema::of(&[components(networks), components(networks + 1)].concat(), of_all),
+            grid: Schema::of(&components(networks + 2), of_all),
             cpus: some(layout.cpus, networks + 3),
+            applications: Arc::new(applications),
         }
     }
 
@@ -120,6 +217,7 @@ impl Schemas {
             networks: Rows::of(&self.networks, 1, std::iter::once(networks)),
             grid: each(&self.grid, grid),
             cpus: each(&self.cpus, cpus),
+            applications: self.applications.rows(sms, partitions),
         }
     }
 }
@@ -133,6 +231,7 @@ pub(super) struct Snapshot {
     pub(super) networks: Rows,
     pub(super) grid: Rows,
     pub(super) cpus: Rows,
+    pub(super) applications: Rows,
 }
 
 impl Snapshot {
@@ -145,6 +244,7 @@ impl Snapshot {
             networks: self.networks.since(&earlier.networks),
             grid: self.grid.since(&earlier.grid),
             cpus: self.cpus.since(&earlier.cpus),
+            applications: self.applications.since(&earlier.applications),
         }
     }
 }
@@ -162,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_same_counter_of_two_components_of_a_unit_is_one_column() {
-        let schema = Schema::of(&[component("llc", &[&HITS]), component("llc", &[&HITS]), component("dram", &[&READS, &HITS])]);
+        let components = [component("llc", &[&HITS]), component("llc", &[&HITS]), component("dram", &[&READS, &HITS])];
+        let schema = Schema::of(&components, of_all);
         let rows = |values: [[u64; 4]; 2]| {
             let units: Vec<Vec<u64>> = values.iter().map(|values| values.to_vec()).collect();
             Rows::of(&schema, 2, units.chunks(1))
@@ -171,5 +272,19 @@ mod tests {
         let sums: Vec<_> = now.since(&before).sums().map(|(kind, counted)| (kind, counted.info.name, counted.value)).collect();
         assert_eq!(sums, [("llc", "hits", 3 + 30), ("dram", "reads", 6 + 30), ("dram", "hits", 40)]);
         assert_eq!(now.since(&Rows::default()), now);
+    }
+
+    #[test]
+    fn applications_have_a_row_each_over_all_sms_and_slices() {
+        let of = |kind, id, info| ComponentStats { id, ..component(kind, &[info]) };
+        // An SM counts for itself and for two applications; a partition has two slices that do.
+        let sm = [component("sm", &[&READS]), of(APPLICATION_SM, 0, &READS), of(APPLICATION_SM, 1, &READS)];
+        let slice = |i: u32| [component("llc", &[&HITS]), of(APPLICATION_LLC, 2 * i, &HITS), of(APPLICATION_LLC, 2 * i + 1, &HITS)];
+        let partition = [slice(0), slice(1)].concat();
+        let applications = Applications::of(2, &sm, &partition);
+        let rows = applications.rows(&[vec![9, 1, 2], vec![9, 10, 20]], &[vec![9, 100, 200, 9, 300, 400]]);
+        assert_eq!(rows.table().rows().collect::<Vec<_>>(), [[11, 400], [22, 600]]);
+        let own = Rows::of(&Schema::of(&sm, of_all), 1, [vec![9, 1, 2]].chunks(1));
+        assert_eq!(own.values, [9], "what an SM counts for applications is no column of the SM's");
     }
 }

@@ -10,7 +10,7 @@ use crate::gpu::sm::{
 };
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
-use crate::mem::llc::LlcCounters;
+use crate::mem::llc::{LlcApplicationCounters, LlcCounters};
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{NetCounters, OutputQueued, Subnet};
@@ -73,6 +73,8 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
+        ("sm_application, each SM and application", KernelCounters::INFO.iter().collect()),
+        ("llc_application, each slice and application", LlcApplicationCounters::INFO.iter().collect()),
         ("stall, each memory partition", StallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),
         ("dram, each channel with a command-level controller", ControlCounters::INFO.iter().collect()),

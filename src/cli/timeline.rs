@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::report::Scratch;
+use crate::report::owners;
 use crate::report::picture::Picture;
+use crate::report::strips::Strips;
 use crate::report::text::printable;
 use crate::report::timeline::{first_sm, picture, read, text};
 
@@ -34,17 +36,25 @@ pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     }
     let sm = args.sm.or_else(|| first_sm(&records)).unwrap_or(0);
     let mut report = text(&records, sm, output::stdout_style());
-    let picture = picture(&records, sm);
-    if !picture.strips.is_empty() {
-        let failure = |error: String| Failure::new(Exit::Output, error);
-        let svg = picture.svg().map_err(|error| failure(error.to_string()))?;
-        let png = picture.png().map_err(|error| failure(error.to_string()))?;
-        for (name, bytes) in [("timeline.svg", svg.as_bytes()), ("timeline.png", &png)] {
-            write(&args.run, name, bytes).map_err(|error| failure(format!("cannot write {}: {error}", args.run.join(name).display())))?;
+    let pictures = [("timeline", Some(picture(&records, sm))), ("owners", owners::picture(&records))];
+    for (name, picture) in pictures.into_iter().filter_map(|(name, picture)| picture.map(|picture| (name, picture))) {
+        if !picture.strips.is_empty() {
+            report.push_str(&format!("\n{}\n", draw(&args.run, name, &picture)?));
         }
-        report.push_str(&format!("\n{}\n", printable(&args.run.join("timeline.svg").display().to_string())));
     }
     output::print_styled(&report).map(|()| Exit::Ok)
+}
+
+/// Writes a picture as SVG and PNG; returns the path of the former.
+fn draw(folder: &Path, name: &str, picture: &Strips) -> Result<String, Failure> {
+    let failure = |error: String| Failure::new(Exit::Output, error);
+    let svg = picture.svg().map_err(|error| failure(error.to_string()))?;
+    let png = picture.png().map_err(|error| failure(error.to_string()))?;
+    for (ending, bytes) in [("svg", svg.as_bytes()), ("png", &png)] {
+        let file = format!("{name}.{ending}");
+        write(folder, &file, bytes).map_err(|error| failure(format!("cannot write {}: {error}", folder.join(&file).display())))?;
+    }
+    Ok(printable(&folder.join(format!("{name}.svg")).display().to_string()).into_owned())
 }
 
 /// Writes a file under a temporary name first.

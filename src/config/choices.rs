@@ -76,6 +76,14 @@ choices! {
 }
 
 choices! {
+    /// What saving and restoring the context of a CTA is.
+    Switch {
+        Time = "time": "the time that it takes at the SM's share of the DRAM bandwidth; it delays nobody else",
+        Traffic = "traffic": "writes and reads of the SM past its L1",
+    }
+}
+
+choices! {
     /// The order in which a warp scheduler considers its warps.
     WarpOrder {
         Lrr = "lrr": "loose round robin",

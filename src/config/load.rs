@@ -27,6 +27,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("m2090-v31", include_str!("../../configs/machines/m2090-v31.toml")),
     ("k20x-l1", include_str!("../../configs/machines/k20x-l1.toml")),
     ("fermi32", include_str!("../../configs/machines/fermi32.toml")),
+    ("fermi24", include_str!("../../configs/machines/fermi24.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),
     ("hetero", include_str!("../../configs/machines/hetero.toml")),
     ("hetero-2", include_str!("../../configs/machines/hetero-2.toml")),

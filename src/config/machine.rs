@@ -6,8 +6,8 @@ use crate::protocol::AddressMap;
 
 pub use super::cache::Cache;
 pub use super::choices::{
-    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Topology, WarpOrder,
-    WriteMiss, WritePolicy,
+    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch, Topology,
+    WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -93,6 +93,8 @@ pub struct Dispatch {
     pub share_sm: bool,
     /// How kernels that run at once divide the SMs.
     pub sharing: Sharing,
+    /// What saving and restoring the context of a CTA is.
+    pub switch: Switch,
 }
 
 /// An SM.

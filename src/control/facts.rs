@@ -17,13 +17,30 @@ pub struct KernelFacts {
     pub ctas_per_sm: u32,
 }
 
+/// What the machine issues and moves at most, per core cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Peaks {
+    /// Warp instructions that an SM issues.
+    pub issue: f64,
+    /// Bytes of an access to the LLC.
+    pub access_bytes: f64,
+    /// Bytes that the reply network moves across its bisection.
+    pub noc_bytes: f64,
+    /// Bytes that all LLC slices deliver, where they hit.
+    pub llc_bytes: f64,
+    /// Bytes that all DRAM channels move.
+    pub dram_bytes: f64,
+}
+
 /// The machine and its workload in a few numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Warp slots of an SM.
     pub warps_per_sm: u32,
     /// Warp schedulers of an SM.
     pub schedulers_per_sm: u32,
+    /// What it issues and moves at most.
+    pub peaks: Peaks,
     /// Kernel launches, by `KernelIndex`; with those that applications launch again.
     pub kernels: Vec<KernelFacts>,
     /// The names of the applications, by `AppId`.

@@ -86,6 +86,8 @@ pub struct Observation<'a> {
     pub grid: Table<'a>,
     /// One row per CPU core that is on.
     pub cpus: Table<'a>,
+    /// One row per application, over all SMs and LLC slices; none where a single one has the GPU.
+    pub applications: Table<'a>,
     /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
     /// order of reporting).
     pub events: &'a [Seen],

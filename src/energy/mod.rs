@@ -4,6 +4,7 @@
 //! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each. Everything is a pure function of its
 //! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this module.
 
+mod applications;
 mod breakdown;
 mod component;
 mod counts;

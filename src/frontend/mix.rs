@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use crate::base::{Addr, AppId, KernelIndex};
+use crate::base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, address_space};
 
-use super::workload::{Application, Command, Workload, address_space};
+use super::workload::{Application, Command, Workload};
 
 /// Most kernels of a workload.
 const MOST: usize = u16::MAX as usize;
@@ -26,6 +26,8 @@ pub struct Part {
 pub enum MixError {
     /// One launches nothing: its name.
     Empty(String),
+    /// There are so many applications.
+    Applications(usize),
     /// Together they launch so many kernels.
     Many(usize),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for MixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty(name) => write!(f, "{name} launches no kernel, so it cannot share the GPU"),
+            Self::Applications(count) => write!(f, "{count} applications share the GPU; at most {MAX_APPLICATIONS} are supported"),
             Self::Many(kernels) => {
                 write!(f, "the applications launch {kernels} kernels, with those that are started again; at most {MOST} are supported")
             }
@@ -48,6 +51,9 @@ impl fmt::Display for MixError {
 pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
     if let Some(empty) = parts.iter().find(|part| part.workload.kernels.is_empty()) {
         return Err(MixError::Empty(empty.workload.name.clone()));
+    }
+    if parts.len() > MAX_APPLICATIONS {
+        return Err(MixError::Applications(parts.len()));
     }
     let first: usize = parts.iter().map(|part| part.workload.kernels.len()).sum();
     let all = if again { 2 * first } else { first };
@@ -112,9 +118,11 @@ mod tests {
     }
 
     #[test]
-    fn an_application_without_kernels_is_refused() {
+    fn applications_without_kernels_and_too_many_are_refused() {
         let nothing = Workload { name: "idle".into(), kernels: Vec::new(), ..part("stream").workload };
         let error = mix(vec![part("stream"), Part { workload: nothing, priority: 0 }], false).unwrap_err();
         assert_eq!(error.to_string(), "idle launches no kernel, so it cannot share the GPU");
+        let many = vec![part("stream"); MAX_APPLICATIONS + 1];
+        assert_eq!(mix(many, false).unwrap_err().to_string(), "257 applications share the GPU; at most 256 are supported");
     }
 }

@@ -74,16 +74,6 @@ impl KernelInfo {
     }
 }
 
-/// Bytes between the address spaces of two applications. An application's addresses are moved by this times its number, so that no
-/// two applications share a line. The lower part differs too, because DRAM devices are smaller than address spaces: equal addresses of
-/// two applications lie in different rows.
-const SPACE_BYTES: u64 = 1 << 48 | 1 << 28;
-
-/// Where the address space of an application begins.
-pub fn address_space(app: AppId) -> u64 {
-    u64::from(app.0).wrapping_mul(SPACE_BYTES)
-}
-
 /// The decoded instructions of one CTA.
 #[derive(Clone, Debug, Default)]
 pub struct CtaProgram {

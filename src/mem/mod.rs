@@ -10,6 +10,6 @@ mod slice_port;
 mod stalls;
 mod warm;
 
-pub use partition::Partition;
+pub use partition::{APPLICATION_LLC, Partition};
 pub use ports::{PartitionPorts, arrival_capacity};
 pub use stalls::StallCounts;

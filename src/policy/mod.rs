@@ -5,6 +5,7 @@
 pub mod common;
 pub mod hetero;
 pub mod registry;
+pub mod sharing;
 #[cfg(test)]
 mod testing;
 pub mod wa_sched;

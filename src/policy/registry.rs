@@ -10,6 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
+use super::sharing::{CdSearch, StaticPartition};
 use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 
 /// A policy that a run can name.
@@ -32,6 +33,12 @@ pub const POLICIES: &[Policy] = &[
         help: "switches every SM between two CTA limits after a number of ended CTAs",
         parameters: Alternate::PARAMETERS,
         build: |table| Ok(Box::new(Alternate::new(parsed(Alternate::NAME, table)?)?)),
+    },
+    Policy {
+        name: CdSearch::NAME,
+        help: "gives applications the SMs that they use, found by classification and search (Zhao et al., ICS 2018)",
+        parameters: CdSearch::PARAMETERS,
+        build: |table| Ok(Box::new(CdSearch::new(parsed(CdSearch::NAME, table)?)?)),
     },
     Policy {
         name: CmBal::NAME,
@@ -93,6 +100,12 @@ pub const POLICIES: &[Policy] = &[
         parameters: StaticLimit::PARAMETERS,
         build: |table| Ok(Box::new(StaticLimit::new(parsed(StaticLimit::NAME, table)?)?)),
     },
+    Policy {
+        name: StaticPartition::NAME,
+        help: "a fixed number of SMs for each application; the others are power-gated",
+        parameters: StaticPartition::PARAMETERS,
+        build: |table| Ok(Box::new(StaticPartition::new(parsed(StaticPartition::NAME, table)?)?)),
+    },
 ];
 
 /// Why a controller could not be made.
@@ -140,13 +153,22 @@ pub fn find(name: &str) -> Result<&'static Policy, PolicyError> {
 pub fn from_text(text: &str) -> Result<Box<dyn Controller>, String> {
     let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
     let mut table = toml::Table::new();
-    for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
+    for parameter in outside_brackets(parameters).filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').ok_or_else(|| format!("`{parameter}` is not of the form KEY=VALUE"))?;
         let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut line| line.remove("value"));
         // A value that is no number, list or truth value is a string whose quotes the shell has removed.
         table.insert(key.trim().to_owned(), parsed.unwrap_or_else(|| toml::Value::String(value.to_owned())));
     }
     find(name).and_then(|policy| (policy.build)(table)).map_err(|error| error.to_string())
+}
+
+/// The parts of `text` between commas that are in no list.
+fn outside_brackets(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |c| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        c == ',' && depth == 0
+    })
 }
 
 fn known() -> String {
@@ -186,9 +208,15 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`, `static_partition`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
+    }
+
+    #[test]
+    fn commas_of_a_list_separate_no_parameters() {
+        assert_eq!(outside_brackets("sms=[1,2],loss=3").collect::<Vec<_>>(), ["sms=[1,2]", "loss=3"]);
+        assert!(from_text("static_partition:sms=[4,20]").is_ok());
     }
 
     #[test]

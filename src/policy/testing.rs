@@ -28,6 +28,8 @@ pub(super) struct Scene {
     pub(super) partitions: Numbers,
     /// The grid scheduler, likewise.
     pub(super) grid: Numbers,
+    /// Applications, likewise.
+    pub(super) applications: Numbers,
     /// Core cycle of the last cut.
     pub(super) last: u64,
 }
@@ -53,7 +55,13 @@ impl Scene {
     pub(super) fn with_kernel(ctas: u32, ctas_per_sm: u32) -> Self {
         let kernel = KernelFacts { name: "k".into(), app: AppId(0), ctas, warps_per_cta: 8, ctas_per_sm };
         Self {
-            facts: Facts { warps_per_sm: 48, schedulers_per_sm: 2, kernels: vec![kernel], applications: vec!["app".into()] },
+            facts: Facts {
+                warps_per_sm: 48,
+                schedulers_per_sm: 2,
+                kernels: vec![kernel],
+                applications: vec!["app".into()],
+                ..Facts::default()
+            },
             ..Self::default()
         }
     }
@@ -69,7 +77,8 @@ impl Scene {
         answer.signals().iter().map(|signal| (signal.sm, signal.name, signal.value)).collect()
     }
 
-    fn answer(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
+    /// What the controller decides at a cut at `cycle` at which `events` take effect.
+    pub(super) fn answer(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
         let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(cycle), kind }).collect();
         let none = Table::new(&[], &[]);
         let seen = Observation {
@@ -80,6 +89,7 @@ impl Scene {
             partitions: Table::new(&self.partitions.columns, &self.partitions.values),
             grid: Table::new(&self.grid.columns, &self.grid.values),
             cpus: none,
+            applications: Table::new(&self.applications.columns, &self.applications.values),
             events: &events,
         };
         let mut out = DecisionSet::new(controller.knobs());

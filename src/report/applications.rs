@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::stats::{ApplicationStats, Outcome};
 
-use super::text::{Align, Style, Table, UNKNOWN, count, known};
+use super::facts::RunFacts;
+use super::text::{self, Align, Style, Table, UNKNOWN, count, known};
 
 /// Cycles from an application's first launch to the end of its first execution, or to the end of the run.
 fn cycles(app: &ApplicationStats, outcome: &Outcome) -> u64 {
@@ -54,8 +55,9 @@ impl Shared {
 }
 
 /// The table `applications` of `stats.json`, and its figures.
-pub(super) fn json(outcome: &Outcome) -> Value {
-    let one = |app: &ApplicationStats| {
+pub(super) fn json(facts: &RunFacts, outcome: &Outcome) -> Value {
+    let joules = facts.energy.as_ref().map(|model| model.by_application(outcome)).unwrap_or_default();
+    let one = |(number, app): (usize, &ApplicationStats)| {
         let mut map = Map::new();
         map.insert("name".into(), app.name.as_str().into());
         map.insert("kernels".into(), app.kernels.into());
@@ -70,11 +72,14 @@ pub(super) fn json(outcome: &Outcome) -> Value {
             map.insert("alone".into(), json!({ "cycles": alone.cycles, "warp_instructions": alone.warp_instructions }));
         }
         map.insert("normalised_progress".into(), progress(app, outcome).into());
+        if let Some(joules) = joules.get(number) {
+            map.insert("event_joules".into(), (*joules).into());
+        }
         Value::Object(map)
     };
     let shared = Shared::of(outcome);
     json!({
-        "list": outcome.applications.iter().map(one).collect::<Vec<_>>(),
+        "list": outcome.applications.iter().enumerate().map(one).collect::<Vec<_>>(),
         "stp": shared.map(|shared| shared.stp),
         "antt": shared.and_then(|shared| shared.antt),
         "fairness": shared.map(|shared| shared.fairness),
@@ -82,11 +87,11 @@ pub(super) fn json(outcome: &Outcome) -> Value {
 }
 
 /// The rows of the report, and a line with the figures.
-pub(super) fn rows(outcome: &Outcome, style: Style) -> Option<(String, String)> {
+pub(super) fn rows(facts: &RunFacts, outcome: &Outcome, style: Style) -> Option<(String, String)> {
     if outcome.applications.is_empty() {
         return None;
     }
-    let heads = ["kernels", "runs", "cycles", "warp instr.", "IPC", "alone", "progress"].map(|head| (head, Align::Right));
+    let heads = ["kernels", "runs", "cycles", "warp instr.", "IPC", "alone", "of alone"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("app", Align::Right), ("name", Align::Left)][..], &heads].concat());
     for (number, app) in outcome.applications.iter().enumerate() {
         let unfinished = if app.ended.is_some() { "" } else { " (not ended)" };
@@ -114,7 +119,11 @@ pub(super) fn rows(outcome: &Outcome, style: Style) -> Option<(String, String)> 
     } else {
         format!("; later executions issued {} warp instructions more, which count in SMs, caches and memory alone", count(later))
     };
-    Some((table.render(style), figures + &also))
+    let energy = facts.energy.as_ref().map_or_else(String::new, |model| {
+        let spent: Vec<String> = model.by_application(outcome).into_iter().map(text::joules).collect();
+        format!("; energy of events by application: {}", spent.join(", "))
+    });
+    Some((table.render(style), figures + &also + &energy))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
     if !outcome.applications.is_empty() {
-        root.insert("applications".into(), applications::json(outcome));
+        root.insert("applications".into(), applications::json(facts, outcome));
     }
     if !outcome.dram_read_latencies.is_empty() {
         root.insert("dram_read_latency_cycles".into(), read_latencies(&outcome.dram_read_latencies));

@@ -15,6 +15,7 @@ pub mod html;
 pub mod json;
 mod lock;
 pub mod metrics;
+pub mod owners;
 pub mod picture;
 pub mod plot;
 mod scratch;

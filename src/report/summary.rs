@@ -15,7 +15,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
     let totals = Totals::of(&outcome.components);
     let mut text = headline(facts, outcome, style);
     for section in [
-        applications(outcome, style),
+        applications(facts, outcome, style),
         kernels(outcome, style),
         cpu_cores(outcome, style),
         scheduler_cycles(&totals, style),
@@ -95,8 +95,8 @@ pub fn relaxed_words(relaxed: &Relaxed) -> String {
     )
 }
 
-fn applications(outcome: &Outcome, style: Style) -> String {
-    let rows = super::applications::rows(outcome, style);
+fn applications(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
+    let rows = super::applications::rows(facts, outcome, style);
     rows.map_or_else(String::new, |(table, figures)| section("Applications", style) + &table + &line(&figures, style))
 }
 

@@ -5,6 +5,7 @@
 
 pub mod accel_sim;
 pub mod bench;
+mod cd_search;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
@@ -61,6 +62,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "it runs all traces of the reference as the reference ran them",
         sweeps: &[],
         run: |request| on_configuration(request, accel_sim::run),
+    },
+    Study {
+        name: "cd-search",
+        summary: "applications that share the SMs, evenly and by CD-search, compared with the paper",
+        machine: "fermi24",
+        takes: &[Set, Length, Pairs, Configuration],
+        otherwise: "its applications and machine are those of the paper",
+        sweeps: &[],
+        run: cd_search::study,
     },
     Study {
         name: "characterise",

@@ -52,7 +52,10 @@ fn parts() -> Vec<Part> {
 }
 
 fn case(mode: &str, again: bool) -> Case {
-    let machine = machine("tiny", &[("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8")]);
+    // In one of the modes a switch is traffic.
+    let switch = if mode == "spatial" { "traffic" } else { "time" };
+    let settings = [("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8"), ("gpu.dispatch.switch", switch)];
+    let machine = machine("tiny", &settings);
     Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
 }
 

@@ -1,7 +1,7 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
 use super::super::choices::Words;
-use super::super::machine::Sharing;
+use super::super::machine::{Sharing, Switch};
 use super::super::value::Kind;
 use super::{Field, Key, key};
 
@@ -40,4 +40,11 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.gpu.dispatch.sharing
     )
     .default("\"left-over\""),
+    key!(
+        "gpu.dispatch.switch",
+        Kind::Choice(Switch::WORDS),
+        "What saving and restoring the context of a CTA is, when a controller takes it away.",
+        |m| m.gpu.dispatch.switch
+    )
+    .default("\"time\""),
 ];

@@ -1,7 +1,7 @@
 //! The counters of an SM: per kernel launch, and for itself.
 
-use crate::frontend::OpClass;
-use crate::stats::{CounterInfo, Counters, counters};
+use crate::frontend::{OpClass, Workload};
+use crate::stats::{CounterInfo, CounterVisitor, Counters, counters};
 
 use super::stall::{StallCounts, StallReason};
 
@@ -135,6 +135,9 @@ counters! {
     }
 }
 
+/// The kind of component under which an SM shows what it counted for an application.
+pub const APPLICATION_SM: &str = "sm_application";
+
 impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
@@ -158,6 +161,21 @@ impl SmStats {
         }
         sum.visit(see);
         visit_classes(&classes, see);
+    }
+
+    /// Shows what SM number `sm` counted for each application of `workload`, where there are several. Components are numbered by SM, then
+    /// application.
+    pub fn visit_applications(&self, sm: u32, workload: &Workload, visitor: &mut dyn CounterVisitor) {
+        let mut sums = vec![KernelCounters::default(); workload.applications.len()];
+        for (counters, kernel) in self.kernels.iter().zip(&workload.kernels).filter(|(counters, _)| counters.warp_instructions > 0) {
+            if let Some(sum) = sums.get_mut(kernel.info.app.index()) {
+                sum.add(counters);
+            }
+        }
+        for (number, sum) in (sm * sums.len() as u32..).zip(&sums) {
+            visitor.component(APPLICATION_SM, number);
+            visitor.counters(sum);
+        }
     }
 }
 

@@ -48,7 +48,8 @@ use crate::stats::CounterVisitor;
 
 pub use crate::mem::cache::PrefetchCounters;
 pub use ccws::CcwsCounters;
-pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters, add_classes, visit_classes};
+pub use counters::{APPLICATION_SM, ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{add_classes, visit_classes};
 pub use decision::SmDecision;
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};
@@ -63,7 +64,7 @@ use observers::Observers;
 use operands::Operands;
 use phases::PhaseView;
 use power::Power;
-use preempt::PreemptStage;
+use preempt::{Parts, PreemptStage};
 use starts::CtaStage;
 use units::Units;
 use writeback::Wheel;
@@ -165,7 +166,7 @@ impl Sm {
             self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
         }
         self.fetch.tick(&mut self.core, &mut self.observers, out);
-        if self.preempt.next_event() <= self.core.now {
+        if self.preempt.next_event(&self.core) <= self.core.now {
             self.take_away(out);
         }
         self.start_cta(out);
@@ -183,8 +184,9 @@ impl Sm {
 
     /// CTAs leave before their end, and warps of restored ones go on.
     fn take_away(&mut self, out: &mut Outbox) {
-        let Self { preempt, core, starts, fetch, observers, workload, ports, .. } = self;
-        if preempt.tick(core, starts, fetch, observers, workload, (ports.to_grid, out)) {
+        let Self { preempt, core, starts, fetch, lsu, observers, workload, ports, .. } = self;
+        let parts = Parts { core, starts, fetch, lsu, observers, workload };
+        if preempt.tick(parts, (ports.to_grid, out)) {
             self.issue.limit_warps(&mut self.core, &mut self.observers);
         }
     }
@@ -201,7 +203,7 @@ impl Sm {
             self.lsu.enter_kernel(info, &mut self.core, &mut self.observers);
         }
         if started.restored != 0 {
-            self.preempt.restore(started.restored, &mut self.core);
+            self.preempt.restore(started.restored, &mut self.core, &mut self.lsu, &self.workload);
         }
         self.issue.limit_warps(&mut self.core, &mut self.observers);
         if self.core.ctas.take_emptied() {
@@ -235,7 +237,7 @@ impl Sm {
     fn is_woken(&self) -> bool {
         let (warps, now) = (&self.core.warps, self.core.now);
         debug_assert!(!self.operands.is_active(), "{}, {now}: the collectors work while only memory is stepped", self.core.id);
-        warps.touched | warps.releasable | warps.fence_over != 0 || self.observers.watch_lines()
+        warps.touched | warps.releasable | warps.fence_over | self.core.contexts_moved != 0 || self.observers.watch_lines()
     }
 
     /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
@@ -247,7 +249,7 @@ impl Sm {
             return now;
         }
         let next = self.completions.next(now).min(self.units.next_event(now, &self.operands.ready)).min(self.observers.next_event(now));
-        next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event().max(now))
+        next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event(&self.core).max(now))
     }
 
     /// The first cycle in which the load/store unit or the network's ends have something to do, if nothing else does.
@@ -362,6 +364,7 @@ impl Unit for Sm {
         self.core.counters.visit(&mut |info, value| visitor.counter(info, value));
         self.observers.visit_counters(visitor);
         self.lsu.visit_counters(visitor);
+        self.core.counters.visit_applications(u32::from(self.core.id.0), &self.workload, visitor);
     }
 
     fn apply(&mut self, at: Cycle, decision: &SmDecision) {
@@ -390,9 +393,7 @@ impl Unit for Sm {
         self.core.ctas.describe(&mut lines);
         self.core.describe_warps(&mut lines);
         if !lines.is_empty() {
-            lines.push(self.operands.describe());
-            lines.push(self.lsu.describe());
-            lines.push(self.lsu.net.describe());
+            lines.extend([self.operands.describe(), self.lsu.describe(), self.lsu.net.describe()]);
         }
         lines.iter().map(|line| format!("{}: {line}", self.core.id)).collect()
     }

@@ -1,9 +1,9 @@
 //! CTAs that are taken away from the SM before they end, and come back to it or another one.
 //!
 //! In: decisions at cuts. A CTA that has to leave neither fetches nor issues; when nothing of it is under way it is *flushed* (it will start
-//! from its beginning, if it has not written to global memory) or *switched*: its registers and shared memory go to memory in the
-//! time that they take at the SM's share of the DRAM bandwidth, in which its resources stay occupied; restoring takes as long. Out: CTAs
-//! given back to the grid scheduler, with the place of each warp where they go on.
+//! from its beginning, if it has not written to global memory) or *switched*: its registers and shared memory go to memory, in which
+//! time its resources stay occupied, and come back before it goes on. That takes the time that they need at the SM's share of the DRAM bandwidth, or
+//! is traffic of the load/store unit (`gpu.dispatch.switch`). Out: CTAs given back to the grid scheduler, with the place of each warp where they go on.
 //!
 //! A CTA that was sent to the SM before the decision and has not started is given back at once, or when it arrives.
 //!
@@ -11,12 +11,13 @@
 //! preemptive multiprogramming on GPUs", ISCA 2014: context size over the SM's share of the bandwidth.
 
 use crate::base::{Cycle, LinkId};
-use crate::config::machine::Machine;
+use crate::config::machine::{Machine, Switch};
 use crate::frontend::Workload;
-use crate::protocol::{CtaNotice, Outbox, Payload, Preemption, WarpContext};
+use crate::protocol::{CtaNotice, MemOp, Outbox, Payload, Preemption, WarpContext};
 
 use super::core::{Core, Resident, bits};
 use super::fetch::FetchStage;
+use super::lsu::Lsu;
 use super::observers::Observers;
 use super::starts::CtaStage;
 
@@ -26,8 +27,18 @@ struct Leaving {
     slot: u8,
     warps: u64,
     how: Preemption,
-    /// When its context is saved; not known while something of it is under way.
-    saved: Option<Cycle>,
+    saving: Saving,
+}
+
+/// How far the saving of a context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Saving {
+    /// Something of the CTA is under way.
+    NotBegun,
+    /// By traffic, since this cycle.
+    Since(Cycle),
+    /// Done from this cycle on.
+    Until(Cycle),
 }
 
 /// The CTAs that leave the SM and those that are restored.
@@ -38,12 +49,24 @@ pub(super) struct PreemptStage {
     rest: Box<Rest>,
 }
 
+/// The parts of the SM that CTAs which leave or come back have to do with.
+pub(super) struct Parts<'a> {
+    pub(super) core: &'a mut Core,
+    pub(super) starts: &'a mut CtaStage,
+    pub(super) fetch: &'a FetchStage,
+    pub(super) lsu: &'a mut Lsu,
+    pub(super) observers: &'a mut Observers,
+    pub(super) workload: &'a Workload,
+}
+
 /// What is looked at only while CTAs come and go so.
 #[derive(Debug)]
 struct Rest {
     leaving: Vec<Leaving>,
-    /// Warps of CTAs that are restored, and until when.
+    /// Warps of CTAs that are restored, and until when; [`Cycle::NEVER`] while that is traffic under way.
     restored: Vec<(Cycle, u64)>,
+    /// Whether contexts are traffic.
+    traffic: bool,
     /// Contexts whose CTA is still to come.
     contexts: Vec<WarpContext>,
     /// CTAs that arrive before were sent before the last decision.
@@ -62,6 +85,7 @@ impl PreemptStage {
         let rest = Rest {
             leaving: Vec::new(),
             restored: Vec::new(),
+            traffic: machine.gpu.dispatch.switch == Switch::Traffic,
             contexts: Vec::new(),
             sent_before: Cycle(0),
             latency: machine.gpu.dispatch.latency,
@@ -82,50 +106,50 @@ impl PreemptStage {
 
     /// The next cycle in which a CTA may leave or be restored.
     #[inline]
-    pub(super) fn next_event(&self) -> Cycle {
-        self.due
+    pub(super) fn next_event(&self, core: &Core) -> Cycle {
+        if core.contexts_moved != 0 { core.now } else { self.due }
     }
 
-    /// Cycles that the context of a CTA takes in one direction.
+    /// Cycles that the context of a CTA takes in one direction at the SM's share of the DRAM bandwidth.
     fn context_cycles(&self, cta: &Resident) -> u64 {
-        let bytes = 4 * u64::from(cta.needs.registers) + u64::from(cta.needs.shared_bytes);
-        (bytes as f64 * self.rest.cycles_per_byte).ceil() as u64
+        (context_bytes(cta) as f64 * self.rest.cycles_per_byte).ceil() as u64
     }
 
     /// All CTAs have to leave, from cycle `at`, the present, on. The issue stage hears of it from the caller.
     pub(super) fn begin(&mut self, at: Cycle, how: Preemption, core: &mut Core) {
         self.rest.sent_before = at.after(self.rest.latency);
         self.due = at;
-        self.rest.restored.clear();
+        if !self.rest.traffic {
+            self.rest.restored.clear();
+        }
         for (slot, cta) in core.ctas.iter() {
             if self.rest.leaving.iter().all(|leaving| leaving.slot != slot) {
-                self.rest.leaving.push(Leaving { slot, warps: cta.warps, how, saved: None });
+                self.rest.leaving.push(Leaving { slot, warps: cta.warps, how, saving: Saving::NotBegun });
                 core.warps.frozen |= cta.warps;
             }
         }
     }
 
     /// A resumed CTA started: its warps wait until their context is restored.
-    pub(super) fn restore(&mut self, warps: u64, core: &mut Core) {
+    pub(super) fn restore(&mut self, warps: u64, core: &mut Core, lsu: &mut Lsu, workload: &Workload) {
         let Some((_, cta)) = core.ctas.iter().find(|(_, cta)| cta.warps == warps) else { return };
+        core.warps.frozen |= warps;
+        if self.rest.traffic && context_bytes(cta) > 0 {
+            move_context(MemOp::Read, cta, lsu, workload, core.now);
+            self.rest.restored.push((Cycle::NEVER, warps));
+            return;
+        }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
-        core.warps.frozen |= warps;
         self.rest.restored.push((core.now.after(1 + cycles), warps));
         self.due = self.due.min(core.now.after(1 + cycles));
     }
 
     /// One cycle: gives back what may leave, and lets restored warps go on. Returns whether warps that may issue changed.
-    pub(super) fn tick(
-        &mut self,
-        core: &mut Core,
-        starts: &mut CtaStage,
-        fetch: &FetchStage,
-        observers: &mut Observers,
-        workload: &Workload,
-        (to_grid, out): (LinkId, &mut Outbox),
-    ) -> bool {
+    pub(super) fn tick(&mut self, parts: Parts<'_>, (to_grid, out): (LinkId, &mut Outbox)) -> bool {
+        let Parts { core, starts, fetch, lsu, observers, workload } = parts;
         let now = core.now;
+        self.take_moved(core);
         while let Some((launch, program, contexts)) = starts.take_sent_before(self.rest.sent_before, now) {
             core.counters.sm.ctas_returned += 1;
             workload.kernel(launch.kernel).source.put_back(launch.cta, &program);
@@ -134,18 +158,23 @@ impl PreemptStage {
             out.send(to_grid, now, Payload::CtaReturned(notice));
         }
         let before = core.warps.frozen;
+        let stays = self.rest.leaving.iter().fold(0, |all, leaving| all | leaving.warps);
         self.rest.restored.retain(|(until, warps)| {
-            core.warps.frozen &= if *until <= now { !*warps } else { u64::MAX };
+            core.warps.frozen &= if *until <= now { !*warps | stays } else { u64::MAX };
             *until > now
         });
         for mut leaving in std::mem::take(&mut self.rest.leaving) {
-            match self.progress(&mut leaving, core, fetch) {
+            match self.progress(&mut leaving, core, fetch, lsu, workload) {
                 Progress::Stays => self.rest.leaving.push(leaving),
                 Progress::Ended => core.warps.frozen &= !leaving.warps,
                 Progress::Leaves => give_back(leaving.slot, leaving.how, core, observers, workload, (to_grid, &mut *out)),
             }
         }
-        let waits = |leaving: &Leaving| leaving.saved.unwrap_or(now.next());
+        let waits = |leaving: &Leaving| match leaving.saving {
+            Saving::NotBegun => now.next(),
+            Saving::Since(_) => Cycle::NEVER,
+            Saving::Until(saved) => saved,
+        };
         let sent = if self.rest.sent_before > now.next() { now.next() } else { Cycle::NEVER };
         let restored = self.rest.restored.iter().map(|(until, _)| *until);
         self.due = self.rest.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
@@ -153,10 +182,15 @@ impl PreemptStage {
     }
 
     /// How far a CTA that has to leave is.
-    fn progress(&self, leaving: &mut Leaving, core: &mut Core, fetch: &FetchStage) -> Progress {
+    fn progress(&self, leaving: &mut Leaving, core: &mut Core, fetch: &FetchStage, lsu: &mut Lsu, workload: &Workload) -> Progress {
         let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return Progress::Ended };
-        if let Some(saved) = leaving.saved {
-            return if saved <= core.now { Progress::Leaves } else { Progress::Stays };
+        match leaving.saving {
+            Saving::Until(saved) if saved <= core.now => return Progress::Leaves,
+            Saving::Until(_) | Saving::Since(_) => return Progress::Stays,
+            Saving::NotBegun => {}
+        }
+        if self.rest.restored.iter().any(|(_, warps)| *warps == leaving.warps) {
+            return Progress::Stays;
         }
         if !core.is_quiet(leaving.warps) || fetch.is_fetching(leaving.warps) || core.warps.fence_over & leaving.warps != 0 {
             return Progress::Stays;
@@ -165,11 +199,44 @@ impl PreemptStage {
             return Progress::Leaves;
         }
         leaving.how = Preemption::Switch;
+        if self.rest.traffic && context_bytes(cta) > 0 {
+            move_context(MemOp::Write, cta, lsu, workload, core.now);
+            leaving.saving = Saving::Since(core.now);
+            return Progress::Stays;
+        }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
-        leaving.saved = Some(core.now.after(cycles));
+        leaving.saving = Saving::Until(core.now.after(cycles));
         if cycles == 0 { Progress::Leaves } else { Progress::Stays }
     }
+
+    /// Takes the signal that contexts were saved or restored by traffic.
+    fn take_moved(&mut self, core: &mut Core) {
+        let (moved, now) = (std::mem::take(&mut core.contexts_moved), core.now);
+        if moved == 0 {
+            return;
+        }
+        for leaving in self.rest.leaving.iter_mut().filter(|leaving| leaving.warps & moved != 0) {
+            if let Saving::Since(begun) = leaving.saving {
+                core.counters.sm.context_cycles += now.0 - begun.0;
+                leaving.saving = Saving::Until(now);
+            }
+        }
+        for (until, _) in self.rest.restored.iter_mut().filter(|(_, warps)| warps & moved != 0) {
+            *until = now;
+        }
+    }
+}
+
+/// Bytes of the registers and the shared memory of a CTA.
+fn context_bytes(cta: &Resident) -> u64 {
+    4 * u64::from(cta.needs.registers) + u64::from(cta.needs.shared_bytes)
+}
+
+/// Begins to save or restore a context by traffic.
+fn move_context(op: MemOp, cta: &Resident, lsu: &mut Lsu, workload: &Workload, now: Cycle) {
+    let info = &workload.kernel(cta.launch.kernel).info;
+    lsu.move_context(op, cta.warps, (&cta.launch, info), context_bytes(cta), now);
 }
 
 /// How far a CTA is that has to leave.

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::base::{Cycle, KernelIndex, LinkId};
-use crate::frontend::{CtaProgram, Workload, address_space};
+use crate::base::{Cycle, KernelIndex, LinkId, address_space};
+use crate::frontend::{CtaProgram, Workload};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
 

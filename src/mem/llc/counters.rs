@@ -25,3 +25,14 @@ counters! {
         out_full: "cycles", "Cycles in which it waited because the queue to the network was full.";
     }
 }
+
+counters! {
+    /// What an LLC slice counts for each of several applications. Components are numbered by slice, then application.
+    pub struct LlcApplicationCounters {
+        llc_accesses: "accesses", "Requests of the application to the LLC, of all kinds.";
+        llc_hits: "accesses", "Those whose sector was there.";
+        llc_pending_hits: "accesses", "Those whose sector was on its way.";
+        dram_reads: "sectors", "Sectors requested from DRAM for the application.";
+        dram_writes: "sectors", "Sectors of the application sent to DRAM.";
+    }
+}

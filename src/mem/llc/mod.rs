@@ -9,7 +9,7 @@ mod sets;
 mod slice;
 mod waits;
 
-pub use counters::LlcCounters;
+pub use counters::{LlcApplicationCounters, LlcCounters};
 pub use from_dram::FromDram;
 pub use sets::Sets;
 pub use slice::{Acted, Slice};

@@ -12,7 +12,7 @@ use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::from_dram::FromDram;
 use super::pending::Pending;
-use super::{LlcCounters, Sets};
+use super::{LlcApplicationCounters, LlcCounters, Sets};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct Slice {
     outcomes: [[u64; 2]; 4],
     /// What else is counted.
     pub(super) counters: LlcCounters,
+    /// What is counted by application, where several share the GPU.
+    applications: Box<[LlcApplicationCounters]>,
 }
 
 impl Slice {
@@ -85,7 +87,19 @@ impl Slice {
             stuck: None,
             outcomes: [[0; 2]; 4],
             counters: LlcCounters::default(),
+            applications: Box::default(),
         }
+    }
+
+    /// The same, counting for each of `count` applications.
+    #[must_use]
+    pub fn with_applications(self, count: usize) -> Self {
+        Self { applications: vec![LlcApplicationCounters::default(); count].into(), ..self }
+    }
+
+    /// What was counted for each application, where several share the GPU.
+    pub fn applications(&self) -> &[LlcApplicationCounters] {
+        &self.applications
     }
 
     /// Bytes of the slice and of the arrays that its cycles may touch, without what grows with the requests inside.
@@ -255,6 +269,13 @@ impl Slice {
                 DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors.count()),
                 DownKind::Write => {}
             }
+            if let Some(counters) = self.applications.get_mut(down.addr.application()) {
+                let sectors = u64::from(down.sectors.count());
+                match down.kind {
+                    DownKind::Fetch { .. } => counters.dram_reads += sectors,
+                    DownKind::WriteBack | DownKind::Write => counters.dram_writes += sectors,
+                }
+            }
             dram |= !waited;
             self.stuck = None;
         }
@@ -349,6 +370,11 @@ impl Slice {
         self.pending.keep(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;
         self.counters.atomics += u64::from(kind == AccessKind::Atomic);
+        if let Some(counters) = self.applications.get_mut(addr.application()) {
+            counters.llc_accesses += 1;
+            counters.llc_hits += u64::from(status == Status::Hit);
+            counters.llc_pending_hits += u64::from(status == Status::HitReserved);
+        }
         if rest.0 == 0 {
             self.since = Cycle::NEVER;
             if let Some(next) = self.arrivals.next_front() {

@@ -11,6 +11,8 @@
 mod tests;
 mod unit;
 
+pub use unit::APPLICATION_LLC;
+
 use std::collections::VecDeque;
 
 use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
@@ -111,6 +113,15 @@ impl Partition {
     #[must_use]
     pub fn with_core_clock(self, core_clock: ClockDomain) -> Self {
         Self { llc_to_core: Crossing::new(self.llc_clock, core_clock), ..self }
+    }
+
+    /// The same, counting for each of `count` applications.
+    #[must_use]
+    pub fn with_applications(mut self, count: usize) -> Self {
+        for side in &mut self.arbiter.slice_ports {
+            side.slice = side.slice.clone().with_applications(count);
+        }
+        self
     }
 
     /// How long packets stood still at the networks.

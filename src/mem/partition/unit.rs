@@ -10,6 +10,9 @@ use crate::stats::CounterVisitor;
 
 use super::{Channel, Partition, each};
 
+/// The kind of component under which a slice shows what it counted for an application.
+pub const APPLICATION_LLC: &str = "llc_application";
+
 impl Unit for Partition {
     type Payload = Payload;
     type Event = EventKind;
@@ -77,6 +80,11 @@ impl Unit for Partition {
         for slice in self.slices() {
             visitor.component("llc", u32::from(slice.id().0));
             visitor.counters(&slice.counters());
+            let applications = slice.applications();
+            for (number, counters) in (u32::from(slice.id().0) * applications.len() as u32..).zip(applications) {
+                visitor.component(APPLICATION_LLC, number);
+                visitor.counters(counters);
+            }
         }
         visitor.component("dram", id);
         self.channel.visit_counters(&mut |info, value| visitor.counter(info, value));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use crate::config::machine::{Dispatch, Sharing};
+use crate::config::machine::{Dispatch, Sharing, Switch};
 use crate::engine::{Route, Unit};
 use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
@@ -71,7 +71,7 @@ fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Worklo
 
 /// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
 pub(super) fn spec() -> Dispatch {
-    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false, sharing: Sharing::LeftOver }
+    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false, sharing: Sharing::LeftOver, switch: Switch::Time }
 }
 
 #[derive(Clone, Default)]

@@ -36,6 +36,8 @@ pub(super) struct Core {
     pub(super) scoreboard: Scoreboard,
     pub(super) ctas: Ctas,
     pub(super) counters: SmStats,
+    /// Warps of CTAs whose context was saved or restored by traffic, until the preemption stage hears of it.
+    pub(super) contexts_moved: u64,
     /// From which cycle on resident warps are not counted.
     residency_since: Cycle,
     /// Cycles with a CTA before the present residency, and the first cycle of it.
@@ -53,6 +55,7 @@ impl Core {
             scoreboard: Scoreboard::new(),
             ctas: Ctas::new(spec.max_ctas),
             counters: SmStats::new(kernels),
+            contexts_moved: 0,
             residency_since: Cycle(0),
             active_before: 0,
             active_since: Cycle(0),

@@ -133,6 +133,12 @@ impl Lsu {
                 };
                 texture.fill(place, reply.sectors);
             }
+            Token::Context { warp } => {
+                let Some(contexts) = &mut self.contexts else {
+                    panic!("{}, {}: a part of a context that nobody asked for", core.id, core.now)
+                };
+                core.contexts_moved |= contexts.answered(warp, reply.sectors);
+            }
             Token::PastL1 { .. } if self.bypassed.is_some() => return false,
             Token::PastL1 { load, lanes } => {
                 self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });

@@ -76,7 +76,8 @@ impl Lsu {
             _ => now,
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
-        entry.min(reply).min(elsewhere).min(l1).max(now)
+        let contexts = self.contexts.as_ref().map_or(Cycle::NEVER, |contexts| contexts.next_event(now, self.net.can_send()));
+        entry.min(reply).min(elsewhere).min(l1).min(contexts).max(now)
     }
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.

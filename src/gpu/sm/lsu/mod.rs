@@ -7,6 +7,7 @@
 
 mod answers;
 mod blocked;
+mod contexts;
 mod entry;
 mod l1_port;
 mod loads;
@@ -19,8 +20,9 @@ use std::collections::VecDeque;
 use std::hint::select_unpredictable;
 
 use crate::base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
-use crate::config::machine::Machine;
-use crate::protocol::{MemOp, MemPacket, NearSlices, Outbox};
+use crate::config::machine::{Machine, Switch};
+use crate::frontend::KernelInfo;
+use crate::protocol::{CtaLaunch, MemOp, MemPacket, NearSlices, Outbox};
 use crate::stats::CounterVisitor;
 
 use super::coalesce::Access;
@@ -34,6 +36,7 @@ use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
 
+use contexts::{Contexts, Part};
 use loads::Loads;
 use token::Token;
 
@@ -119,6 +122,8 @@ pub(super) struct Lsu {
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
     ccache: Option<Box<SimpleTags>>,
+    /// Contexts of CTAs under way, where they are traffic.
+    contexts: Option<Box<Contexts>>,
     /// The cycle from which on what the unit does is not counted.
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
@@ -145,6 +150,7 @@ impl Lsu {
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
+            contexts: (machine.gpu.dispatch.switch == Switch::Traffic).then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
         }
@@ -268,6 +274,9 @@ impl Lsu {
         } else if self.entry.is_some() {
             self.work_on_entry(core, out);
         }
+        if self.contexts.is_some() {
+            self.context_cycle(core, out);
+        }
         if self.entry.is_none()
             && let Some(inst) = operands.take_oldest(UnitKind::Mem)
         {
@@ -296,6 +305,25 @@ impl Lsu {
         let packet = MemPacket { addr, token: token.encode(), bytes, port: PortId(core.id.0), slice, kernel, sectors, op };
         core.counters.sm.packets_sent += 1;
         self.net.send(core.now, packet, out);
+    }
+
+    /// Begins to save or restore the context of the CTA that has `warps`; its completion is a signal of `core`.
+    pub(super) fn move_context(&mut self, op: MemOp, warps: u64, cta: (&CtaLaunch, &KernelInfo), bytes: u64, now: Cycle) {
+        if let Some(contexts) = &mut self.contexts {
+            let (launch, info) = cta;
+            contexts.begin(op, warps, (launch.kernel, info), launch.cta, bytes);
+            self.look_at(now.next());
+        }
+    }
+
+    /// One cycle of the contexts under way: a packet leaves.
+    fn context_cycle(&mut self, core: &mut Core, out: &mut Outbox) {
+        let Some(contexts) = &mut self.contexts else { return };
+        if self.net.can_send()
+            && let Some(Part { addr, sectors, op, kernel, warp }) = contexts.pop()
+        {
+            self.send(addr, sectors, u32::MAX, op, Token::Context { warp }, kernel, core, out);
+        }
     }
 
     /// The counters of the texture cache and of the L1's prefetcher, where it has them.

@@ -32,15 +32,21 @@ pub(in crate::gpu::sm) enum Token {
         /// Its place in the reorder buffer.
         place: u16,
     },
+    /// A part of the context of a CTA that leaves or comes back.
+    Context {
+        /// The first warp of the CTA.
+        warp: u8,
+    },
 }
 
 const FETCH: u32 = 0;
 const STORE: u32 = 1;
 const PAST_L1: u32 = 2;
-/// Of lines, with a further bit for those of textures.
+/// Of lines, with a further bit for those of textures and for those of contexts.
 const LINE: u32 = 3;
 const KIND: u32 = 30;
 const OF_TEXTURE: u32 = 1 << 29;
+const OF_CONTEXT: u32 = 1 << 28;
 /// Where the lanes of an atomic begin.
 const LANES: u32 = 16;
 
@@ -54,6 +60,7 @@ impl Token {
             Self::PastL1 { load, lanes } => PAST_L1 << KIND | u32::from(lanes) << LANES | u32::from(load),
             Self::WriteBack => LINE << KIND,
             Self::Texture { place } => LINE << KIND | OF_TEXTURE | u32::from(place),
+            Self::Context { warp } => LINE << KIND | OF_CONTEXT | u32::from(warp),
         }
     }
 
@@ -64,8 +71,9 @@ impl Token {
             FETCH => Self::Fetch { entry: bits as u16 },
             STORE => Self::Store { warp: bits as u8 },
             PAST_L1 => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES & 0x3f) as u8 },
-            _ if bits & OF_TEXTURE == 0 => Self::WriteBack,
-            _ => Self::Texture { place: bits as u16 },
+            _ if bits & OF_TEXTURE != 0 => Self::Texture { place: bits as u16 },
+            _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
+            _ => Self::WriteBack,
         }
     }
 
@@ -87,7 +95,8 @@ mod tests {
     fn a_name_means_what_it_was_made_of() {
         let all = [0, 1, 31, 511, u16::MAX].into_iter().flat_map(|number| {
             let of_lanes = [0, 1, 32].map(|lanes| Token::PastL1 { load: number, lanes });
-            let others = [Token::Fetch { entry: number }, Token::Store { warp: number as u8 }, Token::Texture { place: number }];
+            let warp = number as u8;
+            let others = [Token::Fetch { entry: number }, Token::Store { warp }, Token::Texture { place: number }, Token::Context { warp }];
             of_lanes.into_iter().chain(others)
         });
         let all: Vec<Token> = all.chain([Token::WriteBack]).collect();

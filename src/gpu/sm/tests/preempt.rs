@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::random::{machines, program};
 use super::*;
 use crate::base::Rng;
+use crate::config::machine::Switch;
 use crate::gpu::sm::SmDecision;
 use crate::gpu::test_machine::{kernel_info, test_machine};
 use crate::protocol::{Preemption, WarpContext};
@@ -82,13 +83,24 @@ fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) ->
     ((bench.sent.clone(), bench.stats().clone()), grid.given_back, instructions * u64::from(CTAS))
 }
 
+/// Machines on which switching takes its time, and on which it is traffic.
+fn switching() -> impl Iterator<Item = Machine> {
+    machines().into_iter().flat_map(|machine| {
+        [Switch::Time, Switch::Traffic].map(|switch| {
+            let mut machine = machine.clone();
+            machine.gpu.dispatch.switch = switch;
+            machine
+        })
+    })
+}
+
 fn ended(seen: &Seen) -> usize {
     seen.0.iter().filter(|(_, payload)| matches!(payload, Payload::CtaDone(_))).count()
 }
 
 #[test]
 fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
-    for machine in machines() {
+    for machine in switching() {
         for (seed, how) in (0..4).flat_map(|seed| [Preemption::Switch, Preemption::Flush].map(|how| (seed, how))) {
             let (seen, given_back, instructions) = run(&machine, seed, how, true, 60);
             let (sm, kernel) = (&seen.1.sm, &seen.1.kernels[0]);
@@ -104,7 +116,7 @@ fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
 
 #[test]
 fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption() {
-    for machine in machines() {
+    for machine in switching() {
         for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
             let stepped = run(&machine, seed, how, false, 60).0;
             let skipped = run(&machine, seed, how, true, 60).0;
@@ -131,7 +143,10 @@ fn computation(stores: bool) -> Arc<CtaProgram> {
 
 /// The cycle in which the CTA came back, of one that was taken away in cycle 400, and what the SM counted.
 fn taken_at_400(stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
-    let machine = test_machine();
+    taken_from(test_machine(), stores, how)
+}
+
+fn taken_from(machine: Machine, stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
     let mut bench = Bench::single(&machine, 128, computation(stores)).skipping();
     (0..8).for_each(|_| bench.run(50));
     bench.sm.settle(bench.now);
@@ -163,4 +178,16 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
 fn a_cta_that_has_written_is_switched_instead_of_flushed() {
     let (_, stats, _) = taken_at_400(true, Preemption::Flush);
     assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
+}
+
+#[test]
+fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
+    let mut machine = test_machine();
+    machine.gpu.dispatch.switch = Switch::Traffic;
+    let registers = 4 * crate::gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
+    let (_, stats, machine) = taken_from(machine, false, Preemption::Switch);
+    let bytes = if machine.gpu.sm.lsu.sector_requests { 32 } else { 128 };
+    let packets = u64::from(registers / bytes);
+    assert_eq!((stats.sm.packets_sent, stats.sm.packets_received, stats.sm.ctas_switched), (packets, packets, 1));
+    assert!((packets..packets + 200).contains(&stats.sm.context_cycles), "{packets} packets in {} cycles", stats.sm.context_cycles);
 }

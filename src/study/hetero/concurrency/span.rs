@@ -255,6 +255,7 @@ mod tests {
                 partitions: Table::new(&partitions, &[3, 1, 20]),
                 grid: Table::new(&[], &[]),
                 cpus: Table::new(&cores, &cpus),
+                applications: Table::new(&[], &[]),
                 events: &events,
             };
             let mut out = DecisionSet::new(self.span.knobs());
