@@ -74,3 +74,14 @@ fn every_published_value_is_compared_in_its_configuration() {
         }
     }
 }
+
+#[test]
+fn the_page_has_the_instructions_that_the_program_issues_now() {
+    use super::super::lab::Task;
+    let own = &published().own.parameters;
+    let task = Sharing { apps: vec![&applications()[0]], policy: None, machine: &own.machine, settings: own.set.clone(), cycles: 20_000 };
+    let issued = task.run().unwrap().instructions;
+    let page = std::fs::read_to_string("docs/validation/cd-search.md").unwrap();
+    let sentence = format!("DXTC alone issues {issued} warp instructions in 20,000 cycles");
+    assert!(page.contains(&sentence), "docs/validation/cd-search.md is stale, run the study again: {sentence}");
+}
