@@ -84,7 +84,7 @@ fn collect(plan: &Plan, prepared: &[prepare::Prepared], store: &Store) -> Result
     output::file(&path, table.csv().as_bytes())?;
     output::print(&format!("Table of {} in {}\n", counted(table.rows.len() as u64, "run"), path.display()))?;
     if table.missing > 0 {
-        output::warn(&format!("{} are missing; the same command without --collect simulates them", counted(table.missing as u64, "run")));
+        output::warn(&format!("{} are missing; the plan without --collect simulates them", counted(table.missing as u64, "run")));
         return Ok(Exit::Negative);
     }
     Ok(verdict(prepared, None, store))

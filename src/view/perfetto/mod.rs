@@ -8,51 +8,42 @@ mod proto;
 
 use std::collections::BTreeMap;
 
-use prost::Message as _;
 use serde_json::Value;
 
 use super::series::{Fold, Series, ratios};
 use super::{ReadError, RunFolder, timeline_of};
 use crate::report::text::demangled;
 use crate::report::timeline::Record;
-use proto::{Annotation, Counter, Event, Kind, Packet, Process, Trace, Track};
+use proto::{Event, Fact, Kind, Trace, Track};
 
 /// The track that all others belong to.
 const RUN: u64 = 1;
 
 /// A trace that is being written.
 struct Writer {
-    packets: Vec<Packet>,
+    trace: Trace,
     tracks: u64,
     nanoseconds_per_cycle: f64,
 }
 
 impl Writer {
-    /// A track of its own for the run.
+    /// A trace with a track for the run.
     fn new(run: &RunFolder) -> Self {
-        let khz = run.stats.number(&["core_khz"]).filter(|khz| *khz > 0.0).unwrap_or(1e6);
-        let process_name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
-        let process = Process { pid: 1, process_name: process_name.clone() };
-        let mut writer = Self { packets: Vec::new(), tracks: RUN, nanoseconds_per_cycle: 1e6 / khz };
-        writer.describe(Track { uuid: RUN, name: process_name, process: Some(process), ..Track::default() });
+        let mut writer = Self { trace: Trace::default(), tracks: RUN, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
+        let name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
+        writer.trace.track(&Track { uuid: RUN, name: &name, process: Some(&name), ..Track::default() });
         writer
-    }
-
-    fn describe(&mut self, track: Track) {
-        self.packets.push(Packet { trusted_packet_sequence_id: 1, track_descriptor: Some(track), ..Packet::default() });
     }
 
     /// A new track under the run; `unit` makes it one of a counter.
     fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
         self.tracks += 1;
-        let counter = unit.map(|unit| Counter { unit_name: unit.to_owned() });
-        self.describe(Track { uuid: self.tracks, name: name.to_owned(), parent_uuid: Some(RUN), counter, ..Track::default() });
+        self.trace.track(&Track { uuid: self.tracks, name, parent: Some(RUN), unit, process: None });
         self.tracks
     }
 
-    fn event(&mut self, cycle: f64, event: Event) {
-        let timestamp = Some((cycle * self.nanoseconds_per_cycle).round() as u64);
-        self.packets.push(Packet { timestamp, trusted_packet_sequence_id: 1, track_event: Some(event), ..Packet::default() });
+    fn event(&mut self, cycle: f64, event: &Event<'_>) {
+        self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
     }
 
     /// A counter that has each value from the end of the step before to that of its own.
@@ -64,13 +55,11 @@ impl Writer {
             let value = value.unwrap_or(0.0);
             // Equal values make no point of their own.
             if before != Some(value) {
-                let event = Event { kind: Kind::Counter.into(), track_uuid: track, double_counter_value: Some(value), ..Event::default() };
-                self.event(begin, event);
+                self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
             }
             (begin, before) = (*end, Some(value));
         }
-        let last = Event { kind: Kind::Counter.into(), track_uuid: track, double_counter_value: Some(0.0), ..Event::default() };
-        self.event(begin, last);
+        self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(0.0), facts: Vec::new() });
     }
 }
 
@@ -93,12 +82,11 @@ pub fn perfetto(run: &RunFolder) -> Result<Vec<u8>, ReadError> {
             writer.counter(&name, "W", &power.ends, &values);
         }
     }
-    Ok(Trace { packet: writer.packets }.encode_to_vec())
+    Ok(writer.trace.into_bytes())
 }
 
-fn number(name: &str, value: Option<u64>) -> Option<Annotation> {
-    value.map(|value| Annotation { name: name.to_owned(), uint_value: Some(value), string_value: None })
-}
+/// What a slice carries.
+const FACTS: [&str; 9] = ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
 
 /// A slice per launch, on the track of its stream.
 fn kernels(run: &RunFolder, writer: &mut Writer) {
@@ -111,40 +99,25 @@ fn kernels(run: &RunFolder, writer: &mut Writer) {
         let name =
             application.map_or_else(|| format!("stream {stream}"), |application| format!("application {application}, stream {stream}"));
         let track = *tracks.entry((application.unwrap_or(0), stream)).or_insert_with(|| writer.track(&name, None));
-        let facts = ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
-        let begin = Event {
-            kind: Kind::SliceBegin.into(),
-            track_uuid: track,
-            name: Some(demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default()).into_owned()),
-            debug_annotations: facts.iter().filter_map(|name| number(name, get(kernel, name))).collect(),
-            ..Event::default()
-        };
-        writer.event(started as f64, begin);
+        let name = demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default());
+        let facts = FACTS.iter().filter_map(|name| Some((*name, Fact::Number(get(kernel, name)?)))).collect();
+        writer.event(started as f64, &Event { kind: Kind::SliceBegin, track, name: Some(&name), value: None, facts });
         let ended = get(kernel, "ended").unwrap_or(end);
-        writer.event(ended as f64, Event { kind: Kind::SliceEnd.into(), track_uuid: track, ..Event::default() });
+        writer.event(ended as f64, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
     }
 }
 
-/// An instant per record of a controller; numbers of the whole machine are counters, too.
+/// An instant per record of a controller.
 fn decisions(records: &[Record], writer: &mut Writer) {
     let mut tracks: BTreeMap<&str, u64> = BTreeMap::new();
     for record in records {
         let track = *tracks.entry(&record.controller).or_insert_with(|| writer.track(&record.controller, None));
         let value = record.value.map_or_else(String::new, |value| format!(" = {value}"));
         let of = record.sm.map_or_else(String::new, |sm| format!(" of SM {sm}"));
-        let reason = (!record.reason.is_empty()).then(|| Annotation {
-            name: "reason".into(),
-            uint_value: None,
-            string_value: Some(record.reason.clone()),
-        });
-        let event = Event {
-            kind: Kind::Instant.into(),
-            track_uuid: track,
-            name: Some(format!("{}{of}{value}", record.name)),
-            debug_annotations: reason.into_iter().chain(number("cycle", Some(record.cycle))).collect(),
-            ..Event::default()
-        };
-        writer.event(record.cycle as f64, event);
+        let reason = (!record.reason.is_empty()).then(|| ("reason", Fact::Text(record.reason.clone())));
+        let facts = reason.into_iter().chain([("cycle", Fact::Number(record.cycle))]).collect();
+        let name = format!("{}{of}{value}", record.name);
+        writer.event(record.cycle as f64, &Event { kind: Kind::Instant, track, name: Some(&name), value: None, facts });
     }
 }
 
@@ -196,7 +169,17 @@ mod tests {
     use std::fs;
 
     use super::super::sample::write;
+    use super::proto::tests::{Value as Field, fields};
     use super::*;
+
+    fn bytes(field: &Field) -> &[u8] {
+        if let Field::Bytes(bytes) = field { bytes } else { panic!("{field:?}") }
+    }
+
+    /// The first field with a number.
+    fn get(message: &[(u64, Field)], number: u64) -> Option<&Field> {
+        message.iter().find(|(field, _)| *field == number).map(|(_, value)| value)
+    }
 
     #[test]
     fn a_trace_has_kernels_decisions_and_counters_in_simulated_time() {
@@ -204,26 +187,24 @@ mod tests {
         let run = write(folder.path(), 6, 4);
         fs::write(folder.path().join("timeline.csv"), "cycle,controller,sm,name,value,reason\n5,perf,2,limit,3,low\n").unwrap();
         fs::write(folder.path().join("power.csv"), "cycle,joules,watts,dram_watts\n30,1,10,4\n60,1,12,4\n").unwrap();
-        let trace = Trace::decode(perfetto(&run).unwrap().as_slice()).unwrap();
-        let tracks: Vec<&Track> = trace.packet.iter().filter_map(|packet| packet.track_descriptor.as_ref()).collect();
-        let names: Vec<&str> = tracks.iter().map(|track| track.name.as_str()).collect();
+        let packets: Vec<_> = fields(&perfetto(&run).unwrap()).iter().map(|(_, packet)| fields(bytes(packet))).collect();
+        let tracks: Vec<_> = packets.iter().filter_map(|packet| Some(fields(bytes(get(packet, 60)?)))).collect();
+        let names: Vec<String> = tracks.iter().map(|track| String::from_utf8(bytes(get(track, 2).unwrap()).to_vec()).unwrap()).collect();
         for name in ["<b>two on tiny", "stream 0", "stream 2", "perf", "IPC", "issued", "DRAM reads", "power", "power of dram"] {
-            assert!(names.contains(&name), "{name} is missing in {names:?}");
+            assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
         }
-        let events =
-            |kind: Kind| trace.packet.iter().filter(move |packet| packet.track_event.as_ref().is_some_and(|event| event.kind() == kind));
-        assert_eq!((events(Kind::SliceBegin).count(), events(Kind::SliceEnd).count(), events(Kind::Instant).count()), (6, 6, 1));
+        let events: Vec<_> = packets.iter().filter_map(|packet| Some((get(packet, 8)?.clone(), fields(bytes(get(packet, 11)?))))).collect();
+        let of = |kind: Kind| events.iter().filter(move |(_, event)| get(event, 9) == Some(&Field::Number(kind as u64)));
         // A cycle of 1 GHz is a nanosecond.
-        let begins: Vec<u64> = events(Kind::SliceBegin).filter_map(|packet| packet.timestamp).collect();
-        assert_eq!(begins, [2, 12, 22, 32, 42, 52]);
-        let decision = events(Kind::Instant).next().unwrap().track_event.as_ref().unwrap();
-        assert_eq!(decision.name.as_deref(), Some("limit of SM 2 = 3"));
-        let watts = tracks.iter().find(|track| track.name == "power").unwrap().uuid;
-        let points: Vec<(u64, f64)> = events(Kind::Counter)
-            .filter_map(|packet| Some((packet.timestamp?, packet.track_event.as_ref()?)))
-            .filter(|(_, event)| event.track_uuid == watts)
-            .map(|(at, event)| (at, event.double_counter_value.unwrap()))
-            .collect();
-        assert_eq!(points, [(0, 10.0), (30, 12.0), (60, 0.0)]);
+        let begins: Vec<Field> = of(Kind::SliceBegin).map(|(at, _)| at.clone()).collect();
+        assert_eq!(begins, [2, 12, 22, 32, 42, 52].map(Field::Number));
+        assert_eq!((of(Kind::SliceEnd).count(), of(Kind::Instant).count()), (6, 1));
+        let decision = &of(Kind::Instant).next().unwrap().1;
+        assert_eq!(bytes(get(decision, 23).unwrap()), b"limit of SM 2 = 3");
+        let watts = get(&tracks[names.iter().position(|name| name == "power").unwrap()], 1).unwrap();
+        let points: Vec<_> = of(Kind::Counter).filter(|(_, event)| get(event, 11) == Some(watts)).collect();
+        let points: Vec<_> = points.iter().map(|(at, event)| (at.clone(), get(event, 44).unwrap().clone())).collect();
+        let expected = [(0, 10.0), (30, 12.0), (60, 0.0)].map(|(at, watts)| (Field::Number(at), Field::Double(watts)));
+        assert_eq!(points, expected);
     }
 }

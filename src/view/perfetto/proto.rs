@@ -1,93 +1,214 @@
-//! The messages of Perfetto's trace format that are written, after `protos/perfetto/trace` of github.com/google/perfetto.
+//! The messages of Perfetto's trace format that are written, after `protos/perfetto/trace` of github.com/google/perfetto, in the encoding of
+//! Protocol Buffers: each field is its number and kind, then its value.
 
-use prost::Message;
+/// A message that is being written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Message(Vec<u8>);
 
-/// A trace: packets one after the other.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Trace {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) packet: Vec<Packet>,
+/// Kinds of fields.
+const VARINT: u64 = 0;
+const EIGHT_BYTES: u64 = 1;
+const LENGTH: u64 = 2;
+
+impl Message {
+    /// Seven bits per byte, the least significant first; the top bit says that there are more.
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn key(&mut self, field: u64, kind: u64) {
+        self.varint(field << 3 | kind);
+    }
+
+    /// A whole number.
+    fn number(mut self, field: u64, value: u64) -> Self {
+        self.key(field, VARINT);
+        self.varint(value);
+        self
+    }
+
+    /// A `double`.
+    fn double(mut self, field: u64, value: f64) -> Self {
+        self.key(field, EIGHT_BYTES);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+        self.key(field, LENGTH);
+        self.varint(value.len() as u64);
+        self.0.extend(value);
+        self
+    }
+
+    fn text(self, field: u64, value: &str) -> Self {
+        self.bytes(field, value.as_bytes())
+    }
+
+    fn message(self, field: u64, value: &Self) -> Self {
+        self.bytes(field, &value.0)
+    }
+
+    fn maybe<T>(self, value: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
+        match value {
+            Some(value) => add(self, value),
+            None => self,
+        }
+    }
 }
 
-/// `TracePacket`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Packet {
-    /// Nanoseconds.
-    #[prost(uint64, optional, tag = "8")]
-    pub(super) timestamp: Option<u64>,
-    /// Packets of one writer have one number.
-    #[prost(uint32, tag = "10")]
-    pub(super) trusted_packet_sequence_id: u32,
-    #[prost(message, optional, tag = "11")]
-    pub(super) track_event: Option<Event>,
-    #[prost(message, optional, tag = "60")]
-    pub(super) track_descriptor: Option<Track>,
-}
-
-/// `TrackDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Track {
-    #[prost(uint64, tag = "1")]
+/// `TrackDescriptor`: what events are shown on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Track<'a> {
     pub(super) uuid: u64,
-    #[prost(string, tag = "2")]
-    pub(super) name: String,
-    #[prost(message, optional, tag = "3")]
-    pub(super) process: Option<Process>,
-    #[prost(uint64, optional, tag = "5")]
-    pub(super) parent_uuid: Option<u64>,
-    #[prost(message, optional, tag = "8")]
-    pub(super) counter: Option<Counter>,
+    pub(super) name: &'a str,
+    pub(super) parent: Option<u64>,
+    /// The unit of a counter.
+    pub(super) unit: Option<&'a str>,
+    /// The name of the process that the track stands for.
+    pub(super) process: Option<&'a str>,
 }
 
-/// `ProcessDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Process {
-    #[prost(int32, tag = "1")]
-    pub(super) pid: i32,
-    #[prost(string, tag = "6")]
-    pub(super) process_name: String,
+impl Track<'_> {
+    fn message(&self) -> Message {
+        let process = self.process.map(|name| Message::default().number(1, 1).text(6, name));
+        let counter = self.unit.map(|unit| Message::default().text(6, unit));
+        let track = Message::default().number(1, self.uuid).text(2, self.name);
+        let track = track.maybe(process, |track, process| track.message(3, &process));
+        let track = track.maybe(self.parent, |track, parent| track.number(5, parent));
+        track.maybe(counter, |track, counter| track.message(8, &counter))
+    }
 }
 
-/// `CounterDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Counter {
-    #[prost(string, tag = "6")]
-    pub(super) unit_name: String,
-}
-
-/// `TrackEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Event {
-    #[prost(message, repeated, tag = "4")]
-    pub(super) debug_annotations: Vec<Annotation>,
-    #[prost(enumeration = "Kind", tag = "9")]
-    pub(super) kind: i32,
-    #[prost(uint64, tag = "11")]
-    pub(super) track_uuid: u64,
-    #[prost(string, optional, tag = "23")]
-    pub(super) name: Option<String>,
-    #[prost(double, optional, tag = "44")]
-    pub(super) double_counter_value: Option<f64>,
-}
-
-/// `TrackEvent.Type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
+/// What happens, with the numbers of `TrackEvent.Type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Unspecified = 0,
     SliceBegin = 1,
     SliceEnd = 2,
     Instant = 3,
     Counter = 4,
 }
 
-/// `DebugAnnotation`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Annotation {
-    #[prost(string, tag = "10")]
-    pub(super) name: String,
-    #[prost(uint64, optional, tag = "3")]
-    pub(super) uint_value: Option<u64>,
-    #[prost(string, optional, tag = "6")]
-    pub(super) string_value: Option<String>,
+/// A fact of an event.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    Number(u64),
+    Text(String),
+}
+
+/// `TrackEvent`.
+#[derive(Clone, Debug)]
+pub(super) struct Event<'a> {
+    pub(super) kind: Kind,
+    pub(super) track: u64,
+    pub(super) name: Option<&'a str>,
+    /// The value of a counter.
+    pub(super) value: Option<f64>,
+    pub(super) facts: Vec<(&'a str, Fact)>,
+}
+
+impl Event<'_> {
+    fn message(&self) -> Message {
+        let fact = |event: Message, (name, fact): &(&str, Fact)| {
+            let annotation = match fact {
+                Fact::Number(value) => Message::default().number(3, *value),
+                Fact::Text(text) => Message::default().text(6, text),
+            };
+            event.message(4, &annotation.text(10, name))
+        };
+        let event = self.facts.iter().fold(Message::default(), fact).number(9, self.kind as u64).number(11, self.track);
+        event.maybe(self.name, |event, name| event.text(23, name)).maybe(self.value, |event, value| event.double(44, value))
+    }
+}
+
+/// `Trace`: packets one after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace(Message);
+
+impl Trace {
+    /// Adds a track, before its first event.
+    pub(super) fn track(&mut self, track: &Track<'_>) {
+        self.packet(Message::default().message(60, &track.message()));
+    }
+
+    /// Adds an event at a time in nanoseconds.
+    pub(super) fn event(&mut self, nanoseconds: u64, event: &Event<'_>) {
+        self.packet(Message::default().number(8, nanoseconds).message(11, &event.message()));
+    }
+
+    /// Packets of one writer have one number.
+    fn packet(&mut self, packet: Message) {
+        self.0 = std::mem::take(&mut self.0).message(1, &packet.number(10, 1));
+    }
+
+    /// The bytes of the file.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0.0
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A value of a field.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(in super::super) enum Value {
+        Number(u64),
+        Double(f64),
+        Bytes(Vec<u8>),
+    }
+
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let (first, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            value |= u64::from(first & 0x7f) << shift;
+            if first & 0x80 == 0 {
+                break;
+            }
+        }
+        value
+    }
+
+    /// The fields of a message, in their order.
+    pub(in super::super) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
+        let mut fields = Vec::new();
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes);
+            let value = match key & 7 {
+                VARINT => Value::Number(varint(&mut bytes)),
+                EIGHT_BYTES => {
+                    let (value, rest) = bytes.split_at(8);
+                    bytes = rest;
+                    Value::Double(f64::from_le_bytes(value.try_into().unwrap()))
+                }
+                LENGTH => {
+                    let length = varint(&mut bytes) as usize;
+                    let (value, rest) = bytes.split_at(length);
+                    bytes = rest;
+                    Value::Bytes(value.to_vec())
+                }
+                kind => panic!("kind {kind}"),
+            };
+            fields.push((key >> 3, value));
+        }
+        fields
+    }
+
+    #[test]
+    fn fields_are_encoded_as_the_format_says() {
+        // The examples of the encoding's documentation.
+        assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
+        assert_eq!(Message::default().text(2, "testing").0, [0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);
+        let inner = Message::default().number(1, 150);
+        assert_eq!(Message::default().message(3, &inner).0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
+        let all = Message::default().number(60, u64::MAX).double(44, -1.5);
+        assert_eq!(fields(&all.0), [(60, Value::Number(u64::MAX)), (44, Value::Double(-1.5))]);
+    }
 }
