@@ -33,7 +33,7 @@ impl ResultFile {
 const MANIFEST: &str = ".warpshard-files";
 
 /// What `warpshard timeline` and `warpshard report` add to a result later.
-const ADDED_LATER: [&str; 3] = ["timeline.svg", "timeline.png", "report.html"];
+const ADDED_LATER: [&str; 5] = ["timeline.svg", "timeline.png", "owners.svg", "owners.png", "report.html"];
 
 /// The file whose presence says that a result is complete.
 const MARK: &str = "stats.json";

@@ -36,6 +36,8 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("workload".into(), facts.workload.as_str().into());
     root.insert("seed".into(), facts.seed.into());
     root.insert("core_khz".into(), facts.core.0.into());
+    root.insert("dram_burst_bytes".into(), facts.dram_burst_bytes.into());
+    root.insert("dram_bytes_per_second".into(), facts.dram_bytes_per_second.into());
     if let Some(Configuration { command, options, .. }) = &facts.configuration {
         let command = ("command".to_owned(), Value::from(command.as_str()));
         root.insert("configuration".into(), std::iter::once(command).chain(options.clone()).collect::<Map<_, _>>().into());
