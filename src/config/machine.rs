@@ -271,6 +271,8 @@ pub struct Lsu {
     pub response_queue: u32,
     /// Packets that wait between the network and the SM.
     pub ejection_queue: u32,
+    /// Bytes of loaded values that reach the registers of a scheduler's warps in a cycle, other than from shared memory; 0 for any number.
+    pub return_bytes: u32,
 }
 
 /// L1 data cache.

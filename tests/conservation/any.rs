@@ -50,6 +50,7 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         ("mem.llc.write_miss", &["lazy-fetch-on-read", "fetch-on-write", "write-allocate"]),
         ("mem.dram.scheduler", &["fr-fcfs", "fcfs"]),
         ("gpu.sm.lsu.sector_requests", &["true", "false"]),
+        ("gpu.sm.lsu.return_bytes", &["0", "64", "7"]),
         ("gpu.sm.l1.cache.present", &["true", "true", "true", "false"]),
         ("gpu.sm.l1.cache.sectored", &["true", "true", "false"]),
         ("gpu.sm.l1.cache.write", &["through", "back", "local-back-global-through"]),

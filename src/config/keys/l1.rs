@@ -29,6 +29,14 @@ pub(super) const KEYS: &[Key] = &[
         .lsu
         .ejection_queue)
     .option("-gpgpu_n_cluster_ejection_buffer_size"),
+    key!(
+        "gpu.sm.lsu.return_bytes",
+        Kind::Count(0, 4096),
+        "Bytes of loaded values that reach the registers of a scheduler's warps in a core cycle, a whole register of a warp at a time, \
+         other than from shared memory; 0 for any number.",
+        |m| m.gpu.sm.lsu.return_bytes
+    )
+    .default("0"),
     key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
     key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
         .option("-gpgpu_l1_latency"),

@@ -77,7 +77,7 @@ impl Lsu {
         });
         let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
         let contexts = self.contexts.as_ref().map_or(Cycle::NEVER, |contexts| contexts.next_event(now, self.net.can_send()));
-        entry.min(reply).min(elsewhere).min(l1).min(contexts).max(now)
+        entry.min(reply).min(elsewhere).min(l1).min(contexts).min(self.loads.next_returned()).max(now)
     }
 
     /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.

@@ -127,7 +127,8 @@ impl Lsu {
         if entry.work != Work::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
-            let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
+            let transfer = self.loads.transfer(mem.width.into());
+            let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, transfer, kernel };
             entry.work = Work::Load(self.loads.add(load, core));
             self.train(issued, entry);
         }
@@ -159,7 +160,8 @@ impl Lsu {
         let pending = self.accesses.len() as u16;
         let kernel = core.kernel_of(warp);
         entry.texture = true;
-        let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, kernel };
+        let transfer = self.loads.transfer(mem.width.into());
+        let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, transfer, kernel };
         entry.work = Work::Load(self.loads.add(load, core));
     }
 

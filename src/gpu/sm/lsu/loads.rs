@@ -1,6 +1,11 @@
 //! The loads under way: what of each is still to come, and the cycles in which they were, whatever else the SM did meanwhile.
+//!
+//! When all parts of a load were answered, its value goes to the registers of its warp's scheduler, where the machine limits that through a
+//! path that passes so many bytes per cycle, one load after the other.
 
-use crate::base::{Cycle, KernelIndex};
+use std::collections::VecDeque;
+
+use crate::base::{Cycle, KernelIndex, WARP_SIZE};
 use crate::frontend::NO_REGISTER;
 
 use super::super::core::Core;
@@ -13,6 +18,8 @@ pub(super) struct Load {
     pub(super) dst: u16,
     /// Accesses (past the L1: sectors) that no answer was written back for.
     pub(super) pending: u16,
+    /// Cycles that its value takes to the registers.
+    pub(super) transfer: u16,
     pub(super) kernel: KernelIndex,
 }
 
@@ -32,11 +39,22 @@ pub(super) struct Loads {
     /// The cycle from which on loads under way are not counted, and whether an arithmetic unit had an instruction since.
     since: Cycle,
     pub(super) overlapped: bool,
+    /// Bytes that reach the registers per cycle; 0 for any number.
+    return_bytes: u32,
+    /// By scheduler: loads whose values are on their way to its registers, each with the cycle in which it is there, in ascending order.
+    returning: Box<[VecDeque<(Cycle, u16)>]>,
 }
 
 impl Loads {
-    pub(super) fn new() -> Self {
-        Self { slots: Vec::with_capacity(64), free: Vec::with_capacity(64), since: Cycle(0), overlapped: false }
+    pub(super) fn new(return_bytes: u32, schedulers: u32) -> Self {
+        let returning = vec![VecDeque::new(); if return_bytes == 0 { 0 } else { schedulers as usize }].into();
+        Self { slots: Vec::with_capacity(64), free: Vec::with_capacity(64), since: Cycle(0), overlapped: false, return_bytes, returning }
+    }
+
+    /// Cycles that a value of `width` bytes per lane takes to the registers.
+    #[inline]
+    pub(super) fn transfer(&self, width: u32) -> u16 {
+        if self.return_bytes == 0 { 0 } else { (WARP_SIZE * width.max(4)).div_ceil(self.return_bytes) as u16 }
     }
 
     /// A load begins now; returns its number.
@@ -72,18 +90,41 @@ impl Loads {
         core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
     }
 
-    /// `count` parts of a load were answered; the last releases its register.
+    /// `count` parts of a load were answered; after the last its value goes to its register.
     #[inline]
     pub(super) fn answer(&mut self, slot: u16, count: u16, core: &mut Core) {
         let load = &mut self.slots[usize::from(slot)];
         debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", core.id);
         load.pending -= count;
         if load.pending == 0 {
-            self.end(slot, core);
+            match load.transfer {
+                0 => self.end(slot, core),
+                cycles => {
+                    let path = usize::from(load.warp) % self.returning.len();
+                    let free = self.returning[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
+                    self.returning[path].push_back((free.after(u64::from(cycles)), slot));
+                }
+            }
         }
     }
 
-    /// The last part of a load was answered.
+    /// Ends the loads whose values are in the registers now.
+    #[inline]
+    pub(super) fn end_returned(&mut self, core: &mut Core) {
+        for path in 0..self.returning.len() {
+            while let Some((_, slot)) = self.returning[path].pop_front_if(|(at, _)| *at <= core.now) {
+                self.end(slot, core);
+            }
+        }
+    }
+
+    /// The cycle in which the next value is in the registers.
+    #[inline]
+    pub(super) fn next_returned(&self) -> Cycle {
+        self.returning.iter().filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
+    }
+
+    /// The value of a load is in its register.
     // Apart: most answers are of other parts.
     #[inline(never)]
     fn end(&mut self, slot: u16, core: &mut Core) {

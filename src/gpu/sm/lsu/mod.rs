@@ -146,7 +146,7 @@ impl Lsu {
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
-            loads: Loads::new(),
+            loads: Loads::new(spec.lsu.return_bytes, spec.schedulers),
             l1: spec.l1.cache.as_ref().map(|cache| L1::new(cache, &spec.l1)),
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
@@ -257,6 +257,7 @@ impl Lsu {
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
+        self.loads.end_returned(core);
         self.write_answer(core, operands);
         if self.answer.is_none() {
             self.choose_answer(core);

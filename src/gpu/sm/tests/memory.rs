@@ -35,6 +35,26 @@ fn a_dependent_load_that_hits_takes_24_cycles() {
 }
 
 #[test]
+fn values_reach_the_registers_at_the_rate_of_the_path_between() {
+    let issues = |width: u8, other: u16| {
+        let mut machine = test_machine();
+        machine.gpu.sm.lsu.return_bytes = 64;
+        let mut program = Program::new(1);
+        for _ in 0..20 {
+            let wide = |dst| StaticInst { mem: load(dst, &[1]).mem.map(|mem| MemInst { width, ..mem }), ..load(dst, &[1]) };
+            program.access(0, wide(other), LaneMask(1), &[0x10000]);
+            program.access(0, wide(1), LaneMask(1), &[0x10000]);
+        }
+        let issues = Bench::single(&machine, 32, program.exit()).issues();
+        let rounds: Vec<u64> = (4..18).map(|i| issues[2 * i + 2] - issues[2 * i]).collect();
+        assert!(rounds.iter().all(|round| *round == rounds[0]), "{issues:?}");
+        rounds[0]
+    };
+    // Both values wait for one another on the path: 128 bytes take two cycles, 256 four and 512 eight.
+    assert_eq!([4, 8, 16].map(|width| issues(width, 2)), [25 + 2 + 1, 25 + 2 * 4 - 1, 25 + 2 * 8 - 1]);
+}
+
+#[test]
 fn a_load_that_misses_adds_the_way_to_memory_and_back() {
     let issues = issues(|program| {
         for i in 0..4 {
