@@ -63,6 +63,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         registers: 32,
         app: AppId(0),
         stream: StreamId(0),
+        after: Vec::new(),
         shared_base: Addr(0),
         local_base: Addr(0),
     };

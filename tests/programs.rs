@@ -20,6 +20,10 @@ fn program(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(format!("{name}.toml")).display().to_string()
 }
 
+fn data(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs").join(name).display().to_string()
+}
+
 fn ok(arguments: &[&str]) -> String {
     let done = warpshard(arguments);
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -40,8 +44,8 @@ fn simulated(folder: &Path) -> String {
 fn a_run_of_a_program_equals_the_run_of_its_recorded_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    for name in ["reduction", "transpose", "bfs"] {
-        let file = program(name);
+    for name in ["reduction", "transpose", "bfs", "textures"] {
+        let file = if name == "textures" { data("textures.toml") } else { program(name) };
         let sizes: &[&str] = if name == "reduction" { &["n=3000"] } else { &[] };
         let (set, workload): (Vec<String>, Vec<String>) =
             (sizes.iter().map(|set| set.to_string()).collect(), sizes.iter().map(|set| format!("workload.{set}")).collect());

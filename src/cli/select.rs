@@ -71,6 +71,9 @@ pub(super) fn select(workload: Workload, wanted: &str) -> Result<Workload, Failu
     if kept.is_empty() {
         return Err(Failure::new(Exit::Usage, nothing_selected(&workload, wanted)));
     }
+    // What is not selected is not waited for.
+    kept.iter_mut()
+        .for_each(|kernel| kernel.info.after = kernel.info.after.iter().filter_map(|before| new_index[before.index()]).collect());
     let commands = workload.commands.into_iter().filter_map(|command| match command {
         Command::Launch(kernel) => new_index[kernel.index()].map(Command::Launch),
         copy @ Command::CopyToDevice { .. } => Some(copy),
@@ -119,6 +122,7 @@ mod tests {
                 registers: 1,
                 app: AppId(0),
                 stream: StreamId(0),
+                after: Vec::new(),
                 shared_base: Addr(0),
                 local_base: Addr(0),
             },
@@ -155,6 +159,14 @@ mod tests {
         let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 4 };
         let launch = |index| Command::Launch(KernelIndex(index));
         assert_eq!(selected.commands, [copy(0), launch(0), copy(8), launch(1)]);
+    }
+
+    #[test]
+    fn selected_kernels_wait_for_those_that_are_selected_too() {
+        let mut whole = workload();
+        whole.kernels[3].info.after = vec![KernelIndex(0), KernelIndex(2)];
+        let selected = select(whole, "2-").unwrap();
+        assert_eq!(selected.kernels[2].info.after, [KernelIndex(1)]);
     }
 
     #[test]

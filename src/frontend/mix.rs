@@ -72,7 +72,10 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         }));
         mixed.kernels.extend(workload.kernels);
         let kernels = start..mixed.kernels.len() as u16;
-        mixed.kernels[usize::from(start)..].iter_mut().for_each(|kernel| kernel.info.app = app);
+        for kernel in &mut mixed.kernels[usize::from(start)..] {
+            kernel.info.app = app;
+            kernel.info.after.iter_mut().for_each(|before| before.0 += start);
+        }
         mixed.notes.extend(workload.notes);
         let commands = commands..mixed.commands.len();
         mixed.applications.push(Application { name: workload.name, kernels, again: 0..0, commands, priority });

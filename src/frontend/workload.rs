@@ -51,6 +51,8 @@ pub struct KernelInfo {
     pub app: AppId,
     /// The stream of the application that it is launched into.
     pub stream: StreamId,
+    /// Kernels of other streams, launched before it, that it waits for, as by events; those that no command launches are not waited for.
+    pub after: Vec<KernelIndex>,
     /// First address of the window through which generic accesses reach shared memory.
     pub shared_base: Addr,
     /// First address of the window through which generic accesses reach local memory.

@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use super::{ok, program, simulated, warpshard};
-
-fn data(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs").join(name).display().to_string()
-}
+use super::{data, ok, program, simulated, warpshard};
 
 /// What `check` says of a file that is wrong.
 fn refused(file: &Path) -> String {
@@ -32,11 +28,11 @@ fn check_knows_launch_files_and_listings() {
 fn check_counts_the_opcodes_of_a_listing_that_cannot_be_executed() {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(data("textures.sm_70.sass")).unwrap();
-    let made = text.replace("TLD4.SCR.R", "TXD.SCR").replace("I2F R", "I2F.RX R");
+    let made = text.replace("TLD4.SCR.R", "TMML.SCR").replace("I2F R", "I2F.RX R");
     let file = folder.path().join("odd.sass");
     std::fs::write(&file, &made).unwrap();
     let message = refused(&file);
-    for words in ["4 kernels", "refused: TXD.SCR (1 times", "the opcode is not implemented", "refused: I2F.RX (", "modifier `.RX`"] {
+    for words in ["4 kernels", "refused: TMML.SCR (1 times", "the opcode is not implemented", "refused: I2F.RX (", "modifier `.RX`"] {
         assert!(message.contains(words), "`{words}` is missing in\n{message}");
     }
 }
@@ -61,6 +57,7 @@ fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
         ("outside = \"mirror\"", "outside = \"miror\"", &[":25:", "did you mean `mirror`?"]),
         ("layered = true", "layered = 1", &[":26:", "expected a boolean"]),
         ("channels = 4", "channels = 3", &[":21:", "1, 2 or 4"]),
+        ("channels = 4", "channels = 4, filter = \"linear\"", &[":21:", "texture `of_words` filters integers", "fractions = true"]),
         ("kernel = \"fetch\"", "kernel = \"fech\"", &[":32:", "no kernel `fech`", "did you mean `fetch`?"]),
         ("grid = [2]", "grid = [2, 0]", &[":33:", "grid is out of range", "1 to 65535"]),
         ("block = [32]", "block = []", &[":34:", "block has 0 dimensions"]),
@@ -114,7 +111,7 @@ fn launches_of_several_streams_run_beside_each_other() {
     let other = launch.replace("\"&y\"", "\"&z\"");
     let text = format!("{head}\n[[launches]]\nstream = 1\n{launch}\n[[launches]]\nstream = \"1 + 1\"\n{other}\n[[outputs]]{outputs}");
     let file = folder.path().join("two.toml");
-    std::fs::write(&file, text).unwrap();
+    std::fs::write(&file, &text).unwrap();
     let file = file.to_str().unwrap();
     ok(&["exec", file]);
     let trace = folder.path().join("two");
@@ -123,15 +120,49 @@ fn launches_of_several_streams_run_beside_each_other() {
         let text = std::fs::read_to_string(trace.join(format!("kernel-{kernel}.traceg"))).unwrap();
         assert!(text.contains(&format!("-cuda stream id = {stream}\n")), "kernel {kernel}");
     }
-    let run = |name: &str, workload: &[&str], threads: &str| {
-        let out = folder.path().join(name);
-        let out_text = out.to_str().unwrap().to_owned();
-        let mut arguments = vec!["run", "--machine", "tiny", "--threads", threads, "--out", &out_text];
-        arguments.extend(workload);
-        ok(&arguments);
-        simulated(&out)
-    };
-    let own = run("own", &["--program", file], "1");
-    assert_eq!(own, run("own-2", &["--program", file], "2"));
-    assert_eq!(own, run("traced", &["--trace", trace.to_str().unwrap()], "1"));
+    let trace = trace.to_str().unwrap();
+    let (own, kernels) = run(&["--program", file, "--threads", "1"], folder.path());
+    assert_eq!(own, run(&["--program", file, "--threads", "2"], folder.path()).0);
+    assert_eq!(own, run(&["--trace", trace, "--threads", "1"], folder.path()).0);
+    assert!(kernels[1].0 < kernels[0].1, "the second launch begins before the first ends: {kernels:?}");
+
+    // The same with an event that the second stream waits for.
+    let ordered = text.replacen("stream = 1\n", "stream = 1\nrecord = \"done\"\n", 1);
+    let ordered = ordered.replacen("stream = \"1 + 1\"\n", "stream = \"1 + 1\"\nwait = [\"done\"]\n", 1);
+    std::fs::write(file, &ordered).unwrap();
+    let traced = folder.path().join("ordered").join("two");
+    ok(&["record", file, "--out", traced.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(traced.join("kernel-2.traceg")).unwrap().contains("-after kernels = 1\n"));
+    let (own, kernels) = run(&["--program", file, "--threads", "2"], folder.path());
+    assert!(kernels[1].0 >= kernels[0].1, "the second launch waits for the end of the first: {kernels:?}");
+    let traced = traced.to_str().unwrap();
+    assert_eq!(own, run(&["--trace", traced, "--threads", "1"], folder.path()).0);
+    // Without the kernel that it waits for, the list is wrong.
+    let list = Path::new(traced).join("kernelslist.g");
+    let lines = std::fs::read_to_string(&list).unwrap().replace("kernel-1.traceg\n", "");
+    std::fs::write(&list, lines).unwrap();
+    let done = warpshard(&["check", traced]);
+    let message = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!done.status.success() && message.contains("waits for one that is not launched before it"), "{message}");
+
+    for (from, to, expected) in [
+        ("wait = [\"done\"]", "wait = [\"don\"]", "waits for event `don`, which no launch before it records"),
+        ("record = \"done\"\n", "wait = [\"done\"]\n", "waits for event `done`, which no launch before it records"),
+        ("record = \"done\"\n", "record = \"done\"\nsetup = true\n", "a launch of the setup records or awaits an event"),
+    ] {
+        std::fs::write(file, ordered.replacen(from, to, 1)).unwrap();
+        let message = refused(Path::new(file));
+        assert!(message.contains(expected), "{expected}: {message}");
+    }
+}
+
+/// All that a run on the smallest machine simulated, and the first and last cycle of each kernel.
+fn run(arguments: &[&str], folder: &Path) -> (String, Vec<(u64, u64)>) {
+    let out = folder.join("out");
+    let out_text = out.to_str().unwrap().to_owned();
+    ok(&[&["run", "--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--out", &out_text], arguments].concat());
+    let stats: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(out.join("stats.json")).unwrap()).unwrap();
+    let cycle = |kernel: &serde_json::Value, key: &str| kernel[key].as_u64().unwrap();
+    let kernels = stats["kernels"].as_array().unwrap().iter().map(|kernel| (cycle(kernel, "started"), cycle(kernel, "ended"))).collect();
+    (simulated(&out), kernels)
 }

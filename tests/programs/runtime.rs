@@ -79,6 +79,67 @@ fn textures_and_surfaces_are_sampled_as_their_objects_say() {
     }
 }
 
+/// A number of an image between the centres of its texels, as the CUDA C++ Programming Guide defines the filter.
+fn between(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
+    let below: Vec<f64> = places.iter().map(|place| (place - 0.5).floor()).collect();
+    let shares: Vec<f64> = places.iter().zip(&below).map(|(place, below)| ((place - 0.5 - below) * 256.0).round() / 256.0).collect();
+    let corner = |corner: usize| {
+        let second = |i: usize| corner >> i & 1 == 1;
+        let weight: f64 = (0..places.len()).map(|i| if second(i) { shares[i] } else { 1.0 - shares[i] }).product();
+        let at: Vec<i32> = (0..places.len()).map(|i| below[i] as i32 + i32::from(second(i))).collect();
+        weight * texel(&at)
+    };
+    (0..1 << places.len()).map(corner).sum::<f64>() as f32
+}
+
+#[test]
+fn filtered_textures_weigh_the_texels_around_a_place() {
+    let [w, h, _] = SIZE;
+    let at = |mode: &str, x: i32, y: i32| along(mode, x, w).zip(along(mode, y, h)).map_or(0.0, |(x, y)| f64::from(texel(x, y, 0)));
+    for arch in [70, 80, 90] {
+        let found = words(&execute("filters.toml", arch), "filtered", f32::from_le_bytes);
+        for place in 0..32 * 9 {
+            let (x, y) = ((place % 32) as f32, (place / 32) as f32);
+            let (u, v) = (x.mul_add(0.37, -1.0), y.mul_add(0.61, -1.0));
+            let [wide, high, deep] = [u, v, x * 0.125].map(f64::from);
+            let plane = |mode: &str| between(&[wide, high], &|at_texel| at(mode, at_texel[0], at_texel[1]));
+            let solid = |texels: &[i32]| {
+                let [x, y, z] = [0, 1, 2].map(|i| along("clamp", texels[i], SIZE[i]).unwrap());
+                f64::from(texel(x, y, z))
+            };
+            let line = |texels: &[i32]| f64::from((200 + texels[0].clamp(0, 63) % 50) as f32 / 255.0);
+            let volume = between(&[wide, high, deep], &solid);
+            let sizes = (100 * w + h) as f32;
+            let wanted = [plane("clamp"), plane("border"), plane("wrap"), volume, between(&[wide], &line), sizes];
+            for (number, wanted) in wanted.into_iter().enumerate() {
+                assert_eq!(found[32 * 9 * number + place], wanted, "sm_{arch}: filter {number} at {u}, {v}");
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_of_constants_are_operands() {
+    for arch in [70, 80, 90] {
+        let done = execute("filters.toml", arch);
+        let output = done.outputs.iter().find(|output| output.buffer == "products").unwrap();
+        let found: Vec<u16> = output.bytes.as_chunks::<2>().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect();
+        for i in 0..64 {
+            let (x, own) = ((i as f64 - 30.0) * 0.25, [1.5, -2.0][i % 2]);
+            for (number, wanted) in [x * 0.75 + own, x - 2.0, -0.75 * x].into_iter().enumerate() {
+                assert_eq!(single(found[64 * number + i]), wanted, "sm_{arch}: product {number} of {x}");
+            }
+        }
+    }
+}
+
+/// A number of half precision.
+fn single(half: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(half >> 10 & 31), f64::from(half & 1023));
+    let size = if exponent == 0 { fraction * 2f64.powi(-24) } else { (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15) };
+    if half >> 15 == 1 { -size } else { size }
+}
+
 #[test]
 fn pointers_printf_and_the_heap_work_as_on_the_device() {
     for arch in [70, 80, 90] {

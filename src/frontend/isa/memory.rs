@@ -2,6 +2,8 @@
 
 use crate::frontend::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
 
+use super::Opcode;
+
 /// The memory side of an opcode, as far as its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemRow {
@@ -47,6 +49,22 @@ pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::
 
 /// Hopper writes a reduction in device memory otherwise.
 pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction)];
+
+/// Textures and surfaces: traces of programs have their addresses, recorded ones do not. Surfaces go through the L1 as all of device memory.
+const IMAGES: &[MemRow] = &[
+    row("TEX", MemSpace::Texture, MemKind::Load),
+    row("TLD", MemSpace::Texture, MemKind::Load),
+    row("TLD4", MemSpace::Texture, MemKind::Load),
+    row("TXD", MemSpace::Texture, MemKind::Load),
+    row("SULD", MemSpace::Global, MemKind::Load),
+    row("SUST", MemSpace::Global, MemKind::Store),
+];
+
+/// The opcode of an access of a texture or surface whose addresses are known: a load or a store like any other.
+pub fn image(name: &str) -> Option<Opcode> {
+    let row = IMAGES.iter().find(|row| row.name == name)?;
+    Some(Opcode { class: row.class(), mem: Some(*row), packed_half: false })
+}
 
 impl MemRow {
     /// The resource class: accesses that return a value are loads.
@@ -106,6 +124,18 @@ mod tests {
         ] {
             assert_eq!(width_of(mnemonic), bytes, "{mnemonic}");
         }
+    }
+
+    #[test]
+    fn textures_and_surfaces_with_addresses_are_loads_and_stores() {
+        let access = |name: &str, mnemonic: &str| {
+            let known = image(name).unwrap();
+            let mem = known.mem.unwrap().access(mnemonic);
+            (known.class, mem.space, mem.width)
+        };
+        assert_eq!(access("TEX", "TEX.SCR.LL"), (OpClass::Load, MemSpace::Texture, 4));
+        assert_eq!(access("SUST", "SUST.D.BA.2D.128.STRONG.CTA.TRAP"), (OpClass::Store, MemSpace::Global, 16));
+        assert_eq!(image("TXQ"), None);
     }
 
     #[test]

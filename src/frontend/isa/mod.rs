@@ -16,7 +16,7 @@ mod turing;
 mod volta;
 
 pub use self::guess::guess;
-pub use self::memory::{MemRow, width_of};
+pub use self::memory::{MemRow, image, width_of};
 
 use super::OpClass;
 

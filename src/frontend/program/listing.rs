@@ -259,6 +259,8 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
     }
     let (mnemonic, rest) = text.split_once(' ').unwrap_or((text, ""));
     let mut operands = Vec::new();
+    // The bank of a constant may stand apart from its offset: `c[0x0] [0x168].H0_H0`.
+    let rest = rest.replace("] [", "][");
     for piece in rest.split(',').flat_map(split_relative).filter(|piece| !piece.is_empty()) {
         operands.push(operand::parse(piece).ok_or_else(|| bad(&format!("the operand `{piece}` cannot be read")))?);
     }
@@ -287,6 +289,18 @@ mod tests {
         assert_eq!((module.arch, kernel.registers, kernel.code.len()), (70, 8, 2));
         let first = &kernel.code[0];
         assert_eq!((first.mnemonic.as_str(), first.operands.len(), first.guard.invert, first.words[1]), ("IADD3", 4, true, 1));
+    }
+
+    #[test]
+    fn a_constants_bank_may_stand_apart_from_its_offset() {
+        let read = |operand: &str| {
+            let line = format!("0000: HADD2 R1, R2, {operand} ; 0 0");
+            instruction(Path::new("x"), 1, &line).map(|inst| inst.operands)
+        };
+        for operand in ["c[0x0] [0x168].H0_H0", "-|c[0x0] [0x164].H1_H1|", "c[0x0] [0x160]"] {
+            assert_eq!(read(operand).unwrap(), read(&operand.replace("] [", "][")).unwrap(), "{operand}");
+        }
+        assert!(read("c[0x0] 0x168").is_err());
     }
 
     #[test]

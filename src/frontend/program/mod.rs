@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{StaticInst, Workload};
-use crate::base::StreamId;
+use crate::base::{KernelIndex, StreamId};
 use contents::Element;
 use schema::{Contents, Tolerance};
 
@@ -80,6 +80,8 @@ struct Launch {
     kernel: Arc<exec::Kernel>,
     registers: u32,
     stream: StreamId,
+    /// Launches that it waits for besides those of its stream.
+    after: Vec<KernelIndex>,
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
     mnemonics: Arc<[String]>,

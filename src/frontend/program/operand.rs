@@ -151,7 +151,9 @@ fn named(name: &str) -> Option<Kind> {
         "UPT" => Kind::UniformPredicate(PT),
         "PR" | "UPR" => Kind::AllPredicates,
         // Textures are named by their dimensions.
-        "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" => Kind::Special(name.into()),
+        "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" | "TEX_HEADER_DIMENSION" => {
+            Kind::Special(name.into())
+        }
         _ => {
             if let Some(number) = number("UR", 62) {
                 Kind::Uniform(number)

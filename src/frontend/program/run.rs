@@ -213,6 +213,7 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         registers: launch.registers,
         app: AppId(0),
         stream: launch.stream,
+        after: launch.after.clone(),
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
     }

@@ -206,6 +206,9 @@ pub(super) struct TextureRow {
     /// Whether integers are read as numbers from 0 to 1, or from -1 to 1.
     #[serde(default)]
     pub(super) fractions: bool,
+    /// What is read between the centres of texels.
+    #[serde(default)]
+    pub(super) filter: Filter,
 }
 
 fn one() -> u8 {
@@ -228,6 +231,18 @@ pub(super) enum Outside {
     Mirror,
 }
 
+/// What a texture returns between the centres of texels.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Filter {
+    /// The texel in which the place lies.
+    #[default]
+    Point,
+    /// The sum of the texels around the place, weighted in steps of 1/256; only of floating-point numbers.
+    Linear,
+}
+
 /// A kernel launch, or a sequence of launches.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -248,6 +263,11 @@ pub(super) struct LaunchRow {
     pub(super) arguments: Vec<Value>,
     /// The stream: launches of different streams may run at the same time.
     pub(super) stream: Option<Value>,
+    /// The event that is recorded in its stream after it.
+    pub(super) record: Option<String>,
+    /// Events that its stream waits for before it, as they were recorded last by launches before it.
+    #[serde(default)]
+    pub(super) wait: Vec<String>,
     /// How often it is launched, one after the other; formulas see the number of the launch as `i`.
     pub(super) repeat: Option<Value>,
     /// Another name for that number.
@@ -259,6 +279,13 @@ pub(super) struct LaunchRow {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]
     pub(super) sequence: Vec<Spanned<LaunchRow>>,
+}
+
+impl LaunchRow {
+    /// Whether it records or awaits an event.
+    pub(super) fn has_events(&self) -> bool {
+        self.record.is_some() || !self.wait.is_empty()
+    }
 }
 
 /// A buffer that is looked at after the last launch.

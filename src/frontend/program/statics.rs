@@ -3,7 +3,7 @@
 //! Sources are the ordinary registers in the order in which they are written, RZ included, as NVBit's tracer lists them; uniform registers
 //! and predicates are not listed. The destination is the register that the opcode writes.
 
-use crate::frontend::isa::Generation;
+use crate::frontend::isa::{Generation, image};
 use crate::frontend::{NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 use super::isa::Decoded;
@@ -14,7 +14,7 @@ use super::operand::Kind;
 pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generation) -> Vec<StaticInst> {
     let one = |(inst, destination): (&super::listing::TextInst, &Option<usize>)| {
         let name = inst.mnemonic.split('.').next().unwrap_or_default();
-        let known = generation.opcode(name);
+        let known = image(name).or_else(|| generation.opcode(name));
         let mut dst = NO_REGISTER;
         let mut sources = Vec::new();
         for (place, operand) in inst.operands.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The header of a kernel's trace: lines `-key = value` until the first line that starts with `#`.
 
-use crate::base::{Addr, AppId, StreamId};
+use crate::base::{Addr, AppId, KernelIndex, StreamId};
 use crate::frontend::isa::Generation;
 use crate::frontend::{Dim3, KernelInfo};
 
@@ -22,6 +22,8 @@ pub(super) struct Header {
     /// The tracer's version as an integer: "1.2" is 1, missing is 0.
     pub(super) tracer_version: u32,
     pub(super) lineinfo: bool,
+    /// Instructions for textures and surfaces have addresses, as only traces of programs say.
+    pub(super) images: bool,
     /// The register count is impossible and `lenient` allows a guess.
     pub(super) guess_registers: bool,
     /// Things accepted though unusual.
@@ -65,6 +67,8 @@ struct Fields {
     local_base: u64,
     tracer_version: u64,
     lineinfo: u64,
+    images: u64,
+    after: Vec<KernelIndex>,
 }
 
 struct HeaderReader {
@@ -99,6 +103,8 @@ impl HeaderReader {
             "local mem base_addr" => address(value).map(|v| fields.local_base = v).is_some(),
             "accelsim tracer version" => whole(value).map(|v| fields.tracer_version = v).is_some(),
             "enable lineinfo" => value.parse().map(|v| fields.lineinfo = v).is_ok(),
+            "after kernels" => numbers(value).map(|v| fields.after = v).is_some(),
+            "texture addresses" => value.parse().map(|v| fields.images = v).is_ok(),
             "nvbit version" => true,
             _ => {
                 self.notes.push(format!("the header line `-{}` is unknown and was ignored", key.escape_debug()));
@@ -108,6 +114,7 @@ impl HeaderReader {
         if !understood {
             let expected = match key {
                 "grid dim" | "block dim" => "three numbers, as in (8,1,1)",
+                "after kernels" => "numbers of launches from 1 on, as in 1,3",
                 "shmem base_addr" | "local mem base_addr" => "a hexadecimal address, as in 0x00007f73cb000000",
                 _ => "a whole number",
             };
@@ -171,6 +178,7 @@ impl HeaderReader {
                 registers: narrow(registers),
                 app: AppId(0),
                 stream: StreamId(fields.stream),
+                after: fields.after,
                 shared_base: Addr(fields.shared_base),
                 local_base: Addr(fields.local_base),
             },
@@ -178,6 +186,7 @@ impl HeaderReader {
             generation,
             tracer_version: fields.tracer_version.min(u64::from(u32::MAX)) as u32,
             lineinfo: fields.lineinfo != 0,
+            images: fields.images != 0,
             guess_registers,
             notes: self.notes,
         })
@@ -216,6 +225,11 @@ impl HeaderReader {
 }
 
 const REDO: &str = "trace the kernel again, or write the line by hand";
+
+/// Launches by their numbers in the list, from 1 on.
+fn numbers(value: &str) -> Option<Vec<KernelIndex>> {
+    value.split(',').map(|number| number.trim().parse::<u16>().ok()?.checked_sub(1).map(KernelIndex)).collect()
+}
 
 fn dim(value: &str) -> Option<Dim3> {
     let mut parts = value.strip_prefix('(')?.strip_suffix(')')?.split(',').map(|part| part.trim().parse::<u32>().ok());

@@ -125,6 +125,7 @@ fn setup(
             lenient: options.lenient,
             immediate: header.tracer_version >= 5,
             windows: header.info.shared_base.0 != 0 && header.info.local_base.0 != 0,
+            images: header.images,
         },
         layout: Layout {
             lead: if header.tracer_version < 3 { 4 } else { 0 } + usize::from(header.lineinfo),
@@ -220,6 +221,20 @@ impl Survey {
 }
 
 /// The problem of a workload with more kernels than can be numbered.
+/// Refuses kernel `number` of a list, counted from 0, when it waits for one that is not launched before it.
+pub(super) fn check_order(opened: &Opened, number: usize) -> Result<(), TraceError> {
+    let Some(early) = opened.info.after.iter().find(|before| before.index() >= number) else { return Ok(()) };
+    Err(TraceError::from(Problem {
+        kind: ProblemKind::Header,
+        file: opened.setup.file.clone(),
+        line: None,
+        what: "the kernel waits for one that is not launched before it".into(),
+        found: format!("`-after kernels` with {}, in kernel {} of the list", early.index() + 1, number + 1),
+        expected: "numbers of kernels before it in the list".into(),
+        help: "run the whole trace, or take the line out of the header".into(),
+    }))
+}
+
 pub(super) fn too_many_kernels(path: &Path, kernels: usize) -> Problem {
     Problem {
         kind: ProblemKind::List,

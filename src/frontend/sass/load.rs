@@ -48,6 +48,7 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
                     u16::try_from(workload.kernels.len()).map_err(|_| kernel::too_many_kernels(path, workload.kernels.len() + 1))?;
                 workload.commands.push(Command::Launch(KernelIndex(index)));
                 let opened = kernel::open(&file, options, pool.as_ref())?;
+                kernel::check_order(&opened, usize::from(index))?;
                 add(&mut workload.notes, opened.notes.iter().map(|note| (note.clone(), 1)));
                 let source = source(&opened, options, &mut eager, &mut workload.notes)?;
                 workload.kernels.push(Kernel { info: opened.info, source });
@@ -104,6 +105,7 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
             continue;
         };
         let opened = kernel::open(&file, options, pool.as_ref())?;
+        kernel::check_order(&opened, report.kernels.len())?;
         let mut kernel = KernelReport::new(&opened);
         let mut decoder = Decoder::new(Arc::clone(&opened.setup));
         let mut tally = Tally::default();

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::frontend::isa::Generation;
+use crate::frontend::isa::{Generation, image};
 use crate::frontend::{MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 use super::error::{Fault, ProblemKind};
@@ -28,6 +28,8 @@ pub(super) struct Dialect {
     pub(super) immediate: bool,
     /// The header gives the windows of shared and local memory.
     pub(super) windows: bool,
+    /// The header says that instructions for textures and surfaces have addresses.
+    pub(super) images: bool,
 }
 
 /// A static instruction and the text that it was read from.
@@ -150,7 +152,8 @@ impl Entry {
         }
         let (width, mut end) = count(text, at, i64::from(u16::MAX), "the memory width")?;
         let name = mnemonic.split('.').next().unwrap_or_default();
-        let (class, row, packed_half, mut note) = match dialect.generation.opcode(name) {
+        let with_addresses = if dialect.images && width > 0 { image(name) } else { None };
+        let (class, row, packed_half, mut note) = match with_addresses.or_else(|| dialect.generation.opcode(name)) {
             Some(known) => (known.class, known.mem, known.packed_half, None),
             None if dialect.lenient => (OpClass::Alu, None, false, Some(unknown_note(name, dialect))),
             None => return Err(unknown_opcode(pc, &mnemonic, opcode_at, dialect)),

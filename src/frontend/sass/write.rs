@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use crate::base::LaneMask;
+use crate::frontend::isa::image;
 use crate::frontend::{CtaProgram, Cursor, DynInst, KernelInfo, NO_REGISTER, StaticInst, WarpStream};
 
 /// Writes a kernel.
@@ -28,7 +29,7 @@ pub fn write_kernel(
     ctas: &mut dyn Iterator<Item = Arc<CtaProgram>>,
 ) -> io::Result<()> {
     assert_eq!(code.len(), mnemonics.len(), "one mnemonic for each static instruction of {}", info.name);
-    header(out, info, binary_version)?;
+    header(out, info, binary_version, has_images(code, mnemonics))?;
     let parts: Vec<(String, String)> = code.iter().zip(mnemonics).map(|(inst, mnemonic)| parts(inst, mnemonic)).collect();
     for (index, cta) in ctas.enumerate() {
         let (x, y, z) = coordinates(info, index as u64);
@@ -51,7 +52,13 @@ pub fn write_kernel(
     Ok(())
 }
 
-fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32) -> io::Result<()> {
+/// Whether instructions for textures or surfaces have addresses.
+fn has_images(code: &[StaticInst], mnemonics: &[String]) -> bool {
+    let name = |mnemonic: &'_ String| mnemonic.split('.').next().and_then(image).is_some();
+    code.iter().zip(mnemonics).any(|(inst, mnemonic)| inst.mem.is_some() && name(mnemonic))
+}
+
+fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32, images: bool) -> io::Result<()> {
     writeln!(out, "-kernel name = {}", info.name)?;
     writeln!(out, "-kernel id = {}", info.id)?;
     writeln!(out, "-grid dim = {}", info.grid)?;
@@ -64,6 +71,13 @@ fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32) -> io::Re
     writeln!(out, "-local mem base_addr = {:#018x}", info.local_base.0)?;
     writeln!(out, "-nvbit version = 1.5.5")?;
     writeln!(out, "-accelsim tracer version = 4")?;
+    if !info.after.is_empty() {
+        let numbers: Vec<String> = info.after.iter().map(|before| (before.index() + 1).to_string()).collect();
+        writeln!(out, "-after kernels = {}", numbers.join(","))?;
+    }
+    if images {
+        writeln!(out, "-texture addresses = 1")?;
+    }
     writeln!(out, "-enable lineinfo = 0\n")?;
     writeln!(
         out,

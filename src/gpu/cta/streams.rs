@@ -1,7 +1,7 @@
 //! Which kernels may run: program order, streams, and the chip's slots for concurrent kernels.
 //!
 //! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
-//! CTAs may be bound. A kernel gets a slot when its predecessor in the stream has ended and a slot is free; among several
+//! CTAs may be bound. A kernel gets a slot when its predecessor in the stream and all that it waits for by events have ended and a slot is free; among several
 //! that wait, those of first executions, among these those of the highest priority, and among these the first in program order. An application that ended starts again
 //! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
 //! forwards them.
@@ -78,9 +78,11 @@ pub(super) struct Streams {
     returned: BTreeMap<KernelIndex, BTreeSet<CtaIndex>>,
     max_kernels: usize,
     apps: Box<[AppState]>,
-    /// By kernel: the next one of its stream, and whether it is the first.
-    successor: Box<[Option<KernelIndex>]>,
-    is_head: Box<[bool]>,
+    /// By kernel: those that wait for its end (the next one of its stream, and others by events), how many it waits for (`None` where no command
+    /// launches it), and how many of these have not ended.
+    successors: Box<[Vec<KernelIndex>]>,
+    predecessors: Box<[Option<u32>]>,
+    missing: Box<[u32]>,
     /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one: those of first executions, so that
     /// every application comes to its end; then by priority and in program order.
     eligible: BTreeSet<Waiting>,
@@ -105,8 +107,8 @@ impl Streams {
     /// # Panics
     /// When the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses these.
     pub(super) fn new(workload: &Workload, max_kernels: u32) -> Self {
-        let mut successor = vec![None; workload.kernels.len()];
-        let mut is_head = vec![false; workload.kernels.len()];
+        let mut successors = vec![Vec::new(); workload.kernels.len()];
+        let mut predecessors = vec![None; workload.kernels.len()];
         let mut apps = Vec::new();
         let mut last = None;
         for app in workload.applications() {
@@ -119,19 +121,13 @@ impl Streams {
                 let info = &workload.kernel(kernel).info;
                 assert!(info.ctas() > 0, "{kernel} has no CTAs");
                 let later = |kernel: KernelIndex| KernelIndex(kernel.0.wrapping_add(again));
-                match tail.insert(info.stream, kernel) {
-                    Some(before) => {
-                        successor[before.index()] = Some(kernel);
-                        if !app.again.is_empty() {
-                            successor[later(before).index()] = Some(later(kernel));
-                        }
-                    }
-                    None => {
-                        is_head[kernel.index()] = true;
-                        if !app.again.is_empty() {
-                            is_head[later(kernel).index()] = true;
-                        }
-                    }
+                let awaited = info.after.iter().copied().filter(|before| predecessors[before.index()].is_some());
+                let before: Vec<KernelIndex> = tail.insert(info.stream, kernel).into_iter().chain(awaited).collect();
+                predecessors[kernel.index()] = Some(before.len() as u32);
+                before.iter().for_each(|before| successors[before.index()].push(kernel));
+                if !app.again.is_empty() {
+                    predecessors[later(kernel).index()] = Some(before.len() as u32);
+                    before.iter().for_each(|before| successors[later(*before).index()].push(later(kernel)));
                 }
                 last = Some(kernel);
                 left += 1;
@@ -144,8 +140,9 @@ impl Streams {
             max_kernels: max_kernels as usize,
             apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
             apps: apps.into(),
-            successor: successor.into(),
-            is_head: is_head.into(),
+            successors: successors.into(),
+            missing: vec![0; predecessors.len()].into(),
+            predecessors: predecessors.into(),
             eligible: BTreeSet::new(),
             last_served: 0,
             next_ready: Cycle::NEVER,
@@ -156,10 +153,14 @@ impl Streams {
         streams
     }
 
-    /// An execution of an application begins: the first kernels of its streams may be launched.
+    /// An execution of an application begins: kernels that wait for none may be launched.
     fn begin(&mut self, app: usize, kernels: Range<u16>) {
-        for kernel in kernels.map(KernelIndex).filter(|kernel| self.is_head[kernel.index()]) {
-            self.eligible.insert(waiting(&self.apps[app], kernel));
+        for kernel in kernels.map(KernelIndex) {
+            let Some(predecessors) = self.predecessors[kernel.index()] else { continue };
+            self.missing[kernel.index()] = predecessors;
+            if predecessors == 0 {
+                self.eligible.insert(waiting(&self.apps[app], kernel));
+            }
         }
     }
 
@@ -286,13 +287,19 @@ impl Streams {
         }
     }
 
-    /// `kernel` ended at `now`: its slot is free and its successor in the stream may follow.
+    /// `kernel` ended at `now`: its slot is free, and those that waited for it alone may follow.
     pub(super) fn end(&mut self, kernel: KernelIndex, now: Cycle) -> Ended {
         let slot = self.slot_of(kernel);
         let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
         let KernelSlot { app, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
         while self.slots.pop_if(|last| last.is_none()).is_some() {}
-        self.eligible.extend(self.successor[kernel.index()].map(|next| waiting(&self.apps[app.index()], next)));
+        for &next in &self.successors[kernel.index()] {
+            let missing = &mut self.missing[next.index()];
+            *missing -= 1;
+            if *missing == 0 {
+                self.eligible.insert(waiting(&self.apps[app.index()], next));
+            }
+        }
         let state = &mut self.apps[app.index()];
         state.left -= 1;
         if state.left > 0 {

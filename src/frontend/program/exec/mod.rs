@@ -13,6 +13,7 @@ mod cta;
 mod float;
 pub(super) mod half;
 mod heap;
+mod image;
 mod integer;
 mod lanes;
 mod outside;

@@ -1,13 +1,16 @@
-//! Texture and surface objects: texels by point sampling, and the bytes of surfaces.
+//! Texture and surface objects: which texels a place in an image stands for, and what is read there.
 //!
 //! An object is a number, from 1 in the order of the launch file. Its image lies in a buffer row after row, as linear memory of CUDA does.
+//! Filters are those of the CUDA C++ Programming Guide, appendix "Texture Fetching".
 
 use super::super::contents::Element;
-use super::super::isa::{Beyond, Image, ImageAccess, Inst, Space};
-use super::super::schema::Outside;
-use super::access::{LaneTrouble, Memories};
+use super::super::isa::Space;
+use super::super::schema::{Filter, Outside};
+use super::access::Memories;
 use super::cta::Trouble;
-use super::lanes::{Lanes, Row};
+
+/// Steps between two texels in which a filter tells places apart: its fractions have 8 bits.
+const STEPS: f64 = 256.0;
 
 /// An image in device memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,41 +26,116 @@ pub(in super::super) struct Texture {
     pub(in super::super) outside: Outside,
     pub(in super::super) normalized: bool,
     pub(in super::super) fractions: bool,
+    pub(in super::super) filter: Filter,
+}
+
+/// The texels beside a place along one dimension, and the share of the second one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Beside {
+    /// The number of the first, which may lie outside of the image.
+    pub(super) first: f64,
+    pub(super) share: f64,
+}
+
+impl Beside {
+    /// One texel.
+    pub(super) fn texel(number: u32) -> Self {
+        Self { first: f64::from(number), share: 0.0 }
+    }
 }
 
 impl Texture {
-    /// The texel of a place along one dimension, in texels or from 0 to 1; `None` where the image has none.
-    fn along(&self, place: f32, dimension: usize) -> Option<u32> {
-        let size = self.size[dimension];
-        let wide = f64::from(place) * if self.normalized { f64::from(size) } else { 1.0 };
-        self.inside(if wide.is_nan() { 0.0 } else { wide.floor() }, size)
+    /// A place along one dimension in texels.
+    fn in_texels(&self, place: f32, dimension: usize) -> f64 {
+        let wide = f64::from(place) * if self.normalized { f64::from(self.size[dimension]) } else { 1.0 };
+        if wide.is_nan() { 0.0 } else { wide }
     }
 
-    /// The texel that stands for number `texel` of `size`.
-    fn inside(&self, texel: f64, size: u32) -> Option<u32> {
-        let last = f64::from(size - 1);
+    /// The texels between whose centres a place lies, in texels or from 0 to 1.
+    pub(super) fn between(&self, place: f32, dimension: usize) -> Beside {
+        let place = self.in_texels(place, dimension) - 0.5;
+        let first = place.floor();
+        let share = if first.is_finite() { ((place - first) * STEPS).round() / STEPS } else { 0.0 };
+        Beside { first, share }
+    }
+
+    /// What is read at a place: the texel in which it lies, or those around it by the filter.
+    pub(super) fn beside(&self, place: f32, dimension: usize) -> Beside {
+        match self.filter {
+            Filter::Point => Beside { first: self.in_texels(place, dimension).floor(), share: 0.0 },
+            Filter::Linear => self.between(place, dimension),
+        }
+    }
+
+    /// The texel that stands for number `texel` along one dimension; `None` where the image has none.
+    fn inside(&self, texel: f64, dimension: usize) -> Option<u32> {
+        let size = f64::from(self.size[dimension]);
+        let last = size - 1.0;
         if (0.0..=last).contains(&texel) {
             return Some(texel as u32);
         }
         match self.outside {
             Outside::Clamp => Some(texel.clamp(0.0, last) as u32),
             Outside::Border => None,
-            Outside::Wrap => Some(texel.rem_euclid(f64::from(size)) as u32),
+            Outside::Wrap => Some(texel.rem_euclid(size) as u32),
             Outside::Mirror => {
-                let place = texel.rem_euclid(2.0 * f64::from(size));
-                Some(if place > last { 2.0 * f64::from(size) - 1.0 - place } else { place } as u32)
+                let place = texel.rem_euclid(2.0 * size);
+                Some(if place > last { 2.0 * size - 1.0 - place } else { place } as u32)
             }
         }
     }
 
+    /// The texel at a corner of what lies around a place: bit i of `corner` asks for the second one along dimension i. `None` where the image
+    /// has none.
+    pub(super) fn corner(&self, around: &[Beside; 3], corner: usize) -> Option<[u32; 3]> {
+        let mut texel = [0; 3];
+        for (dimension, (number, beside)) in texel.iter_mut().zip(around).enumerate() {
+            *number = self.inside(beside.first + (corner >> dimension & 1) as f64, dimension)?;
+        }
+        Some(texel)
+    }
+
+    /// The first texel around a place; `None` where it lies outside of the image.
+    pub(super) fn exactly(&self, around: &[Beside; 3]) -> Option<[u32; 3]> {
+        let inside = around.iter().zip(self.size).all(|(beside, size)| (0.0..f64::from(size)).contains(&beside.first));
+        inside.then(|| around.map(|beside| beside.first as u32))
+    }
+
+    /// The four numbers of what is read around a place: of one texel as it is, of several their weighted sum, in double precision and
+    /// rounded once.
+    pub(super) fn filtered(&self, around: &[Beside; 3], memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], Trouble> {
+        if self.filter == Filter::Point {
+            return self.read(self.corner(around, 0), memories, thread);
+        }
+        let mut sums = [0.0; 4];
+        for corner in 0..8 {
+            let part = |dimension: usize, share: f64| if corner >> dimension & 1 == 1 { share } else { 1.0 - share };
+            let weight: f64 = around.iter().enumerate().map(|(dimension, beside)| part(dimension, beside.share)).product();
+            if weight > 0.0 {
+                let numbers = self.read(self.corner(around, corner), memories, thread)?;
+                sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += weight * f64::from(f32::from_bits(number)));
+            }
+        }
+        Ok(sums.map(|sum| (sum as f32).to_bits()))
+    }
+
+    /// The address that stands for an access of what lies around a place: that of the first texel, or of the nearest one in the image.
+    pub(super) fn address_of(&self, around: &[Beside; 3]) -> u64 {
+        let along = |dimension: usize| {
+            let Beside { first, .. } = around[dimension];
+            self.inside(first, dimension).unwrap_or_else(|| first.clamp(0.0, f64::from(self.size[dimension] - 1)) as u32)
+        };
+        self.address(std::array::from_fn(along))
+    }
+
     /// The address of a texel.
-    fn address(&self, [x, y, z]: [u32; 3]) -> u64 {
+    pub(super) fn address(&self, [x, y, z]: [u32; 3]) -> u64 {
         let number = (u64::from(z) * u64::from(self.size[1]) + u64::from(y)) * u64::from(self.size[0]) + u64::from(x);
         self.start + number * self.texel()
     }
 
     /// Bytes of a texel.
-    fn texel(&self) -> u64 {
+    pub(super) fn texel(&self) -> u64 {
         u64::from(self.channels) * self.element.bytes() as u64
     }
 
@@ -75,162 +153,23 @@ impl Texture {
         }
     }
 
-    /// One number of a texel; zero where the image has none.
-    fn read(&self, texel: Option<[u32; 3]>, channel: u8, memories: &mut Memories<'_>, thread: usize) -> Result<u32, Trouble> {
-        let Some(texel) = texel.filter(|_| channel < self.channels) else { return Ok(0) };
-        let bytes = self.element.bytes();
-        let place = self.address(texel) + u64::from(channel) * bytes as u64;
-        memories.read(Space::Global, place, bytes, thread).map(|raw| self.number(raw))
+    /// The numbers of a texel; zeros where the image has none.
+    pub(super) fn read(&self, texel: Option<[u32; 3]>, memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], Trouble> {
+        let mut numbers = [0; 4];
+        if let Some(texel) = texel {
+            let bytes = self.element.bytes();
+            for (number, place) in numbers[..usize::from(self.channels)].iter_mut().zip((self.address(texel)..).step_by(bytes)) {
+                *number = self.number(memories.read(Space::Global, place, bytes, thread)?);
+            }
+        }
+        Ok(numbers)
     }
 }
 
-fn extended(raw: u32, bytes: usize) -> i32 {
+/// The low bytes of a word as a signed number.
+pub(super) fn extended(raw: u32, bytes: usize) -> i32 {
     let shift = 32 - 8 * bytes as u32;
     (raw << shift) as i32 >> shift
-}
-
-/// Executes a texture or surface instruction in the lanes of `mask`, whose first is thread `thread` of the CTA.
-pub(super) fn execute(
-    inst: &Inst,
-    image: Image,
-    lanes: &mut Lanes,
-    pool: &[Row],
-    mask: u32,
-    (memories, textures): (&mut Memories<'_>, &[Texture]),
-    thread: usize,
-) -> Result<(), LaneTrouble> {
-    for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
-        let handle = lanes.row(pool, inst.address.uniform)[lane];
-        let place = (handle as usize).wrapping_sub(1);
-        let texture = textures.get(place).ok_or((lane, Trouble::Object(handle, textures.len())))?;
-        let done = match image.access {
-            ImageAccess::Load { .. } | ImageAccess::Store { .. } => {
-                surface(inst, image, lanes, pool, lane, (texture, memories, thread + lane))
-            }
-            _ => sample(inst, image, lanes, pool, lane, (texture, memories, thread + lane)),
-        };
-        done.map_err(|trouble| (lane, trouble))?;
-    }
-    Ok(())
-}
-
-fn sample(
-    inst: &Inst,
-    image: Image,
-    lanes: &mut Lanes,
-    pool: &[Row],
-    lane: usize,
-    (texture, memories, thread): (&Texture, &mut Memories<'_>, usize),
-) -> Result<(), Trouble> {
-    let coordinate = |number: u8| {
-        let row =
-            if number < image.first { inst.src[0].row + u16::from(number) } else { inst.src[1].row + u16::from(number - image.first) };
-        lanes.row(pool, row)[lane]
-    };
-    let from = u8::from(image.layered);
-    let layer = if image.layered { coordinate(0).min(texture.size[2] - 1) } else { 0 };
-    let mut values = [0; 4];
-    match image.access {
-        ImageAccess::Fetch => {
-            let mut texel = [0, 0, layer];
-            let mut outside = false;
-            for dimension in 0..image.dimensions {
-                let place = coordinate(from + dimension);
-                outside |= place >= texture.size[usize::from(dimension)];
-                texel[usize::from(dimension)] = place;
-            }
-            for channel in 0..4 {
-                values[usize::from(channel)] = texture.read((!outside).then_some(texel), channel, memories, thread)?;
-            }
-        }
-        ImageAccess::Gather(channel) => {
-            let floor = |number: u8, dimension: usize| {
-                let place = f64::from(f32::from_bits(coordinate(from + number)));
-                let place = place * if texture.normalized { f64::from(texture.size[dimension]) } else { 1.0 };
-                (place - 0.5).floor()
-            };
-            let (x, y) = (floor(0, 0), floor(1, 1));
-            // Counter-clockwise, from the lower left.
-            for (value, (right, down)) in values.iter_mut().zip([(0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]) {
-                let texel = texture.inside(x + right, texture.size[0]).zip(texture.inside(y + down, texture.size[1]));
-                *value = texture.read(texel.map(|(x, y)| [x, y, layer]), channel, memories, thread)?;
-            }
-        }
-        _ => {
-            let mut texel = Some([0, 0, layer]);
-            for dimension in 0..image.dimensions {
-                let along = texture.along(f32::from_bits(coordinate(from + dimension)), usize::from(dimension));
-                texel = texel.zip(along).map(|(mut texel, along)| {
-                    texel[usize::from(dimension)] = along;
-                    texel
-                });
-            }
-            for channel in 0..4 {
-                values[usize::from(channel)] = texture.read(texel, channel, memories, thread)?;
-            }
-        }
-    }
-    // What is wanted stands side by side, two numbers in each destination.
-    let wanted = (0..4).filter(|channel| image.mask >> channel & 1 != 0);
-    for (number, channel) in wanted.enumerate() {
-        let row = if number < 2 { inst.dst } else { inst.address.row };
-        lanes.put(row + number as u16 % 2, lane, values[channel]);
-    }
-    Ok(())
-}
-
-fn surface(
-    inst: &Inst,
-    image: Image,
-    lanes: &mut Lanes,
-    pool: &[Row],
-    lane: usize,
-    (texture, memories, thread): (&Texture, &mut Memories<'_>, usize),
-) -> Result<(), Trouble> {
-    let (bytes, beyond, store) = match image.access {
-        ImageAccess::Store { bytes, beyond } => (bytes, beyond, true),
-        ImageAccess::Load { bytes, beyond, .. } => (bytes, beyond, false),
-        _ => return Ok(()),
-    };
-    let places: [i32; 3] = std::array::from_fn(|number| lanes.row(pool, inst.src[0].row + number as u16)[lane] as i32);
-    let mut limits = [i64::from(texture.size[0]) * texture.texel() as i64 - i64::from(bytes), 0, 0];
-    let mut inside = [i64::from(places[0]), 0, 0];
-    for dimension in 1..usize::from(image.dimensions) {
-        (inside[dimension], limits[dimension]) = (i64::from(places[dimension]), i64::from(texture.size[dimension]) - 1);
-    }
-    if image.layered {
-        (inside[2], limits[2]) = (i64::from(places[usize::from(image.dimensions)]), i64::from(texture.size[2]) - 1);
-    }
-    let mut skip = false;
-    for (place, limit) in inside.iter_mut().zip(limits) {
-        if *place < 0 || *place > limit {
-            match beyond {
-                Beyond::Trap => return Err(Trouble::BeyondSurface(places)),
-                Beyond::Zero => skip = true,
-                Beyond::Clamp => *place = (*place).clamp(0, limit.max(0)),
-            }
-        }
-    }
-    let row = (inside[2] as u64 * u64::from(texture.size[1]) + inside[1] as u64) * u64::from(texture.size[0]) * texture.texel();
-    let address = texture.start.wrapping_add(row).wrapping_add(inside[0] as u64);
-    if !skip && !address.is_multiple_of(u64::from(bytes)) {
-        return Err(Trouble::Misaligned { address, bytes: usize::from(bytes) });
-    }
-    let size = usize::from(bytes.min(4));
-    for word in 0..u16::from(bytes.div_ceil(4)) {
-        let place = address + 4 * u64::from(word);
-        if store {
-            let value = u64::from(lanes.row(pool, inst.src[1].row + word)[lane]);
-            if !skip {
-                memories.write(Space::Global, place, size, value, thread)?;
-            }
-        } else {
-            let raw = if skip { 0 } else { memories.read(Space::Global, place, size, thread)? as u32 };
-            let signed = matches!(image.access, ImageAccess::Load { signed: true, .. });
-            lanes.put(inst.dst + word, lane, if signed { extended(raw, size) as u32 } else { raw });
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -239,17 +178,53 @@ mod tests {
 
     fn texture(outside: Outside, normalized: bool) -> Texture {
         let element = Element::Unsigned(1);
-        Texture { start: 0, element, channels: 1, size: [4, 2, 1], layered: false, outside, normalized, fractions: false }
+        Texture {
+            start: 0,
+            element,
+            channels: 1,
+            size: [4, 2, 1],
+            layered: false,
+            outside,
+            normalized,
+            fractions: false,
+            filter: Filter::Point,
+        }
     }
 
     #[test]
     fn places_outside_of_an_image_are_what_its_mode_says() {
-        let along = |outside, normalized, place| texture(outside, normalized).along(place, 0);
+        let along = |outside, normalized, place| {
+            let texture = texture(outside, normalized);
+            texture.inside(texture.beside(place, 0).first, 0)
+        };
         let clamped = [-7.0, 0.0, 0.99, 3.5, 4.0, f32::INFINITY, f32::NAN].map(|place| along(Outside::Clamp, false, place));
         assert_eq!(clamped, [0, 0, 0, 3, 3, 3, 0].map(Some));
         assert_eq!([-0.1, 0.1, 4.0].map(|place| along(Outside::Border, false, place)), [None, Some(0), None]);
         assert_eq!([-0.25, 1.25, 2.5, 0.75].map(|place| along(Outside::Wrap, true, place)), [3, 1, 2, 3].map(Some));
         assert_eq!([-0.25, 1.0, 1.25, 2.25].map(|place| along(Outside::Mirror, true, place)), [0, 3, 2, 1].map(Some));
+    }
+
+    #[test]
+    fn a_filter_weighs_the_texels_on_both_sides_in_steps_of_one_256th() {
+        let texture = Texture { filter: Filter::Linear, ..texture(Outside::Clamp, false) };
+        let beside = |place| {
+            let Beside { first, share } = texture.beside(place, 0);
+            (first, share)
+        };
+        assert_eq!([0.5, 1.0, 1.25].map(beside), [(0.0, 0.0), (0.0, 0.5), (0.0, 0.75)]);
+        assert_eq!([0.0, -7.25, 3.75].map(beside), [(-1.0, 0.5), (-8.0, 0.25), (3.0, 0.25)]);
+        // A share is rounded to the nearest step, of which the last is the next texel.
+        assert_eq!([1.0 + 0.4 / 256.0, 1.0 + 0.6 / 256.0, 1.499_999].map(beside), [(0.0, 0.5), (0.0, 129.0 / 256.0), (0.0, 1.0)]);
+        assert_eq!([f32::INFINITY, f32::NAN].map(|place| beside(place).1), [0.0, 0.5]);
+    }
+
+    #[test]
+    fn an_access_outside_of_an_image_counts_with_the_address_of_the_nearest_texel() {
+        let at = |outside, x, y| {
+            let texture = texture(outside, false);
+            texture.address_of(&[texture.beside(x, 0), texture.beside(y, 1), Beside::default()])
+        };
+        assert_eq!([at(Outside::Border, -3.0, 1.0), at(Outside::Border, 9.0, 9.0), at(Outside::Clamp, 2.5, 1.5)], [4, 7, 6]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::lanes::Row;
 use super::shadow::Access;
 use super::tally::{passes, sectors};
 use super::warp::Warp;
-use super::{control, convert, cross, float, integer, outside, tensor, texture};
+use super::{control, convert, cross, float, image, integer, outside, tensor};
 
 /// Instructions of a path before it lets the other paths of its warp go on.
 const PATH_TURN: u64 = 1 << 14;
@@ -52,7 +52,7 @@ impl Task for Turn<'_, '_, '_> {
             let count = &mut context.tally.0[place];
             count.warps += 1;
             count.lanes += u64::from(mask.count_ones());
-            if context.record && inst.group != Group::Access {
+            if context.record && !matches!(inst.group, Group::Access | Group::Image) {
                 warp.stream.op(place as u32, LaneMask(mask));
             }
             let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
@@ -167,8 +167,11 @@ fn other(
         }
         Op::Image(image) => {
             let textures = &context.kernel.textures;
-            let done = texture::execute(inst, image, lanes, pool, mask, (memories, textures), 32 * number);
-            done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+            let done = image::execute(inst, image, lanes, pool, mask, (memories, textures), 32 * number);
+            let places = done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+            if context.record || context.measure {
+                note_access(warp, next - 1, mask, &places, context);
+            }
         }
         Op::CallOutside => {
             let done = outside::call(inst, lanes, pool, mask, memories, 32 * number);

@@ -12,6 +12,9 @@ use super::kinds::{Image, ImageAccess};
 use super::op::Op;
 use super::texture::{SHAPE, SURFACE};
 
+/// The question for the sizes of an image, as TXQ asks it.
+const DIMENSIONS: &str = "TEX_HEADER_DIMENSION";
+
 impl Binder<'_> {
     /// Binds the operands of a texture or surface instruction.
     pub(super) fn image(&mut self, text: &TextInst, inst: &mut Inst, mut image: Image) -> Result<Option<usize>, Trouble> {
@@ -63,6 +66,13 @@ impl Binder<'_> {
                 (second, inst.src[1]) = (true, Source { row, ..Source::default() });
             }
         }
+        // What is asked about an image stands before its object.
+        if let ([Operand { kind: Kind::Special(name), .. }, rest @ ..], ImageAccess::Query) = (operands, image.access) {
+            if name != DIMENSIONS {
+                return Err(Trouble::Modifier(name.clone()));
+            }
+            operands = rest;
+        }
         match operands {
             [Operand { kind: Kind::Integer(_), .. }, Operand { kind: Kind::Integer(word), .. }, rest @ ..] => {
                 object = Some(self.constant(self.banks.read(0, 4 * word, 4).ok_or(Trouble::Constant)?)?);
@@ -75,16 +85,19 @@ impl Binder<'_> {
             _ => {}
         }
         if !is_surface {
-            let [Operand { kind: Kind::Special(name), .. }, rest @ ..] = operands else { return Err(wrong(SHAPE)) };
-            (image.dimensions, image.layered) = match name.as_str() {
-                "1D" => (1, false),
-                "2D" => (2, false),
-                "3D" => (3, false),
-                "ARRAY_1D" => (1, true),
-                "ARRAY_2D" => (2, true),
-                _ => return Err(Trouble::Modifier(name.clone())),
-            };
-            image.mask = match rest {
+            if image.access != ImageAccess::Query {
+                let [Operand { kind: Kind::Special(name), .. }, rest @ ..] = operands else { return Err(wrong(SHAPE)) };
+                (image.dimensions, image.layered) = match name.as_str() {
+                    "1D" => (1, false),
+                    "2D" => (2, false),
+                    "3D" => (3, false),
+                    "ARRAY_1D" => (1, true),
+                    "ARRAY_2D" => (2, true),
+                    _ => return Err(Trouble::Modifier(name.clone())),
+                };
+                operands = rest;
+            }
+            image.mask = match operands {
                 [] => 15,
                 [Operand { kind: Kind::Integer(mask @ 1..=15), .. }] => *mask as u8,
                 _ => return Err(wrong(SHAPE)),

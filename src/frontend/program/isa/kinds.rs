@@ -191,6 +191,8 @@ pub(in super::super) enum ImageAccess {
     Fetch,
     /// This number of the four texels around a place.
     Gather(u8),
+    /// The sizes of an image.
+    Query,
     /// Bytes of a surface, whose first coordinate counts bytes.
     Load {
         bytes: u8,

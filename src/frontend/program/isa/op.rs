@@ -278,6 +278,7 @@ pub(in super::super) enum Group {
     Float,
     Access,
     Branch,
+    Image,
     Other,
 }
 
@@ -350,6 +351,7 @@ impl Op {
             | Self::GroupCopies
             | Self::WaitCopies => Group::Access,
             Self::Branch => Group::Branch,
+            Self::Image(_) => Group::Image,
             _ => Group::Other,
         }
     }

@@ -199,7 +199,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[COMPARE, &["BF16_V2", "BF"]], op, "DSSQ")
         }
         "HMMA" | "IMMA" | "DMMA" => tensor::lookup(parts),
-        "TEX" | "TLD" | "TLD4" | "SULD" | "SUST" => texture::lookup(parts),
+        "TEX" | "TLD" | "TLD4" | "TXD" | "TXQ" | "SULD" | "SUST" => texture::lookup(parts),
         "MOVM" => row(&[&["16", "MT88"]], Op::TransposeMatrix, "DS"),
         "F2F" => {
             let mut kinds = parts.floats();

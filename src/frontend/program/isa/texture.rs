@@ -16,15 +16,22 @@ pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str
     let image = |access| Image { access, dimensions: 0, layered: false, mask: 15, bound, level: parts.has("LL"), first: 0 };
     match parts.name() {
         "TEX" => {
-            check(&["SCR", "B", "LL", "LZ", "NODEP"])?;
-            if !parts.has("LL") && !parts.has("LZ") {
-                return Err(None);
-            }
+            // An image has one level of detail, however it is asked for.
+            check(&["SCR", "B", "LL", "LZ", "NDV", "NODEP"])?;
             Ok((Op::Image(image(ImageAccess::Sample)), SHAPE))
         }
         "TLD" => {
             check(&["SCR", "B", "LL", "LZ", "NODEP"])?;
             Ok((Op::Image(image(ImageAccess::Fetch)), SHAPE))
+        }
+        // The second group holds the gradients that pick a level of detail.
+        "TXD" => {
+            check(&["NODEP"])?;
+            Ok((Op::Image(image(ImageAccess::Sample)), SHAPE))
+        }
+        "TXQ" => {
+            check(&["NODEP"])?;
+            Ok((Op::Image(image(ImageAccess::Query)), SHAPE))
         }
         "TLD4" => {
             check(&["SCR", "B", "R", "G", "A", "NODEP"])?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::base::StreamId;
+use crate::base::{KernelIndex, StreamId};
 use crate::frontend::Dim3;
 use crate::frontend::isa::Generation;
 
@@ -45,6 +45,9 @@ impl Loader<'_> {
             if row.kernel.is_some() != row.sequence.is_empty() {
                 return Err(self.bad("a launch has neither or both of `kernel` and `sequence`").expected("one of them"));
             }
+            if !row.sequence.is_empty() && row.has_events() {
+                return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
+            }
             let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
             for i in 0..repeat {
                 self.row(spanned);
@@ -56,7 +59,8 @@ impl Loader<'_> {
                     self.parameters.push((row.index.clone().unwrap_or_else(|| "i".into()), i));
                 }
                 if row.sequence.is_empty() {
-                    let launch = self.launch(row, program, bound)?;
+                    let mut launch = self.launch(row, program, bound)?;
+                    self.events(row, program.launches.len(), &mut launch)?;
                     if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
                 } else {
                     self.launches(program, &row.sequence, bound)?;
@@ -65,6 +69,28 @@ impl Loader<'_> {
                     self.parameters.pop();
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What a launch waits for, and the event that it records, as number `number` of the program.
+    ///
+    /// A stream waits for what an event recorded last before it in the file, so that launches never wait for each other in a circle.
+    fn events(&mut self, row: &LaunchRow, number: usize, launch: &mut Launch) -> Result<(), ProgramError> {
+        if row.setup && row.has_events() {
+            return Err(self.bad("a launch of the setup records or awaits an event").expected("events among the other launches"));
+        }
+        for event in &row.wait {
+            let known = self.events.iter().find(|(name, _)| name == event);
+            let Some((_, recorded)) = known else {
+                let what = format!("the launch waits for event `{event}`, which no launch before it records");
+                return Err(self.unknown("wait", what, event, self.events.iter().map(|(name, _)| name.as_str())));
+            };
+            launch.after.push(*recorded);
+        }
+        if let Some(event) = &row.record {
+            self.events.retain(|(name, _)| name != event);
+            self.events.push((event.clone(), KernelIndex(number as u16)));
         }
         Ok(())
     }
@@ -248,6 +274,7 @@ pub(in super::super) fn bind(
     Ok(Launch {
         registers: text.registers.max(1),
         stream,
+        after: Vec::new(),
         statics: statics.map(Into::into),
         mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
         kernel: Arc::new(Kernel {
@@ -287,5 +314,7 @@ fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> Banks {
         }
     }
     banks.0[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(0x160)];
+    // Whole words are read, also of a last constant of two bytes.
+    banks.0.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
     banks
 }

@@ -11,6 +11,8 @@ use std::path::Path;
 
 use toml::Spanned;
 
+use crate::base::KernelIndex;
+
 use super::contents::Element;
 use super::error::{ProgramError, listed};
 use super::expression::evaluate;
@@ -47,12 +49,14 @@ struct Loader<'a> {
     parameters: Vec<(String, i64)>,
     /// Launches and rounds of sequences so far.
     rounds: usize,
+    /// Events, each with the launch that recorded it last.
+    events: Vec<(String, KernelIndex)>,
 }
 
 impl<'a> Loader<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0 }
+        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0, events: Vec::new() }
     }
 
     /// A problem with the row that is being read.

@@ -4,7 +4,7 @@ use super::super::Program;
 use super::super::contents::Element;
 use super::super::error::ProgramError;
 use super::super::exec::Texture;
-use super::super::schema::{Outside, Rows, TextureRow};
+use super::super::schema::{Filter, Outside, Rows, TextureRow};
 use super::Loader;
 
 /// Most texels along a dimension.
@@ -70,6 +70,12 @@ impl Loader<'_> {
             let what = format!("texture `{name}` repeats its image, but has no normalised coordinates");
             return Err(self.bad(what).expected("normalized = true, as CUDA asks for, or outside = \"clamp\" or \"border\""));
         }
+        if row.filter == Filter::Linear && integer && !row.fractions {
+            let what = format!("texture `{name}` filters integers");
+            return Err(self
+                .bad(what)
+                .expected("elements of type f32, or integers of 8 or 16 bits with fractions = true, as CUDA asks for"));
+        }
         if row.fractions && !integer {
             let what = format!("texture `{name}`: `fractions` is about integers");
             return Err(self.bad(what).expected("elements of 8 or 16 bits"));
@@ -87,6 +93,7 @@ impl Loader<'_> {
             outside: row.outside,
             normalized: row.normalized,
             fractions: row.fractions,
+            filter: row.filter,
         })
     }
 }

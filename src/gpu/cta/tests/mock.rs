@@ -46,6 +46,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
         registers: 16,
         app: AppId(0),
         stream: StreamId(job.stream),
+        after: Vec::new(),
         shared_base: Addr(0),
         local_base: Addr(0),
     }
