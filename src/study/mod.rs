@@ -201,7 +201,7 @@ pub const STUDIES: &[Study] = &[
     Study {
         name: "v100",
         summary: "cycles of programs, compared with those of a real V100 and with Accel-Sim's",
-        machine: "v100",
+        machine: "v100-hw",
         takes: &[Machine, Set, Only],
         otherwise: "it runs the programs whose inputs are those of the measurements",
         sweeps: &[],

@@ -162,7 +162,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
             "there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources"
         )));
     }
-    let machine = request.machine.as_deref().unwrap_or("v100");
+    let machine = request.machine.as_deref().unwrap_or("v100-hw");
     load(machine, &request.set).map_err(StudyError::Input)?;
     let applications = applications();
     let measured = measured(&table).map_err(StudyError::Reference)?;
