@@ -22,9 +22,9 @@ fn execute(name: &str, arch: u32) -> Execution {
     done
 }
 
-fn words<T>(done: &Execution, buffer: &str, read: fn([u8; 4]) -> T) -> Vec<T> {
+fn words<T, const BYTES: usize>(done: &Execution, buffer: &str, read: fn([u8; BYTES]) -> T) -> Vec<T> {
     let output = done.outputs.iter().find(|output| output.buffer == buffer).unwrap();
-    output.bytes.as_chunks::<4>().0.iter().map(|&bytes| read(bytes)).collect()
+    output.bytes.as_chunks::<BYTES>().0.iter().map(|&bytes| read(bytes)).collect()
 }
 
 /// The image of `textures.toml`: texel (x, y, z) is its own number.
@@ -129,6 +129,20 @@ fn halves_of_constants_are_operands() {
             for (number, wanted) in [x * 0.75 + own, x - 2.0, -0.75 * x].into_iter().enumerate() {
                 assert_eq!(single(found[64 * number + i]), wanted, "sm_{arch}: product {number} of {x}");
             }
+        }
+    }
+}
+
+#[test]
+fn constants_at_addresses_in_registers_are_read() {
+    for arch in [70, 80, 90] {
+        let done = execute("tables.toml", arch);
+        let (sums, offsets) = (words(&done, "y", f32::from_le_bytes), words(&done, "z", f64::from_le_bytes));
+        for i in 0..64 {
+            let sum: f32 = (0..20).map(|k| (k as f32 - 7.0) * 0.5 * ((i + k) % 19) as f32).sum();
+            assert_eq!(sums[i], sum, "sm_{arch}: {i}");
+            let offset: f64 = (0..20).map(|k| 0.75 * f64::from(k & 7)).sum();
+            assert_eq!(offsets[i], offset + i as f64, "sm_{arch}: {i}");
         }
     }
 }

@@ -142,6 +142,7 @@ fn other(
         }
         Op::LoadConstant { number, words } => {
             let Number::Integer(bytes, signed) = number else { return Ok(Flow::Next(next)) };
+            let mask = if inst.uniform && mask != 0 { u32::MAX } else { mask };
             let places = access::addresses(&inst.address, &warp.lanes, pool);
             for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
                 for word in 0..u16::from(words) {

@@ -150,6 +150,11 @@ impl Binder<'_> {
                 op = Op::JumpTo;
                 "SI"
             }
+            _ if parts.name() == "ULDC" && text.operands.get(1).is_some_and(is_indexed) => {
+                let (number, words) = parts.access();
+                op = Op::LoadConstant { number, words };
+                "DC"
+            }
             _ => shape,
         };
         let uniform = parts.name().starts_with('U') || matches!(parts.name(), "S2UR" | "R2UR" | "VOTEU" | "REDUX");
@@ -359,6 +364,11 @@ fn fits(letter: char, operand: &Operand) -> bool {
         '*' => true,
         _ => false,
     }
+}
+
+/// A constant whose address has a register: `c[0x3][UR4+0x8]`.
+fn is_indexed(operand: &Operand) -> bool {
+    matches!(operand.kind, Kind::Constant { register: Some(_), .. } | Kind::Constant { uniform: Some(_), .. })
 }
 
 fn predicate(operand: &Operand) -> Option<PredicateSource> {
