@@ -197,7 +197,7 @@ fn energies_change_nothing_that_is_simulated() {
 fn what_events_are_spent_for_each_application_sums_to_all_of_it() {
     let machine = machine("m2090", &[("gpu.dispatch.sharing", "spatial"), ("gpu.dispatch.launch_latency", "0")]);
     let part = |name: &str| Part { workload: (*built_in(name, &[("cta_count", "24")])).clone(), priority: 0 };
-    let workload = Arc::new(mix(vec![part("stream"), part("gemm_tiled")], true).unwrap());
+    let workload = Arc::new(mix(vec![part("stream"), part("reduce")], true).unwrap());
     let outcome = simulate(&machine, &workload, RunOptions::default()).unwrap().outcome;
     let model = Model::of(&machine).unwrap().unwrap();
     let parts = model.by_application(&outcome);
