@@ -52,11 +52,12 @@ step the Python package
 # The program that the tests have built is the one whose files the package's are compared with.
 WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
 
-# What needs programs of the distribution, which are not there everywhere; these print SKIPPED lines of their own.
+# What needs programs of the distribution, which are not there everywhere, or the package that the environment of the step before has; these
+# print SKIPPED lines of their own.
 step programs of the distribution
 bash tests/slurm.sh
 bash tests/browser.sh
-bash tests/perfetto.sh
+PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
 
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED
