@@ -2,6 +2,18 @@
 
 use super::{ReadError, RunFolder};
 
+/// Counters whose sum is all accesses to an L1; the first two are hits.
+pub(super) const L1: [&str; 8] = [
+    "l1_read_hits",
+    "l1_write_hits",
+    "l1_read_pending_hits",
+    "l1_write_pending_hits",
+    "l1_read_misses",
+    "l1_write_misses",
+    "l1_read_sector_misses",
+    "l1_write_sector_misses",
+];
+
 /// Numbers over simulated time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Series {

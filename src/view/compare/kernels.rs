@@ -8,6 +8,7 @@ use crate::report::text::demangled;
 
 use super::super::RunFolder;
 use super::super::folder::at;
+use super::super::series::L1;
 use super::metrics::quotient;
 use super::{KernelRow, Quantity, Row};
 
@@ -20,18 +21,6 @@ struct Sum {
     /// Hits in the L1, and all accesses.
     l1: [Option<u64>; 2],
 }
-
-/// Counters whose sum is all accesses to an L1; the first two are hits.
-const L1: [&str; 8] = [
-    "l1_read_hits",
-    "l1_write_hits",
-    "l1_read_pending_hits",
-    "l1_write_pending_hits",
-    "l1_read_misses",
-    "l1_write_misses",
-    "l1_read_sector_misses",
-    "l1_write_sector_misses",
-];
 
 impl Sum {
     fn add(&mut self, kernel: &Value) {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::report::text::percent;
 
+use super::super::series::L1;
 use super::Data;
 use super::draw::{Tile, tiles};
 use super::figure::{Figure, Part, number};
@@ -24,23 +25,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
             percent,
         ),
         map(data, &ids, ("Occupancy", "Resident warps of each SM, on average."), &["resident_warp_cycles"], &["cycles"], number),
-        map(
-            data,
-            &ids,
-            ("L1 hit rate", "Hits as a share of the accesses of each SM."),
-            &["l1_read_hits", "l1_write_hits"],
-            &[
-                "l1_read_hits",
-                "l1_write_hits",
-                "l1_read_pending_hits",
-                "l1_write_pending_hits",
-                "l1_read_misses",
-                "l1_write_misses",
-                "l1_read_sector_misses",
-                "l1_write_sector_misses",
-            ],
-            percent,
-        ),
+        map(data, &ids, ("L1 hit rate", "Hits as a share of the accesses of each SM."), &L1[..2], &L1, percent),
     ];
     let figures: Vec<Figure> = maps.into_iter().flatten().collect();
     (!figures.is_empty()).then(|| Part {

@@ -74,7 +74,7 @@ enum Stage {
     /// Warm-up and profile of a sample.
     Settling,
     Sampling,
-    /// The partition is found, or there is nothing to partition.
+    /// The partition is final, or there is a single application.
     Done,
 }
 
@@ -88,7 +88,7 @@ struct App {
     drains: bool,
     memory: bool,
     search: Option<Search>,
-    /// Its active SMs, the first ones.
+    /// How many of `sms` are active: the first ones.
     active: u32,
 }
 
