@@ -1,24 +1,25 @@
 //! warpshard: a parallel, sharded, deterministic simulator of GPUs and CPU+GPU chips.
 #![forbid(unsafe_code)]
 
-pub mod base;
-pub mod chip;
+pub use warpshard_base as base;
+pub use warpshard_chip as chip;
+pub use warpshard_config as config;
+pub use warpshard_control as control;
+pub use warpshard_cpu as cpu;
+pub use warpshard_device as device;
+pub use warpshard_energy as energy;
+pub use warpshard_engine as engine;
+pub use warpshard_frontend as frontend;
+pub use warpshard_gpu as gpu;
+pub use warpshard_mem as mem;
+pub use warpshard_noc as noc;
+pub use warpshard_policy as policy;
+pub use warpshard_protocol as protocol;
+pub use warpshard_stats as stats;
+
 pub mod cli;
-pub mod config;
-pub mod control;
-pub mod cpu;
-pub mod device;
-pub mod energy;
-pub mod engine;
-pub mod frontend;
-pub mod gpu;
-pub mod mem;
-pub mod noc;
-pub mod policy;
-pub mod protocol;
 pub mod report;
 pub mod rig;
-pub mod stats;
 pub mod study;
 pub mod sweep;
 pub mod view;

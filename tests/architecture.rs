@@ -158,6 +158,38 @@ fn the_arrow_table_names_the_rooms_that_exist() {
     assert_eq!(rooms, table, "left: rooms under src/, right: rooms of the arrow table");
 }
 
+/// A manifest of this repository.
+fn manifest(path: &str) -> toml::Table {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+        .parse()
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn packages_depend_only_on_what_the_arrow_table_allows() {
+    let workspace = manifest("Cargo.toml");
+    let members: Vec<&str> = workspace["workspace"]["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap()).collect();
+    let mut problems = Vec::new();
+    for room in members.iter().filter_map(|member| member.strip_prefix("src/")) {
+        let (_, allowed) = ARROWS.iter().find(|row| row.0 == room).unwrap_or_else(|| panic!("no row `{room}`"));
+        let manifest = manifest(&format!("src/{room}/Cargo.toml"));
+        let rooms = manifest["dependencies"].as_table().unwrap().keys().filter_map(|name| name.strip_prefix("warpshard-"));
+        let wrong = rooms.filter(|name| !allowed.iter().any(|allowed| allowed.split("::").next() == Some(name)));
+        problems.extend(wrong.map(|name| format!("src/{room}/Cargo.toml: {room} must not depend on {name}")));
+    }
+    verdict("the arrow table of tests/architecture.rs says which package may depend on which:", problems);
+
+    // The Python package is a workspace of its own, in which these are not members; with other profiles all of them would be compiled again.
+    let python = manifest("python/Cargo.toml");
+    let profiled: BTreeSet<&str> =
+        python["profile"]["dev"]["package"].as_table().unwrap().keys().map(String::as_str).filter(|name| *name != "*").collect();
+    let names: BTreeSet<String> =
+        members.iter().map(|member| format!("warpshard-{}", member.trim_start_matches("src/"))).chain(["warpshard".to_owned()]).collect();
+    assert_eq!(profiled, names.iter().map(String::as_str).collect(), "left: profiles of python/Cargo.toml, right: packages of Cargo.toml");
+}
+
 #[test]
 fn the_arrows_have_no_loop() {
     // A room may import only rooms that stand above it in the table.

@@ -1,6 +1,7 @@
 //! The vocabulary of all rooms: identifiers, time, addresses, masks, queues, seeded random numbers.
 //!
 //! This room imports no other. Everything here is plain data without behaviour of the machine.
+#![forbid(unsafe_code)]
 
 mod addr;
 mod id;
@@ -13,7 +14,6 @@ mod time;
 pub use addr::{Addr, LINE_BYTES, MAX_APPLICATIONS, SECTOR_BYTES, SECTORS_PER_LINE, SectorMask, address_space};
 pub use id::{AppId, CpuId, CtaIndex, KernelIndex, LinkId, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot};
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};
-pub(crate) use named::named;
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};

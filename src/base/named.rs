@@ -12,6 +12,7 @@
 ///     }
 /// }
 /// ```
+#[macro_export]
 macro_rules! named {
     ($(#[$outer:meta])* pub enum $name:ident {
         $($(#[$about:meta])* $property:ident: $type:ty = $column:tt),+;
@@ -42,4 +43,3 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;

@@ -2,6 +2,19 @@
 //!
 //! In: a checked machine, a workload, controllers. Out: the outcome of the run. This room lies above the models and is the only one
 //! that knows all of them; what is generic about stepping and exchanging messages lies in [`crate::engine`].
+#![forbid(unsafe_code)]
+
+use warpshard_base as base;
+use warpshard_config as config;
+use warpshard_control as control;
+use warpshard_cpu as cpu;
+use warpshard_engine as engine;
+use warpshard_frontend as frontend;
+use warpshard_gpu as gpu;
+use warpshard_mem as mem;
+use warpshard_noc as noc;
+use warpshard_protocol as protocol;
+use warpshard_stats as stats;
 
 mod apply;
 mod build;

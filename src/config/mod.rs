@@ -3,6 +3,12 @@
 //! Input: TOML files, the machines that are built in, settings of the command line. Output: [`Machine`] and [`run::RunConfig`]
 //! with every value checked, or [`ConfigErrors`] that name every problem with its place. The stages, in order: [`source`] (as
 //! typed, with places), [`resolve`] (as meant), [`check`] (as a whole), [`load`] (files and layers).
+#![forbid(unsafe_code)]
+
+extern crate self as config;
+use warpshard_base as base;
+use warpshard_device as device;
+use warpshard_protocol as protocol;
 
 pub mod cache;
 pub mod check;

@@ -2,6 +2,11 @@
 //!
 //! In: counters of the units at a cut. Out: decisions, which `chip` applies to the units. This room is plain data and one trait;
 //! it knows neither threads nor models, and the models do not know it.
+#![forbid(unsafe_code)]
+
+use warpshard_base as base;
+use warpshard_protocol as protocol;
+use warpshard_stats as stats;
 
 mod controller;
 mod decision;

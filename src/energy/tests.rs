@@ -230,7 +230,7 @@ fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
 
 #[test]
 fn machines_that_ship_with_the_program_name_sets_that_there_are() {
-    for machine in crate::config::builtin_machines() {
+    for machine in config::builtin_machines() {
         let loaded = Machine::load(machine.name, &[]).unwrap().machine;
         let model = Model::of(&loaded).unwrap();
         assert_eq!(model.is_none(), machine.name == "tiny", "{}", machine.name);

@@ -4,6 +4,10 @@
 //! for every number of threads, every assignment of units to workers and every epoch length within the lookahead. The room knows
 //! neither GPUs nor memory packets: payloads, events and decisions are types of the [`Unit`]. Models lie above it and implement
 //! `Unit`; a toy machine in the tests does, too.
+#![forbid(unsafe_code)]
+
+use warpshard_base as base;
+use warpshard_stats as stats;
 
 mod agenda;
 mod coordinator;

@@ -3,6 +3,11 @@
 //!
 //! A [`Workload`] is a list of commands over kernels; a [`Kernel`] hands out its CTAs one by one, decoded, as
 //! [`CtaProgram`]s. The rest of the simulator sees nothing of files and formats.
+#![forbid(unsafe_code)]
+
+extern crate self as frontend;
+use warpshard_base as base;
+use warpshard_config as config;
 
 pub mod cpu;
 mod inst;

@@ -1,4 +1,13 @@
 //! Memory: cache building blocks, LLC slices, DRAM channels, and the partition that combines them into one unit.
+#![forbid(unsafe_code)]
+
+extern crate self as mem;
+use warpshard_base as base;
+use warpshard_config as config;
+use warpshard_device as device;
+use warpshard_engine as engine;
+use warpshard_protocol as protocol;
+use warpshard_stats as stats;
 
 pub mod cache;
 pub mod dram;

@@ -3,6 +3,13 @@
 //! `crossbar` is the `fifo` crossbar, `output_queued` one with a queue per output, and `mesh` has networks of virtual-channel
 //! routers. `queues` has the input queues, `outputs` the credits and requests of a crossbar's outputs, and `calendar` the cycles in
 //! which messages become visible.
+#![forbid(unsafe_code)]
+
+use warpshard_base as base;
+use warpshard_config as config;
+use warpshard_engine as engine;
+use warpshard_protocol as protocol;
+use warpshard_stats as stats;
 
 mod calendar;
 mod crossbar;

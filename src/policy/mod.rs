@@ -1,6 +1,13 @@
 //! Policies: controllers that set limits from observations. One folder per publication, and the registry of all.
 //!
 //! A policy knows `base`, `control` and `stats` but not the models: it reads counters and sets knobs.
+#![forbid(unsafe_code)]
+
+extern crate self as policy;
+use warpshard_base as base;
+use warpshard_control as control;
+#[cfg(test)]
+use warpshard_stats as stats;
 
 pub mod common;
 pub mod hetero;

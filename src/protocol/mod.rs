@@ -2,6 +2,11 @@
 //!
 //! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
 //! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
+#![forbid(unsafe_code)]
+
+extern crate self as protocol;
+use warpshard_base as base;
+use warpshard_engine as engine;
 
 mod credit;
 mod local;
@@ -12,7 +17,7 @@ pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
 
 use crate::base::{Addr, AppId, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
-use crate::engine::{self, Sent};
+use crate::engine::Sent;
 
 /// Whatever travels on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,17 +49,18 @@ pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
 }
 
 /// Declares a struct of counters: `counters! { /// Docs. pub struct Name { field: "unit", "help"; } }`.
+#[macro_export]
 macro_rules! counters {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $unit:literal, $help:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         $vis struct $name { $(#[doc = concat!($help, " Unit: ", $unit, ".")] pub $field: u64,)* }
 
-        impl $crate::stats::Counters for $name {
-            const INFO: &'static [$crate::stats::CounterInfo] =
-                &[$($crate::stats::CounterInfo { name: stringify!($field), unit: $unit, help: $help },)*];
+        impl $crate::Counters for $name {
+            const INFO: &'static [$crate::CounterInfo] =
+                &[$($crate::CounterInfo { name: stringify!($field), unit: $unit, help: $help },)*];
 
-            fn visit(&self, see: &mut dyn FnMut(&'static $crate::stats::CounterInfo, u64)) {
+            fn visit(&self, see: &mut dyn FnMut(&'static $crate::CounterInfo, u64)) {
                 let mut info = Self::INFO.iter();
                 $(if let Some(info) = info.next() { see(info, self.$field); })*
             }
@@ -74,7 +75,6 @@ macro_rules! counters {
         }
     };
 }
-pub(crate) use counters;
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,14 @@
 //! Counters, interval series and the outcome of a run, as plain data. Nothing here divides or prints.
+#![forbid(unsafe_code)]
+
+extern crate self as stats;
+use warpshard_base as base;
 
 mod counters;
 mod latency;
 mod outcome;
 mod relaxed;
 
-pub(crate) use counters::counters;
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
 pub use outcome::{

@@ -125,7 +125,7 @@ body = [
 
 #[test]
 fn what_warps_do_shows_the_blocks_that_a_model_knows() {
-    let model = crate::frontend::model::Model::from_text("branches.toml", BRANCHES, 1, &[]).unwrap();
+    let model = frontend::model::Model::from_text("branches.toml", BRANCHES, 1, &[]).unwrap();
     let kernel = &model.kernels[0].kernel;
     let known = Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
     let seen = Phases::of_program(&kernel.source.cta(CtaIndex(0)), &Latencies::COMPILER, LongOps::All);

@@ -389,7 +389,7 @@ mod tests {
     use crate::frontend::{Command, Cursor};
 
     fn listing(name: &str) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name)
     }
 
     fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
@@ -410,7 +410,7 @@ mod tests {
 
     fn streams(workload: &Workload) -> Vec<String> {
         let ctas = workload.kernels.iter().flat_map(|kernel| (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta))));
-        let instructions = |program: &crate::frontend::CtaProgram| {
+        let instructions = |program: &frontend::CtaProgram| {
             let mut text = String::new();
             for stream in &program.warps {
                 let mut cursor = Cursor::default();

@@ -9,6 +9,7 @@ use super::error::ProgramError;
 use super::exec::{Count, Tally};
 use super::run::Runner;
 use super::schema::Tolerance;
+use crate::frontend::MemSpace;
 
 /// What a program did.
 #[derive(Clone, Debug)]
@@ -162,7 +163,7 @@ fn summary(program: &Program, name: &str, (tally, launches, first): &(Tally, u64
     for (place, count) in tally.0.iter().enumerate().filter(|(_, count)| **count != Count::default()) {
         *mix.entry(launch.mnemonics[place].as_str()).or_default() += count.warps;
         if let Some(access) = launch.kernel.access[place] {
-            let group = if access.space == crate::frontend::MemSpace::Shared { &mut shared } else { &mut global };
+            let group = if access.space == MemSpace::Shared { &mut shared } else { &mut global };
             *group = (group.0 + count.warps, group.1 + count.parts);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Program;
 
 fn data() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/data/programs")
 }
 
 /// Loads one kernel of the listing, with buffers given by type and contents, the last of which is the output.

@@ -9,7 +9,7 @@ use crate::frontend::Cursor;
 use super::{Execution, Program};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs")
 }
 
 fn load(name: &str, arch: u32, settings: &[(&str, &str)]) -> Arc<Program> {

@@ -312,9 +312,9 @@ fn a_kernel_that_does_not_fit_is_refused() {
 
 #[test]
 fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
-    let machine = crate::gpu::test_machine::test_machine();
-    let info = crate::gpu::test_machine::kernel_info(256, 4000);
-    let resident = crate::gpu::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
+    let machine = gpu::test_machine::test_machine();
+    let info = gpu::test_machine::kernel_info(256, 4000);
+    let resident = gpu::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
     let workload = mock::workload_of(vec![info]);
     let ports =
         GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(machine.gpu.sms as u16), first_to_partition: LinkId(0), partitions: 0 };
@@ -334,8 +334,8 @@ fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launch
     use crate::frontend::{Command, Workload};
     use crate::protocol::{Payload, Warm};
 
-    let machine = crate::gpu::test_machine::test_machine();
-    let info = crate::gpu::test_machine::kernel_info(32, 1);
+    let machine = gpu::test_machine::test_machine();
+    let info = gpu::test_machine::kernel_info(32, 1);
     let plain = mock::workload_of(vec![info.clone(), info]);
     let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 64 };
     let launch = |kernel| Command::Launch(KernelIndex(kernel));

@@ -62,7 +62,7 @@ mod tests {
     /// The committed schema is made from the types: `UPDATE_DOCS=1 cargo test --lib launch_schema` writes it.
     #[test]
     fn the_launch_schema_is_that_of_the_types() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/launch.schema.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/launch.schema.json");
         let made = serde_json::to_string_pretty(&schemars::schema_for!(LaunchText)).unwrap() + "\n";
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(path, &made).unwrap();

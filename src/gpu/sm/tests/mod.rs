@@ -145,7 +145,7 @@ impl Bench {
 
     /// One kernel of one CTA, bound at cycle 0.
     pub(super) fn single(machine: &Machine, threads: u32, program: Arc<CtaProgram>) -> Self {
-        let mut bench = Self::new(machine, vec![(crate::gpu::test_machine::kernel_info(threads, 1), program)]);
+        let mut bench = Self::new(machine, vec![(gpu::test_machine::kernel_info(threads, 1), program)]);
         bench.bind(0, 0);
         bench
     }

@@ -165,7 +165,7 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
     assert!((400..430).contains(&flushed), "{flushed}");
     assert!(stats.sm.flushed_warp_instructions > 0 && stats.sm.context_cycles == 0, "{:?}", stats.sm);
     let (switched, stats, _) = taken_at_400(false, Preemption::Switch);
-    let registers = 4 * crate::gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
+    let registers = 4 * gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
     let (burst_bytes, bursts) = machine.mem.dram.burst();
     let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
     let per_cycle = f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts * clocks / f64::from(machine.gpu.sms);
@@ -184,7 +184,7 @@ fn a_cta_that_has_written_is_switched_instead_of_flushed() {
 fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
     let mut machine = test_machine();
     machine.gpu.dispatch.switch = Switch::Traffic;
-    let registers = 4 * crate::gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
+    let registers = 4 * gpu::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
     let (_, stats, machine) = taken_from(machine, false, Preemption::Switch);
     let bytes = if machine.gpu.sm.lsu.sector_requests { 32 } else { 128 };
     let packets = u64::from(registers / bytes);

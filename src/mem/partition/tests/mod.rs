@@ -354,7 +354,7 @@ proptest! {
             *left &= !answer.sectors.0;
         }
         prop_assert!(open.values().all(|left| *left == 0));
-        let total = |of: fn(&crate::mem::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
+        let total = |of: fn(&mem::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
         let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors.count()) }).sum();
         prop_assert_eq!(total(|c| c.accesses), asked);
         let (burst_bytes, _) = machine.mem.dram.burst();
@@ -378,7 +378,7 @@ proptest! {
     }
 }
 
-impl crate::mem::llc::LlcCounters {
+impl mem::llc::LlcCounters {
     fn kinds_sum(&self) -> u64 {
         let reads = self.read_hits + self.read_misses + self.read_sector_misses;
         reads + self.write_hits + self.write_misses + self.write_sector_misses + self.pending_hits

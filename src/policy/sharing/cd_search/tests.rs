@@ -116,7 +116,7 @@ fn wrong_parameters_are_refused() {
         ("profile = 0", "`profile` = 0"),
         ("utilisation = 0.0", "`utilisation` = 0"),
     ] {
-        let error = crate::policy::registry::from_text(&format!("cd_search:{}", parameters.replace(' ', ""))).err().expect("it is refused");
+        let error = policy::registry::from_text(&format!("cd_search:{}", parameters.replace(' ', ""))).err().expect("it is refused");
         assert!(error.contains(why), "{error}");
     }
 }
