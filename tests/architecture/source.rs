@@ -67,7 +67,8 @@ impl Source {
     pub(crate) fn crate_paths(&self) -> Vec<CratePath> {
         let mut found = Vec::new();
         for root in ["crate", "warpshard"] {
-            for at in self.words(root) {
+            // `$crate` in a macro is the package that defines it.
+            for at in self.words(root).filter(|&at| !self.code[..at].ends_with('$')) {
                 self.expand(at + root.len(), &[], &mut found);
             }
         }
