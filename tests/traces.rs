@@ -10,7 +10,7 @@ use std::sync::Arc;
 use warpshard::base::{Addr, CtaIndex, StreamId};
 use warpshard::frontend::sass::{ProblemKind, SyntheticKernel, TraceOptions, check, load, write_kernel};
 use warpshard::frontend::{
-    CachePolicy, CtaProgram, Cursor, Kernel, KernelInfo, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, WarpStream, Workload,
+    CachePolicy, CtaProgram, Kernel, KernelInfo, MemKind, MemSpace, NO_REGISTER, OpClass, StaticInst, WarpStream, Workload,
 };
 use warpshard::study::References;
 
@@ -77,11 +77,11 @@ type Executed = (StaticInst, u32, u32, Vec<u64>);
 
 fn cta_executed(program: &CtaProgram) -> Vec<Vec<Executed>> {
     let warp = |stream: &WarpStream| {
-        let mut cursor = Cursor::default();
+        let mut reader = stream.read();
         let mut addresses = [0; 32];
         std::iter::from_fn(|| {
-            let inst = stream.next(&mut cursor)?;
-            let lanes = stream.addresses(&inst, &mut addresses);
+            let inst = reader.next()?;
+            let lanes = reader.addresses(&inst, &mut addresses);
             Some((program.code[inst.index as usize], inst.index, inst.mask.0, addresses[..lanes].to_vec()))
         })
         .collect()

@@ -8,7 +8,7 @@ use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
 use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
 use crate::engine::{Cut, Director, SeenEvent, Work};
-use crate::frontend::Workload;
+use crate::frontend::{Workload, streams_failure};
 use crate::protocol::EventKind;
 use crate::stats::{IntervalRow, TimelineEntry};
 
@@ -209,7 +209,7 @@ impl Director<ChipUnit> for Observer {
     }
 
     fn failure(&self) -> Option<String> {
-        self.workload.kernels.iter().find_map(|kernel| kernel.source.failure())
+        self.workload.kernels.iter().find_map(|kernel| kernel.source.failure()).or_else(streams_failure)
     }
 
     fn progress(&mut self, now: Cycle, work: Work) {

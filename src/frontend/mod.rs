@@ -22,5 +22,5 @@ mod workload;
 
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use mix::{MixError, Part, mix};
-pub use stream::{AddressForm, Cursor, DynInst, StreamBuilder, WarpStream};
+pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
 pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};

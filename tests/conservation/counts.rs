@@ -4,7 +4,7 @@ use warpshard::base::{CtaIndex, SECTOR_BYTES};
 use warpshard::chip::RunResult;
 use warpshard::config::Machine;
 use warpshard::config::machine::{WriteMiss, WritePolicy};
-use warpshard::frontend::{Cursor, OpClass, Workload};
+use warpshard::frontend::{OpClass, Workload};
 use warpshard::protocol::MemOp;
 use warpshard::stats::{Counted, Outcome};
 
@@ -31,8 +31,7 @@ pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
         for cta in 0..kernel.info.ctas() {
             let program = kernel.source.cta(CtaIndex(cta));
             for stream in &program.warps {
-                let mut cursor = Cursor::default();
-                while let Some(inst) = stream.next(&mut cursor) {
+                for inst in stream.read() {
                     warps += 1;
                     lanes += u64::from(inst.mask.count());
                     barriers += u64::from(program.code[inst.index as usize].class == OpClass::Barrier);

@@ -3,7 +3,7 @@
 use warpshard::base::{CtaIndex, LaneMask};
 use warpshard::frontend::model::{Model, builtin, builtin_model, builtin_names, write_trace};
 use warpshard::frontend::sass::{self, TraceOptions};
-use warpshard::frontend::{Cursor, Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, Workload};
+use warpshard::frontend::{Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, Workload};
 
 mod messages;
 
@@ -32,9 +32,9 @@ fn executed(model: &Model, kernel: usize, cta: u32) -> Vec<Vec<Executed>> {
     let program = kernel.kernel.source.cta(CtaIndex(cta));
     assert_eq!(kernel.kernel.source.failure(), None);
     let warp = |stream: &WarpStream| {
-        let (mut cursor, mut out, mut found) = (Cursor::default(), [0; 32], Vec::new());
-        while let Some(inst) = stream.next(&mut cursor) {
-            let lanes = stream.addresses(&inst, &mut out);
+        let (mut reader, mut out, mut found) = (stream.read(), [0; 32], Vec::new());
+        while let Some(inst) = reader.next() {
+            let lanes = reader.addresses(&inst, &mut out);
             let mnemonic = kernel.mnemonics[inst.index as usize].clone();
             found.push(Executed { mnemonic, mask: inst.mask, addresses: out[..lanes].to_vec() });
         }
@@ -308,9 +308,9 @@ body = [
 fn dynamic(kernel: &Kernel, cta: u32) -> Vec<Vec<(StaticInst, LaneMask, Vec<u64>)>> {
     let program = kernel.source.cta(CtaIndex(cta));
     let warp = |stream: &WarpStream| {
-        let (mut cursor, mut out, mut found) = (Cursor::default(), [0; 32], Vec::new());
-        while let Some(inst) = stream.next(&mut cursor) {
-            let lanes = stream.addresses(&inst, &mut out);
+        let (mut reader, mut out, mut found) = (stream.read(), [0; 32], Vec::new());
+        while let Some(inst) = reader.next() {
+            let lanes = reader.addresses(&inst, &mut out);
             found.push((program.code[inst.index as usize], inst.mask, out[..lanes].to_vec()));
         }
         found

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warpshard::base::CtaIndex;
 use warpshard::frontend::sass::{Converted, TraceOptions, to_native, to_text};
-use warpshard::frontend::{Cursor, KernelInfo, StaticInst, Workload};
+use warpshard::frontend::{KernelInfo, StaticInst, Workload};
 
 /// The text trace at `from` as a native file.
 pub(crate) fn packed(from: &Path, to: &Path, compress: bool) -> Converted {
@@ -52,10 +52,10 @@ pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Exec
             let program = kernel.source.cta(CtaIndex(cta));
             let mut warps = Vec::new();
             for stream in &program.warps {
-                let mut cursor = Cursor::default();
+                let mut reader = stream.read();
                 let mut warp = Vec::new();
-                while let Some(inst) = stream.next(&mut cursor) {
-                    let lanes = stream.addresses(&inst, &mut addresses);
+                while let Some(inst) = reader.next() {
+                    let lanes = reader.addresses(&inst, &mut addresses);
                     let code = program.code[inst.index as usize];
                     warp.push((code, inst.index, inst.mask.0, inst.form as u8, addresses[..lanes].to_vec()));
                 }

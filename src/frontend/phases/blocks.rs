@@ -6,7 +6,7 @@
 //! BSSY and BSYNC are of the branch class and end no block: their lanes always go on with the next instruction.
 
 use crate::base::LaneMask;
-use crate::frontend::{CtaProgram, Cursor, OpClass, StaticInst};
+use crate::frontend::{CtaProgram, OpClass, StaticInst};
 
 /// The blocks that a source knows, as a list of the static instructions that start one.
 pub(super) fn known(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
@@ -21,8 +21,7 @@ pub(super) fn seen(program: &CtaProgram) -> Vec<(u32, bool)> {
     let code = &program.code;
     let mut executed = vec![false; code.len()];
     for warp in &program.warps {
-        let mut cursor = Cursor::default();
-        while let Some(inst) = warp.next(&mut cursor) {
+        for inst in warp.read() {
             executed[inst.index as usize] = true;
         }
     }
@@ -34,12 +33,12 @@ pub(super) fn seen(program: &CtaProgram) -> Vec<(u32, bool)> {
     // One more than there are instructions: the last instruction always ends a block.
     let mut leads = vec![false; order.len() + 1];
     for warp in &program.warps {
-        let mut cursor = Cursor::default();
-        let mut here = warp.next(&mut cursor);
+        let mut instructions = warp.read();
+        let mut here = instructions.next();
         // Lanes that jumped and have not been seen since.
         let mut away: Vec<LaneMask> = Vec::new();
         while let Some(inst) = here {
-            let next = warp.next(&mut cursor);
+            let next = instructions.next();
             let at = place[inst.index as usize];
             let class = code[inst.index as usize].class;
             away.retain(|lanes| {

@@ -386,7 +386,7 @@ fn bytes_of(argument: &Argument, size: usize) -> Result<Vec<u8>, (String, String
 mod tests {
     use super::*;
     use crate::base::CtaIndex;
-    use crate::frontend::{Command, Cursor};
+    use crate::frontend::Command;
 
     fn listing(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name)
@@ -413,8 +413,7 @@ mod tests {
         let instructions = |program: &frontend::CtaProgram| {
             let mut text = String::new();
             for stream in &program.warps {
-                let mut cursor = Cursor::default();
-                while let Some(inst) = stream.next(&mut cursor) {
+                for inst in stream.read() {
                     text += &format!("{inst:?}\n");
                 }
             }

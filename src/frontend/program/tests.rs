@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::{CtaIndex, KernelIndex};
-use crate::frontend::Cursor;
 
 use super::{Execution, Program};
 
@@ -157,9 +156,9 @@ fn streams(program: &Arc<Program>) -> Vec<(u32, u32, Vec<u64>)> {
         for cta in 0..kernel.info.ctas() {
             let program = kernel.source.cta(CtaIndex(cta));
             for warp in &program.warps {
-                let (mut cursor, mut buffer) = (Cursor::default(), [0; 32]);
-                while let Some(inst) = warp.next(&mut cursor) {
-                    let count = warp.addresses(&inst, &mut buffer);
+                let (mut reader, mut buffer) = (warp.read(), [0; 32]);
+                while let Some(inst) = reader.next() {
+                    let count = reader.addresses(&inst, &mut buffer);
                     all.push((program.code[inst.index as usize].pc, inst.mask.0, buffer[..count].to_vec()));
                 }
             }

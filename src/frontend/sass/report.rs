@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::frontend::{CtaProgram, Cursor, KernelInfo, OpClass};
+use crate::frontend::{CtaProgram, KernelInfo, OpClass};
 
 use super::kernel::Opened;
 
@@ -95,8 +95,7 @@ impl KernelReport {
             self.warps += u64::from(!stream.is_empty());
             self.warp_instructions += u64::from(stream.len());
             self.decoded_bytes += stream.bytes() as u64;
-            let mut cursor = Cursor::default();
-            while let Some(inst) = stream.next(&mut cursor) {
+            for inst in stream.read() {
                 self.thread_instructions += u64::from(inst.lanes);
                 self.classes[program.code[inst.index as usize].class as usize] += 1;
             }

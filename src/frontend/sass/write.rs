@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::base::LaneMask;
 use crate::frontend::isa::image;
-use crate::frontend::{CtaProgram, Cursor, DynInst, KernelInfo, NO_REGISTER, StaticInst, WarpStream};
+use crate::frontend::{CtaProgram, DynInst, KernelInfo, NO_REGISTER, Reader, StaticInst};
 
 /// Writes a kernel.
 ///
@@ -36,12 +36,12 @@ pub fn write_kernel(
         write!(out, "#BEGIN_TB\n\nthread block = {x},{y},{z}\n\n")?;
         for (warp, stream) in cta.warps.iter().enumerate().filter(|(_, stream)| !stream.is_empty()) {
             writeln!(out, "warp = {warp}\ninsts = {}", stream.len())?;
-            let mut cursor = Cursor::default();
-            while let Some(inst) = stream.next(&mut cursor) {
+            let mut reader = stream.read();
+            while let Some(inst) = reader.next() {
                 let (before, after) = &parts[inst.index as usize];
                 write!(out, "{before} {:08x} {after} ", inst.mask.0)?;
                 if code[inst.index as usize].mem.is_some() {
-                    addresses(out, stream, &inst)?;
+                    addresses(out, &reader, &inst)?;
                 }
                 writeln!(out)?;
             }
@@ -93,9 +93,9 @@ fn parts(inst: &StaticInst, mnemonic: &str) -> (String, String) {
     (format!("{:04x}", inst.pc), format!("{destination} {mnemonic} {}{} {width}", sources.len(), sources.concat()))
 }
 
-fn addresses(out: &mut dyn Write, stream: &WarpStream, inst: &DynInst) -> io::Result<()> {
+fn addresses(out: &mut dyn Write, reader: &Reader, inst: &DynInst) -> io::Result<()> {
     let mut lanes = [0; 32];
-    let count = stream.addresses(inst, &mut lanes);
+    let count = reader.addresses(inst, &mut lanes);
     let lanes = &lanes[..count];
     let Some(base) = lanes.first() else { return write!(out, "1 0x0 0 ") };
     let delta = |pair: &[u64]| pair[1].wrapping_sub(pair[0]) as i64;

@@ -203,7 +203,7 @@ impl Warps {
     /// Lets a warp that was just started go on after so many instructions.
     pub(in crate::gpu::sm) fn skip(&mut self, warp: usize, executed: u32) {
         let (bit, len) = (1u64 << warp, self.streams[warp].len());
-        self.cursor[warp] = self.streams[warp].cursor_after(executed);
+        self.cursor[warp] = self.streams[warp].go_to(executed);
         self.undecoded[warp] = len.saturating_sub(executed);
         if self.undecoded[warp] == 0 {
             self.fetchable &= !bit;
@@ -222,12 +222,15 @@ impl Warps {
     #[inline]
     pub(in crate::gpu::sm) fn decode(&mut self, warp: usize, count: u32) -> u32 {
         let count = count.min(self.undecoded[warp]);
-        let (stream, mut cursor) = (&self.streams[warp], self.cursor[warp]);
+        let (stream, mut cursor) = (&mut self.streams[warp], self.cursor[warp]);
         for _ in 0..count {
             let Some(inst) = stream.next(&mut cursor) else {
                 panic!("warp {warp}: the stream ends {} instructions early", self.undecoded[warp]);
             };
             self.buffer[warp].push(inst);
+            if stream.part_ends_at(cursor) {
+                stream.advance(&mut cursor);
+            }
         }
         // What follows is decoded when these have issued, which is long after in terms of the host's caches.
         stream.prefetch(cursor);

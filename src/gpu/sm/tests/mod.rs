@@ -70,7 +70,7 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn new(warps: usize) -> Self {
-        Self { code: Vec::new(), warps: vec![StreamBuilder::default(); warps] }
+        Self { code: Vec::new(), warps: (0..warps).map(|_| StreamBuilder::default()).collect() }
     }
 
     fn index(&mut self, inst: StaticInst) -> u32 {

@@ -7,6 +7,7 @@ use super::random::{machines, program};
 use super::*;
 use crate::base::Rng;
 use crate::config::machine::Switch;
+use crate::frontend::WarpStream;
 use crate::gpu::sm::SmDecision;
 use crate::gpu::test_machine::{kernel_info, test_machine};
 use crate::protocol::{Preemption, WarpContext};
@@ -49,7 +50,10 @@ type Seen = (Vec<(Cycle, Payload)>, SmStats);
 
 /// Runs five CTAs with a preemption every `every` cycles at most, 20 of them; returns what can be seen, and how many CTAs came back.
 fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
-    let program = program(&mut Rng::keyed(seed, &[7]), 5);
+    run_program(machine, program(&mut Rng::keyed(seed, &[7]), 5), seed, how, skip, epoch)
+}
+
+fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
     let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
     let mut info = kernel_info(160, CTAS);
     info.shared_bytes = 30_000;
@@ -81,6 +85,34 @@ fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) ->
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
     ((bench.sent.clone(), bench.stats().clone()), grid.given_back, instructions * u64::from(CTAS))
+}
+
+/// The same instructions in streams of several parts.
+fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
+    let parted = |stream: &WarpStream| {
+        let (mut builder, mut reader, mut out) = (StreamBuilder::with_parts(100), stream.read(), [0; 32]);
+        while let Some(inst) = reader.next() {
+            match reader.addresses(&inst, &mut out) {
+                0 => builder.op(inst.index, inst.mask),
+                count => builder.access(inst.index, inst.mask, &out[..count]),
+            }
+        }
+        builder.finish()
+    };
+    Arc::new(CtaProgram { code: Arc::clone(&program.code), warps: program.warps.iter().map(parted).collect() })
+}
+
+#[test]
+fn streams_in_parts_run_as_those_in_one_piece() {
+    for machine in machines() {
+        for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
+            let whole = program(&mut Rng::keyed(seed, &[7]), 5);
+            let parted = in_parts(&whole);
+            assert!(whole.warps.iter().zip(&parted.warps).any(|(whole, parted)| whole != parted), "no stream has several parts");
+            let [whole, parted] = [whole, parted].map(|program| run_program(&machine, program, seed, how, true, 60));
+            assert!(whole == parted, "{how:?}");
+        }
+    }
 }
 
 /// Machines on which switching takes its time, and on which it is traffic.

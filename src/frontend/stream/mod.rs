@@ -4,6 +4,12 @@
 //! addresses, bit 31 set when a mask word follows (else all 32 lanes are active). Then come, in this order, the mask word
 //! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
 //! active lane) or a list (two words per active lane). So an ALU instruction takes 4 bytes and an affine access 16.
+//!
+//! A stream of more than 64 KiB has parts (`long`), of which a reader holds two as words; the others are compressed, in memory or in a
+//! temporary file (`store`). So the memory that a run needs for streams does not grow with their length.
+
+mod long;
+mod store;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,6 +17,9 @@ use std::sync::Arc;
 use rustc_hash::FxHasher;
 
 use crate::base::{LaneMask, prefetch};
+
+use long::{ODD, PART_WORDS, Part, Parts, Window};
+use store::Store;
 
 const INDEX_MASK: u32 = 0x00ff_ffff;
 const FORM_SHIFT: u32 = 24;
@@ -32,27 +41,37 @@ pub enum AddressForm {
     List = 3,
 }
 
-/// The recorded or generated instructions of one warp.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The recorded or generated instructions of one warp. What is read in order, [`WarpStream::read`] reads; an SM keeps the place of each warp itself.
+#[derive(Clone, Debug, Default)]
 pub struct WarpStream {
+    /// The number of instructions of the whole stream, then the part that is at hand; empty where there are no instructions.
     words: Arc<[u32]>,
-    len: u32,
+    /// Where the part at hand lies in a stream of several.
+    window: Option<Box<Window>>,
 }
 
 impl WarpStream {
     /// Instructions in the stream.
     pub fn len(&self) -> u32 {
-        self.len
+        self.words.first().copied().unwrap_or(0)
     }
 
     /// Whether the warp has nothing to execute.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
-    /// Bytes that the stream occupies.
+    /// Bytes that the stream occupies, compressed parts as they are.
     pub fn bytes(&self) -> usize {
-        self.words.len() * 4
+        let parts = self.window.iter().flat_map(|window| &window.parts.list).map(|part| part.held.bytes());
+        self.words.len() * 4 + parts.sum::<usize>()
+    }
+
+    /// All instructions in order.
+    pub fn read(&self) -> Reader {
+        let mut stream = self.clone();
+        let cursor = stream.go_to(0);
+        Reader { stream, cursor }
     }
 
     /// Whether both streams are the same allocation, as equal warps of a trace are.
@@ -63,21 +82,30 @@ impl WarpStream {
     /// A hash of the contents, equal for equal streams and the same on every machine run.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        self.words.hash(&mut hasher);
+        self.for_each_part(|words| words.hash(&mut hasher));
         hasher.finish()
     }
 
-    /// The instruction at `cursor`, which moves past it; `None` at the end.
+    /// Calls `see` with the words of each part.
+    fn for_each_part(&self, mut see: impl FnMut(&[u32])) {
+        match &self.window {
+            None => see(&self.words),
+            Some(window) => (0..window.parts.list.len()).for_each(|part| see(&window.parts.words(part))),
+        }
+    }
+
+    /// The instruction at `cursor`, which moves past it; `None` at the end of the part at hand, where [`WarpStream::advance`] may go on.
     #[inline]
     pub fn next(&self, cursor: &mut Cursor) -> Option<DynInst> {
-        let mut at = cursor.0 as usize;
+        let odd = cursor.0 & ODD;
+        let mut at = (cursor.0 ^ odd) as usize;
         let word = *self.words.get(at)?;
         at += 1;
         // The word read as a mask is the head itself where none follows, and does not count then.
         let follows = word >> MASK_SHIFT;
         let mask = LaneMask(self.words[at - 1 + follows as usize] | follows.wrapping_sub(1));
         at += follows as usize;
-        let (addresses_at, lanes) = (at as u32, mask.count());
+        let (addresses_at, lanes) = (at as u32 | odd, mask.count());
         let form = match word >> FORM_SHIFT & 7 {
             0 => AddressForm::None,
             1 => AddressForm::Affine,
@@ -93,14 +121,30 @@ impl WarpStream {
                 _ => 3,
             };
         }
-        cursor.0 = at as u32;
+        cursor.0 = at as u32 | odd;
         Some(DynInst { index: word & INDEX_MASK, mask, form, lanes: lanes as u8, addresses_at })
     }
 
-    /// The cursor after so many instructions; the end where there are fewer.
-    pub fn cursor_after(&self, instructions: u32) -> Cursor {
-        let mut cursor = Cursor::default();
-        for _ in 0..instructions {
+    /// Goes on to the next part where `cursor` is at the end of the part at hand; returns whether there is one.
+    #[cold]
+    pub fn advance(&mut self, cursor: &mut Cursor) -> bool {
+        let Some(window) = &mut self.window else { return false };
+        let more = window.advance(&mut self.words);
+        if more {
+            *cursor = Cursor(FIRST | window.parity());
+        }
+        more
+    }
+
+    /// Goes to the instruction after `instructions` others and returns its place; the end where there are fewer. Forgets the addresses of
+    /// instructions decoded before.
+    pub fn go_to(&mut self, instructions: u32) -> Cursor {
+        let (mut cursor, mut before) = (Cursor::default(), 0);
+        if let Some(window) = &mut self.window {
+            before = window.go_to(instructions.min(window.parts.len), &mut self.words);
+            cursor = Cursor(FIRST | window.parity());
+        }
+        for _ in before..instructions {
             if self.next(&mut cursor).is_none() {
                 break;
             }
@@ -108,10 +152,16 @@ impl WarpStream {
         cursor
     }
 
+    /// Whether `cursor` is at the end of the part at hand and there are others.
+    #[inline]
+    pub fn part_ends_at(&self, cursor: Cursor) -> bool {
+        self.window.is_some() && (cursor.0 & !ODD) as usize == self.words.len()
+    }
+
     /// Prefetches the instruction at `cursor`.
     #[inline]
     pub fn prefetch(&self, cursor: Cursor) {
-        self.prefetch_word(cursor.0 as usize);
+        self.prefetch_word((cursor.0 & !ODD) as usize);
     }
 
     #[inline]
@@ -121,10 +171,21 @@ impl WarpStream {
         }
     }
 
-    /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns how many there are.
+    /// The words from the addresses of `inst` on.
+    #[inline]
+    fn tail(&self, inst: &DynInst) -> &[u32] {
+        let words = match &self.window {
+            None => &*self.words,
+            Some(window) => window.holding(&self.words, inst.addresses_at),
+        };
+        &words[(inst.addresses_at & !ODD) as usize..]
+    }
+
+    /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns how many there are. At most one part may have been begun
+    /// since `inst` was decoded.
     pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
         let lanes = usize::from(inst.lanes);
-        let words = &self.words[inst.addresses_at as usize..];
+        let words = self.tail(inst);
         let wide = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
         match inst.form {
             AddressForm::None => return 0,
@@ -159,14 +220,71 @@ impl WarpStream {
         if inst.form != AddressForm::Affine {
             return None;
         }
-        let words = &self.words[inst.addresses_at as usize..];
+        let words = self.tail(inst);
         Some((u64::from(words[0]) | u64::from(words[1]) << 32, words[2] as i32))
     }
 }
 
-/// A place in a [`WarpStream`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+impl PartialEq for WarpStream {
+    /// Equal instructions, whatever part is at hand.
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.window, &other.window) {
+            (None, None) => self.words == other.words,
+            (Some(a), Some(b)) => {
+                let parts = |window: &Window| window.parts.list.len();
+                Arc::ptr_eq(&a.parts, &b.parts)
+                    || parts(a) == parts(b) && (0..parts(a)).all(|part| a.parts.words(part) == b.parts.words(part))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for WarpStream {}
+
+/// Why an instruction stream could not be read back from its temporary file, if one could not. It holds for the whole process.
+pub fn streams_failure() -> Option<String> {
+    Store::shared().failure()
+}
+
+/// A place in the part of a [`WarpStream`] that is at hand, and in bit 31 whether that part has an odd number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(u32);
+
+/// Place of the first instruction of a part.
+const FIRST: u32 = 1;
+
+impl Default for Cursor {
+    /// The beginning of a stream.
+    fn default() -> Self {
+        Self(FIRST)
+    }
+}
+
+/// Reads a [`WarpStream`] from its beginning to its end.
+#[derive(Debug)]
+pub struct Reader {
+    stream: WarpStream,
+    cursor: Cursor,
+}
+
+impl Reader {
+    /// Writes the address of the i-th active lane of `inst`, which was the last to be read, to `out[i]` and returns how many there are.
+    pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
+        self.stream.addresses(inst, out)
+    }
+}
+
+impl Iterator for Reader {
+    type Item = DynInst;
+
+    fn next(&mut self) -> Option<DynInst> {
+        self.stream.next(&mut self.cursor).or_else(|| {
+            let more = self.stream.advance(&mut self.cursor);
+            if more { self.stream.next(&mut self.cursor) } else { None }
+        })
+    }
+}
 
 /// One execution of an instruction by a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,15 +301,33 @@ pub struct DynInst {
 }
 
 /// Builds a [`WarpStream`] instruction by instruction.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct StreamBuilder {
+    /// A place for the number of instructions, then the part that is being built; empty before the first instruction.
     words: Vec<u32>,
     len: u32,
     /// Where the instruction begins that was appended last with its lanes.
     last: usize,
+    /// Words after which a part ends.
+    part_words: usize,
+    /// The parts before, and the instructions in them.
+    parts: Vec<Part>,
+    before: u32,
+    store: Option<Arc<Store>>,
+}
+
+impl Default for StreamBuilder {
+    fn default() -> Self {
+        Self { words: Vec::new(), len: 0, last: 0, part_words: PART_WORDS, parts: Vec::new(), before: 0, store: None }
+    }
 }
 
 impl StreamBuilder {
+    /// A builder of streams whose parts have at least `part_words` words, which is 16384 otherwise.
+    pub fn with_parts(part_words: usize) -> Self {
+        Self { part_words, ..Self::default() }
+    }
+
     /// Appends an instruction without addresses.
     #[inline]
     pub fn op(&mut self, index: u32, mask: LaneMask) {
@@ -240,6 +376,7 @@ impl StreamBuilder {
     #[inline]
     pub fn ops(&mut self, indices: &[u32]) {
         debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
+        self.begin();
         self.words.extend_from_slice(indices);
         self.len += indices.len() as u32;
     }
@@ -275,16 +412,47 @@ impl StreamBuilder {
 
     /// The finished stream; the builder is empty again and keeps its allocation.
     pub fn finish(&mut self) -> WarpStream {
-        let stream = WarpStream { words: self.words.as_slice().into(), len: self.len };
+        let stream = if self.parts.is_empty() {
+            self.words.iter_mut().take(1).for_each(|first| *first = self.len);
+            WarpStream { words: self.words.as_slice().into(), window: None }
+        } else {
+            self.end_part();
+            let parts = Arc::new(Parts { len: self.len, list: std::mem::take(&mut self.parts).into() });
+            WarpStream { words: parts.words(0), window: Some(Box::new(Window::new(parts))) }
+        };
         self.words.clear();
-        (self.len, self.last) = (0, 0);
+        (self.len, self.last, self.before) = (0, 0, 0);
         stream
+    }
+
+    /// Makes room for an instruction: begins the stream, or the next part of it.
+    #[inline]
+    fn begin(&mut self) {
+        if self.words.len().wrapping_sub(1) >= self.part_words {
+            self.begin_part();
+        }
+    }
+
+    #[cold]
+    fn begin_part(&mut self) {
+        if !self.words.is_empty() {
+            self.end_part();
+        }
+        self.words.push(0);
+    }
+
+    fn end_part(&mut self) {
+        let held = self.store.get_or_insert_with(Store::shared).keep(&self.words[FIRST as usize..]);
+        self.parts.push(Part { before: self.before, held });
+        self.before = self.len;
+        self.words.clear();
     }
 
     #[inline]
     fn head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
         assert!(index <= INDEX_MASK, "more than 2^24 static instructions in one kernel");
         let full = mask == LaneMask::FULL;
+        self.begin();
         self.last = self.words.len();
         self.words.push(index | (form as u32) << FORM_SHIFT | if full { 0 } else { MASK_FOLLOWS });
         if !full {
@@ -301,7 +469,104 @@ impl StreamBuilder {
 
 #[cfg(test)]
 mod tests {
+    use crate::base::Rng;
+
     use super::*;
+
+    /// A builder of streams whose parts are kept in `store`.
+    fn kept(part_words: usize, store: Arc<Store>) -> StreamBuilder {
+        StreamBuilder { store: Some(store), ..StreamBuilder::with_parts(part_words) }
+    }
+
+    /// Random instructions of all forms, appended to each of `builders`.
+    fn random(seed: u64, instructions: u32, builders: &mut [&mut StreamBuilder]) {
+        let mut rng = Rng::keyed(seed, &[]);
+        for number in 0..instructions {
+            let mask = if rng.below(3) == 0 { LaneMask(rng.next_u64() as u32) } else { LaneMask::FULL };
+            let (base, scale) = (rng.next_u64() >> 20, [4, 0x1000, 1 << 40][rng.below(3) as usize]);
+            let addresses: Vec<u64> = (0..u64::from(mask.count())).map(|lane| base + scale * (lane + rng.below(2))).collect();
+            for builder in builders.iter_mut() {
+                match number % 4 {
+                    0 => builder.op(number, mask),
+                    1 => builder.ops(&[number; 5]),
+                    2 => builder.affine(number, LaneMask::FULL, base, 4),
+                    _ => builder.access(number, mask, &addresses),
+                }
+            }
+        }
+    }
+
+    fn contents(reader: &mut Reader) -> Vec<(u32, LaneMask, Vec<u64>)> {
+        let mut all = Vec::new();
+        while let Some(inst) = reader.next() {
+            let mut out = [0; 32];
+            let count = reader.addresses(&inst, &mut out);
+            all.push((inst.index, inst.mask, out[..count].to_vec()));
+        }
+        all
+    }
+
+    #[test]
+    fn a_stream_in_parts_reads_as_one_in_a_piece() {
+        for (seed, limit) in [(1, usize::MAX), (2, 3000), (3, 0)] {
+            let mut whole = StreamBuilder::with_parts(usize::MAX - 1);
+            let mut parted = kept(200, Arc::new(Store::new(limit)));
+            random(seed, 2000, &mut [&mut whole, &mut parted]);
+            let (whole, parted) = (whole.finish(), parted.finish());
+            assert!(whole.window.is_none() && parted.window.as_ref().is_some_and(|window| window.parts.list.len() > 50));
+            assert_eq!(parted.len(), whole.len());
+            let expected = contents(&mut whole.read());
+            assert_eq!(expected.len(), whole.len() as usize);
+            assert_eq!(contents(&mut parted.read()), expected);
+            assert!(parted == parted.clone() && parted != whole);
+
+            // As an SM reads: from any place, addresses late but within a part.
+            for start in (0..=whole.len()).step_by(97).chain([whole.len()]) {
+                let mut stream = parted.clone();
+                let mut cursor = stream.go_to(start);
+                let mut late: Vec<(u32, DynInst)> = Vec::new();
+                for number in start..whole.len() {
+                    let inst = stream.next(&mut cursor).unwrap_or_else(|| {
+                        assert!(stream.part_ends_at(cursor) && stream.advance(&mut cursor), "{start}: ends at {number}");
+                        stream.next(&mut cursor).unwrap()
+                    });
+                    late.push((number, inst));
+                    if late.len() == 5 {
+                        for (number, inst) in late.drain(..) {
+                            let mut out = [0; 32];
+                            let count = stream.addresses(&inst, &mut out);
+                            let found = (inst.index, inst.mask, out[..count].to_vec());
+                            assert_eq!(found, expected[number as usize], "{start}: {number}");
+                        }
+                    }
+                }
+                assert!(stream.next(&mut cursor).is_none() && !stream.advance(&mut cursor));
+            }
+        }
+    }
+
+    #[test]
+    fn a_builder_makes_one_stream_after_the_other() {
+        let mut builder = kept(50, Arc::new(Store::new(0)));
+        assert!(builder.finish().is_empty());
+        for seed in 1..4 {
+            let mut fresh = kept(50, Arc::new(Store::new(0)));
+            random(seed, 10_u32.pow(seed as u32), &mut [&mut builder, &mut fresh]);
+            let (stream, fresh) = (builder.finish(), fresh.finish());
+            assert!(stream == fresh && stream.fingerprint() == fresh.fingerprint() && !stream.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_lost_leaves_instructions_without_lanes() {
+        let store = Arc::new(Store::new(0));
+        let mut builder = kept(50, Arc::clone(&store));
+        random(1, 100, &mut [&mut builder]);
+        let stream = builder.finish();
+        store.lose_file();
+        assert_eq!(stream.read().count(), stream.len() as usize);
+        assert!(store.failure().is_some());
+    }
 
     fn round_trip(mask: LaneMask, addresses: &[u64]) -> (AddressForm, usize) {
         let mut builder = StreamBuilder::default();
@@ -324,7 +589,8 @@ mod tests {
     #[test]
     fn a_coalesced_access_takes_16_bytes() {
         let addresses: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + 4 * i).collect();
-        assert_eq!(round_trip(LaneMask::FULL, &addresses), (AddressForm::Affine, 4 + 16 + 8));
+        // Three instructions of one word, one of them with a mask, the access, and the number of instructions.
+        assert_eq!(round_trip(LaneMask::FULL, &addresses), (AddressForm::Affine, 4 + 16 + 8 + 4));
     }
 
     #[test]
