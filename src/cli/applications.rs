@@ -19,7 +19,7 @@ use crate::stats::{Alone, Outcome};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
-use super::{inputs, program};
+use super::{files, inputs, program};
 
 /// Where a workload comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,16 +122,19 @@ impl Named {
         Ok(loaded.0)
     }
 
-    /// Whatever its run depends on: the names, lengths and checksums of the files in its folder.
+    /// The files that it is read from.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        match self.source {
+            Source::Trace => files::of_trace(Path::new(&self.name)),
+            Source::Program => files::of_program(Path::new(&self.name)),
+            Source::Model => files::of_model(&self.name),
+        }
+    }
+
+    /// Whatever its run depends on: the names, lengths and checksums of its files.
     fn content(&self, seed: u64) -> String {
         let mut text = format!("{:?} {} seed {seed}\n", self.source, self.name);
-        let path = Path::new(&self.name);
-        let folder = if path.is_dir() { Some(path) } else { path.parent().filter(|_| path.is_file()) };
-        let mut files: Vec<PathBuf> = folder
-            .and_then(|folder| std::fs::read_dir(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).ok())
-            .map_or_else(Vec::new, |entries| entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect());
-        files.sort();
-        for file in files {
+        for file in self.files() {
             let sum = std::fs::read(&file).map_or(0, |bytes| crc32fast::hash(&bytes));
             let length = file.metadata().map_or(0, |facts| facts.len());
             let _ = writeln!(text, "{} {length} {sum:08x}", file.display());

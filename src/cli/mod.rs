@@ -12,6 +12,7 @@ mod convert;
 mod cpu;
 mod dram;
 pub mod exit;
+mod files;
 mod generate;
 mod import;
 mod inputs;

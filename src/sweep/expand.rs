@@ -88,14 +88,16 @@ impl Plan {
 
     fn one(&self, number: usize, machine: &str, workload: &Workload, policies: &Policies, point: &Point, seed: u64) -> Run {
         let changes: Point = parameters(workload).chain(point.iter().cloned()).collect();
-        let mut options = vec![format!("--machine={machine}"), format!("--{}={}", workload.option, workload.name)];
-        options.extend(workload.arch.iter().map(|arch| format!("--arch={arch}")));
+        let mut options = vec![format!("--machine={machine}")];
+        options.extend_from_slice(&workload.options);
         options.extend(self.set.0.iter().chain(&changes).map(|(key, value)| format!("--set={key}={value}")));
         options.extend(policies.0.iter().map(|policy| format!("--policy={policy}")));
         options.push(format!("--seed={seed}"));
         options.extend(self.run.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
         options.extend(self.run.lenient.then(|| "--lenient".to_owned()));
         options.extend(self.run.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
+        options.extend(self.run.cpu_warm.map(|instructions| format!("--cpu-warm={instructions}")));
+        options.extend(self.run.cpu_measure.map(|instructions| format!("--cpu-measure={instructions}")));
         options.extend(self.run.interval.map(|cycles| format!("--interval={cycles}")));
         let (machine, workload, policies) = (machine.to_owned(), workload.clone(), policies.0.clone());
         Run { number, machine, workload, policies, seed, changes, options }
@@ -155,12 +157,29 @@ mod tests {
     }
 
     #[test]
+    fn applications_and_cpu_cores_are_workloads_as_run_takes_them() {
+        let runs = plan(
+            "workloads = [{ apps = [\"a.toml\", \"stream,priority=1\"], once = true }, { model = \"sgemm\", cpu = \"mcf,lbm\" }]\n\
+             [run]\ncpu_warm = 0\ncpu_measure = 5\n",
+        )
+        .runs();
+        let cores = "--seed=1 --cpu-warm=0 --cpu-measure=5";
+        assert_eq!(runs[0].line(), format!("--machine=v100 --app=a.toml --app=stream,priority=1 --once {cores}"));
+        assert_eq!(runs[1].line(), format!("--machine=v100 --workload=sgemm --cpu=mcf,lbm {cores}"));
+        let names: Vec<_> = runs.iter().map(|run| run.workload.name.as_str()).collect();
+        assert_eq!(names, ["a.toml + stream,priority=1", "sgemm + mcf,lbm"]);
+    }
+
+    #[test]
     fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         for (text, expected) in [
             ("", "missing field `workloads`"),
             ("workloads = []", "`workloads` is an empty list"),
             ("workloads = [1]", "expected the name of a kernel model, or a table"),
-            ("workloads = [{ }]", "expected one of `model`, `trace` and `program`"),
+            ("workloads = [{ }]", "expected one of `model`, `trace`, `program` and `apps`"),
+            ("workloads = [{ apps = [] }]", "`apps` is an empty list"),
+            ("workloads = [{ apps = [\"a\"], set = { n = 1 } }]", "applications have no parameters"),
+            ("workloads = [{ model = \"a\", once = true }]", "`once` is for `apps` only"),
             ("workloads = [{ trace = \"a\", model = \"b\" }]", "expected one of"),
             ("workloads = [{ trace = \"a\", set = { n = 1 } }]", "a trace has no parameters"),
             ("workloads = [{ model = \"a\", arch = \"sm_70\" }]", "`arch` is for a `program` only"),

@@ -59,6 +59,8 @@ pub(super) struct Options {
     pub(super) max_cycles: Option<NonZeroU64>,
     pub(super) interval: Option<NonZeroU64>,
     pub(super) kernels: Option<String>,
+    pub(super) cpu_warm: Option<u64>,
+    pub(super) cpu_measure: Option<NonZeroU64>,
     #[serde(default)]
     pub(super) lenient: bool,
 }
@@ -78,12 +80,10 @@ fn default_seeds() -> Vec<u64> {
 /// A workload of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// The option of `warpshard run` that names it: "workload", "trace" or "program".
-    pub option: &'static str,
-    /// The value of that option.
+    /// What it is called in tables.
     pub name: String,
-    /// The architecture of a program's listing.
-    pub arch: Option<String>,
+    /// The options of `warpshard run` that name it.
+    pub options: Vec<String>,
     /// Parameters with their values.
     pub set: Vec<(String, String)>,
 }
@@ -94,6 +94,10 @@ struct WorkloadTable {
     model: Option<String>,
     trace: Option<String>,
     program: Option<String>,
+    apps: Option<Vec<String>>,
+    #[serde(default)]
+    once: bool,
+    cpu: Option<String>,
     arch: Option<String>,
     #[serde(default)]
     set: Keys,
@@ -103,18 +107,31 @@ impl TryFrom<WorkloadTable> for Workload {
     type Error = String;
 
     fn try_from(table: WorkloadTable) -> Result<Self, String> {
-        let named = [("workload", table.model), ("trace", table.trace), ("program", table.program)];
-        let mut named = named.into_iter().filter_map(|(option, name)| name.map(|name| (option, name)));
-        let (Some((option, name)), None) = (named.next(), named.next()) else {
-            return Err("expected one of `model`, `trace` and `program`".to_owned());
+        let one = |name: Option<String>| name.map(|name| vec![name]);
+        let named = [("workload", one(table.model)), ("trace", one(table.trace)), ("program", one(table.program)), ("app", table.apps)];
+        let mut named = named.into_iter().filter_map(|(option, names)| names.map(|names| (option, names)));
+        let (Some((option, names)), None) = (named.next(), named.next()) else {
+            return Err("expected one of `model`, `trace`, `program` and `apps`".to_owned());
         };
+        if names.is_empty() {
+            return Err("`apps` is an empty list".to_owned());
+        }
         if table.arch.is_some() && option != "program" {
             return Err("`arch` is for a `program` only".to_owned());
         }
-        if !table.set.0.is_empty() && option == "trace" {
-            return Err("a trace has no parameters that could be `set`".to_owned());
+        if table.once && option != "app" {
+            return Err("`once` is for `apps` only".to_owned());
         }
-        Ok(Self { option, name, arch: table.arch, set: table.set.0 })
+        if !table.set.0.is_empty() && matches!(option, "trace" | "app") {
+            let which = if option == "app" { "applications have" } else { "a trace has" };
+            return Err(format!("{which} no parameters that could be `set`"));
+        }
+        let mut options: Vec<String> = names.iter().map(|name| format!("--{option}={name}")).collect();
+        options.extend(table.arch.map(|arch| format!("--arch={arch}")));
+        options.extend(table.once.then(|| "--once".to_owned()));
+        options.extend(table.cpu.as_ref().map(|cpu| format!("--cpu={cpu}")));
+        let name = [names, table.cpu.into_iter().collect()].concat().join(" + ");
+        Ok(Self { name, options, set: table.set.0 })
     }
 }
 
@@ -129,7 +146,7 @@ impl<'de> Deserialize<'de> for Workload {
             }
 
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Workload, E> {
-                Ok(Workload { option: "workload", name: name.to_owned(), arch: None, set: Vec::new() })
+                Ok(Workload { name: name.to_owned(), options: vec![format!("--workload={name}")], set: Vec::new() })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workload, A::Error> {

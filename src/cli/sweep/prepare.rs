@@ -77,7 +77,7 @@ fn check(run: &Run, build: &str, known: &Digests, load: bool) -> Result<(Digest,
     recipe.add("machine", opened.loaded().provenance.to_toml().as_bytes());
     let energy = Model::of(opened.machine()).map_err(|problem| Failure::new(Exit::Config, problem))?;
     recipe.add("energy", format!("{energy:?}").as_bytes());
-    for file in inputs::of(&args) {
+    for file in inputs::of(&args)? {
         let digest = known.file(&file).map_err(|error| Failure::new(Exit::Workload, format!("cannot read {}: {error}", file.display())));
         recipe.add(&format!("file {}", file.display()), digest?.as_bytes());
     }

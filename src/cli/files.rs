@@ -1,0 +1,54 @@
+//! The files that a workload is read from. What is missing is left to the run, which reports it.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::input;
+
+/// Endings that a trace's file may have beyond the name in its list.
+const COMPRESSED: [&str; 3] = [".xz", ".gz", ".zst"];
+
+/// The file of a kernel model that is not built in.
+pub(super) fn of_model(name: &str) -> Vec<PathBuf> {
+    Some(PathBuf::from(name)).filter(|path| path.is_file()).into_iter().collect()
+}
+
+/// A list of kernels and the files that its lines name; or a single file.
+pub(super) fn of_trace(path: &Path) -> Vec<PathBuf> {
+    let list = if path.is_dir() { path.join("kernelslist.g") } else { path.to_owned() };
+    let folder = list.parent().unwrap_or(Path::new("")).to_owned();
+    let mut files = vec![list.clone()];
+    // A native trace is one file, which is no text.
+    let Ok(text) = input::read_text(&list) else { return files };
+    for name in text.lines().flat_map(|line| line.split([',', ' ', '\t'])).map(str::trim).filter(|name| !name.is_empty()) {
+        let plain = folder.join(name);
+        let compressed = COMPRESSED.iter().map(|ending| folder.join(format!("{name}{ending}")));
+        files.extend(std::iter::once(plain).chain(compressed).filter(|path| path.is_file()));
+    }
+    files
+}
+
+/// A launch file or mix and every file that one of its texts names: listings, contents of buffers, applications.
+pub(super) fn of_program(path: &Path) -> Vec<PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut files = vec![path.to_owned()];
+    let table = input::read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    let mut open: Vec<toml::Value> = table.map(toml::Value::Table).into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            toml::Value::String(name) => files.extend(Some(folder.join(name)).filter(|path| path.is_file() && !files.contains(path))),
+            toml::Value::Array(values) => open.extend(values),
+            toml::Value::Table(table) => open.extend(table.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// The files of `--cpu`: profiles and traces, and mixes with those that they name.
+pub(super) fn of_cpu(names: &[String]) -> Vec<PathBuf> {
+    let files = |name: &String| match name.strip_prefix('@') {
+        Some(mix) if Path::new(mix).is_file() => of_program(Path::new(mix)),
+        _ => of_model(name),
+    };
+    names.iter().flat_map(files).collect()
+}
