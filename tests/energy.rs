@@ -64,8 +64,10 @@ fn every_counter_of_work_is_paid_once_or_known_to_be_free() {
     for (list, infos) in counter_lists() {
         for info in infos {
             known.push(info.name);
-            // The banks of a channel and the applications repeat counters; CPU cores have names in common with DRAM.
-            let repeated = ["dram_bank", "cpu", "sm_application", "llc_application"].iter().any(|kind| list.starts_with(kind));
+            // The banks of a channel, the applications and LLC slices by kernel repeat counters; CPU cores have names in common with DRAM.
+            let repeated = ["dram_bank", "cpu", "sm_application", "llc_application", "kernels[], each kernel, over all"]
+                .iter()
+                .any(|kind| list.starts_with(kind));
             if repeated || is_time(info.unit) && !paid(info.name) {
                 continue;
             }
@@ -204,6 +206,8 @@ fn what_events_are_spent_for_each_application_sums_to_all_of_it() {
     let events: f64 = model.of_run(&outcome).events().map(|(_, _, joules)| joules).sum();
     assert!(parts.len() == 2 && parts.iter().all(|joules| *joules > 0.0), "{parts:?}");
     assert!((parts.iter().sum::<f64>() / events - 1.0).abs() < 1e-9, "{parts:?} of {events}");
+    let kernels = model.by_kernel(&outcome);
+    assert!(kernels.len() == outcome.kernels.len() && (kernels.iter().sum::<f64>() / events - 1.0).abs() < 1e-9, "{kernels:?} of {events}");
     let lone = simulate(&machine, &built_in("stream", &[("cta_count", "24")]), RunOptions::default()).unwrap().outcome;
     assert_eq!(model.by_application(&lone), [0.0; 0]);
 }

@@ -136,6 +136,9 @@ struct Kernel {
     warp_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
+    /// Joules of its events, on machines with event energies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_joules: Option<f64>,
     counters: Counts,
 }
 
@@ -148,6 +151,8 @@ struct Stream {
     warp_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
+    /// Sums over its kernels.
+    counters: Counts,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -191,7 +191,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         let id = PartitionId(partition as u16);
         let unit = Partition::new(id, machine, clocks.llc, clocks.dram, ports)
             .with_core_clock(clocks.core)
-            .with_applications(workload.applications.len());
+            .counting_by(workload.kernels.len(), workload.applications.len());
         let (name, shard) = (id.to_string(), shard + partition / cut.partitions);
         let unit = ChipUnit::Partition(Box::new(unit));
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });

@@ -17,6 +17,7 @@ pub(super) fn facts(machine: &Machine, workload: &Workload) -> Facts {
         ctas_per_sm: resident_ctas(&machine.gpu.sm, &kernel.info).unwrap_or(1),
     };
     Facts {
+        sms: machine.gpu.sms,
         warps_per_sm: machine.gpu.sm.warps,
         schedulers_per_sm: machine.gpu.sm.schedulers,
         peaks: peaks(machine),

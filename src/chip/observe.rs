@@ -76,7 +76,8 @@ impl Observer {
         controllers: Vec<Box<dyn Controller>>,
         progress: Option<Published<Progress>>,
     ) -> Result<Self, String> {
-        check(&controllers).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        let facts = facts(machine, &workload);
+        check(&controllers, &facts).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         if interval == Some(0) {
             return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core));
         }
@@ -88,7 +89,7 @@ impl Observer {
             events: Vec::new(),
         };
         Ok(Self {
-            facts: facts(machine, &workload),
+            facts,
             workload,
             layout,
             schemas: Schemas::default(),

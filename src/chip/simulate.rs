@@ -12,8 +12,9 @@ use crate::config::Machine;
 use crate::control::Controller;
 use crate::engine::{EngineError, Finished, MessageLog, Scaling, Settings, StopReason, Unit, run};
 use crate::frontend::{Application, Workload};
-use crate::gpu::sm::{ClassCounts, KernelCounters, add_classes, visit_classes};
+use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
 use crate::mem::dram::control::Issued;
+use crate::mem::llc::LlcKernelCounters;
 use crate::protocol::Payload;
 use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
@@ -216,11 +217,11 @@ fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
 fn applications(
     workload: &Workload,
     kernels: &[KernelStats],
-    counted: &[(KernelCounters, ClassCounts)],
+    counted: &[OfKernel],
     ends: &[(u32, Option<Cycle>)],
 ) -> Vec<ApplicationStats> {
     let sum = |kernels: &Range<u16>, of: fn(&KernelCounters) -> u64| -> u64 {
-        counted[usize::from(kernels.start)..usize::from(kernels.end)].iter().map(|(counters, _)| of(counters)).sum()
+        counted[usize::from(kernels.start)..usize::from(kernels.end)].iter().map(|counted| of(&counted.sm)).sum()
     };
     let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
         let own = &kernels[usize::from(app.kernels.start)..usize::from(app.kernels.end)];
@@ -239,6 +240,15 @@ fn applications(
     workload.applications.iter().zip(ends).map(one).collect()
 }
 
+/// What SMs and LLC slices counted for a kernel launch.
+#[derive(Clone, Default)]
+struct OfKernel {
+    sm: KernelCounters,
+    classes: ClassCounts,
+    stalls: StallCounts,
+    llc: LlcKernelCounters,
+}
+
 fn outcome(
     units: Vec<ChipUnit>,
     at: u64,
@@ -250,16 +260,17 @@ fn outcome(
     let mut components = Vec::new();
     let mut dram_read_latencies = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
-    let mut per_kernel = vec![(KernelCounters::default(), ClassCounts::default()); workload.kernels.len()];
+    let mut per_kernel = vec![OfKernel::default(); workload.kernels.len()];
     let (mut end, mut ends) = (None, Vec::new());
     for unit in &units {
         unit.visit_counters(&mut components);
         match unit {
             ChipUnit::Sm(sm) => {
-                let parts = sm.stats().kernels.iter().zip(&sm.stats().classes);
-                for ((counters, classes), (part, of_class)) in per_kernel.iter_mut().zip(parts) {
-                    counters.add(part);
-                    add_classes(classes, of_class);
+                let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
+                for (sum, ((part, of_class), stalls)) in per_kernel.iter_mut().zip(parts) {
+                    sum.sm.add(part);
+                    add_classes(&mut sum.classes, of_class);
+                    sum.stalls.iter_mut().zip(stalls).for_each(|(sum, part)| *sum += part);
                 }
             }
             ChipUnit::Grid(grid) => {
@@ -267,17 +278,24 @@ fn outcome(
                 ends = grid.application_ends().collect();
                 end = grid.end_cycle().map(|cycle| cycle.0);
             }
-            ChipUnit::Partition(partition) if partition.channel().command_level().is_some() => {
-                dram_read_latencies.push(partition.channel().read_latency().clone());
+            ChipUnit::Partition(partition) => {
+                for slice in partition.kernels() {
+                    per_kernel.iter_mut().zip(slice).for_each(|(sum, part)| sum.llc.add(part));
+                }
+                if partition.channel().command_level().is_some() {
+                    dram_read_latencies.push(partition.channel().read_latency().clone());
+                }
             }
-            ChipUnit::Partition(_) | ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
+            ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
         }
     }
     let applications = applications(workload, &kernels, &per_kernel, &ends);
-    for (kernel, (counters, classes)) in kernels.iter_mut().zip(&per_kernel) {
+    for (kernel, counted) in kernels.iter_mut().zip(&per_kernel) {
         let mut push = |info, value| kernel.counters.push(Counted { info, value });
-        counters.visit(&mut push);
-        visit_classes(classes, &mut push);
+        counted.sm.visit(&mut push);
+        visit_classes(&counted.classes, &mut push);
+        visit_stalls(&counted.stalls, &mut push);
+        counted.llc.visit(&mut push);
     }
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use crate::base::Cycle;
 use crate::control::Table;
-use crate::gpu::sm::APPLICATION_SM;
-use crate::mem::APPLICATION_LLC;
+use crate::stats::components::{APPLICATION_LLC, APPLICATION_SM};
 use crate::stats::{ComponentStats, Counted, CounterInfo};
 
 use super::build::ChipLayout;

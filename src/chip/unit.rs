@@ -10,7 +10,7 @@ use crate::gpu::sm::{
 };
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
-use crate::mem::llc::{LlcApplicationCounters, LlcCounters};
+use crate::mem::llc::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{NetCounters, OutputQueued, Subnet};
@@ -64,7 +64,9 @@ macro_rules! each {
 pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
     vec![
         ("kernels[], each kernel; sm, as sums", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
-        ("sm", SmCounters::INFO.iter().chain(StallCounters::INFO).collect()),
+        ("kernels[], each kernel, over all LLC slices", LlcKernelCounters::INFO.iter().collect()),
+        ("sm", SmCounters::INFO.iter().collect()),
+        ("sm, and kernels[], each kernel", StallCounters::INFO.iter().collect()),
         ("sm, with CCWS", CcwsCounters::INFO.iter().collect()),
         ("sm, with a texture cache", TextureCounters::INFO.iter().collect()),
         ("sm, with gpu.sm.warp_states", WarpStateCounters::INFO.iter().collect()),

@@ -278,7 +278,7 @@ impl Finished {
             ResultFile::new("stats.json", json::stats(facts, outcome)),
             ResultFile::new("host.json", json::host(facts, outcome, host)),
             ResultFile::new("run.toml", run_toml.as_str()),
-            ResultFile::new("kernels.csv", csv::kernels(outcome)),
+            ResultFile::new("kernels.csv", csv::kernels(facts, outcome)),
             ResultFile::new("intervals.csv", csv::intervals(&outcome.intervals)),
             ResultFile::new("summary.txt", summary(facts, outcome, host, Style::Plain)),
         ];

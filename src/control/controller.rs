@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::base::Cycle;
 
-use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
+use super::{DecisionSet, Facts, Knob, KnobSet, Observation, Trigger};
 
 /// A policy in a run: it gets an [`Observation`] whenever one of its triggers is due and returns decisions.
 ///
@@ -26,6 +26,15 @@ use super::{DecisionSet, Knob, KnobSet, Observation, Trigger};
 pub trait Controller: Send {
     /// The name under which the policy is registered, for timelines and messages.
     fn name(&self) -> &str;
+
+    /// Whether it can control a run of these facts; asked before the run.
+    ///
+    /// # Errors
+    /// What does not suit its parameters, with what would.
+    fn suits(&self, facts: &Facts) -> Result<(), String> {
+        let _ = facts;
+        Ok(())
+    }
 
     /// When it wants to be called.
     fn triggers(&self) -> Vec<Trigger>;
@@ -62,6 +71,14 @@ pub enum ControlError {
         /// The knob.
         knob: Knob,
     },
+    /// Its parameters do not suit the machine or the workload.
+    #[error("controller `{name}`: {problem}")]
+    Unsuited {
+        /// The controller.
+        name: String,
+        /// What does not suit, and what would.
+        problem: String,
+    },
     /// An interval without cycles never ends.
     #[error("controller `{name}` asks for an interval of 0 cycles: 1 is the shortest")]
     EmptyInterval {
@@ -70,13 +87,16 @@ pub enum ControlError {
     },
 }
 
-/// Checks that the controllers of a run are compatible; returns all problems, in the order of the controllers.
-pub fn check(controllers: &[Box<dyn Controller>]) -> Result<(), Vec<ControlError>> {
+/// Checks that the controllers suit a run of these facts and each other; returns all problems, in the order of the controllers.
+pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), Vec<ControlError>> {
     let mut problems = Vec::new();
     for (i, controller) in controllers.iter().enumerate() {
         let name = || controller.name().to_owned();
         if controller.triggers().contains(&Trigger::Every(0)) {
             problems.push(ControlError::EmptyInterval { name: name() });
+        }
+        if let Err(problem) = controller.suits(facts) {
+            problems.push(ControlError::Unsuited { name: name(), problem });
         }
         for earlier in &controllers[..i] {
             for knob in earlier.knobs().both(controller.knobs()).iter() {
@@ -110,7 +130,7 @@ mod tests {
     }
 
     fn messages(controllers: Vec<Box<dyn Controller>>) -> Vec<String> {
-        check(&controllers).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+        check(&controllers, &Facts::default()).err().unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 
     #[test]

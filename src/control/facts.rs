@@ -35,6 +35,8 @@ pub struct Peaks {
 /// The machine and its workload in a few numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
+    /// SMs of the machine.
+    pub sms: u32,
     /// Warp slots of an SM.
     pub warps_per_sm: u32,
     /// Warp schedulers of an SM.

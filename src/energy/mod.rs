@@ -9,12 +9,12 @@ use warpshard_base as base;
 use warpshard_config as config;
 use warpshard_stats as stats;
 
-mod applications;
 mod breakdown;
 mod component;
 mod counts;
 mod event;
 mod model;
+mod owners;
 mod set;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,6 @@ mod slice_port;
 mod stalls;
 mod warm;
 
-pub use partition::{APPLICATION_LLC, Partition};
+pub use partition::Partition;
 pub use ports::{PartitionPorts, arrival_capacity};
 pub use stalls::StallCounts;

@@ -2,7 +2,8 @@
 
 use crate::stats::{IntervalRow, Outcome, TimelineEntry};
 
-use super::metrics::Work;
+use super::facts::RunFacts;
+use super::metrics::{Work, event_joules};
 use super::text::demangled;
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
@@ -53,12 +54,15 @@ const KERNEL: [&str; 17] = [
     "ipc",
 ];
 
-/// The kernel launches: a row each, with the counters that SMs keep per kernel. What a launch does not have is empty.
-pub fn kernels(outcome: &Outcome) -> String {
+/// The kernel launches: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
+/// energies. What a launch does not have is empty.
+pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
     let counters = outcome.kernels.first().map_or(&[][..], |kernel| &kernel.counters);
     let own = |name: &str| !KERNEL.contains(&name);
     let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
-    let rows = outcome.kernels.iter().map(|kernel| {
+    let joules = event_joules(facts, outcome);
+    let head = head.chain(joules.first().map(|_| "event_joules"));
+    let rows = outcome.kernels.iter().enumerate().map(|(i, kernel)| {
         let work = Work::of_kernel(kernel, outcome);
         let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
         let facts = [
@@ -81,7 +85,7 @@ pub fn kernels(outcome: &Outcome) -> String {
             work.ipc().map_or_else(String::new, |ipc| ipc.to_string()),
         ];
         let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| counted.value.to_string());
-        facts.into_iter().chain(counters).collect::<Vec<_>>()
+        facts.into_iter().chain(counters).chain(joules.get(i).map(f64::to_string)).collect::<Vec<_>>()
     });
     write(head, rows)
 }
@@ -122,7 +126,8 @@ mod tests {
         outcome.kernels[0].name = "_Z5saxpyifPKfPf".into();
         outcome.kernels[1].started = None;
         outcome.kernels[1].ended = None;
-        let text = kernels(&outcome);
+        let facts = sample::facts();
+        let text = kernels(&facts, &outcome);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 1 + outcome.kernels.len());
         assert!(lines[0].starts_with("index,id,name,demangled,application,stream,"), "{text}");
@@ -130,7 +135,7 @@ mod tests {
         assert!(lines[0].contains(",l1_read_hits,"), "{text}");
         assert!(lines[1].contains("_Z5saxpyifPKfPf,\"saxpy(int, float, float const*, float*)\","), "{text}");
         assert!(lines[2].contains(",,,0,"), "a kernel that did not start: {text}");
-        assert_eq!(kernels(&Outcome { kernels: Vec::new(), ..outcome }).lines().count(), 1);
+        assert_eq!(kernels(&facts, &Outcome { kernels: Vec::new(), ..outcome }).lines().count(), 1);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
     root.insert("counted_until".into(), outcome.counted_until.into());
     root.insert("total".into(), total(outcome));
-    root.insert("kernels".into(), outcome.kernels.iter().map(|k| kernel(k, outcome)).collect());
+    root.insert("kernels".into(), kernels(facts, outcome));
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
     if !outcome.applications.is_empty() {
         root.insert("applications".into(), applications::json(facts, outcome));
@@ -140,7 +140,13 @@ fn total(outcome: &Outcome) -> Value {
     Value::Object(map)
 }
 
-fn kernel(kernel: &KernelStats, outcome: &Outcome) -> Value {
+fn kernels(facts: &RunFacts, outcome: &Outcome) -> Value {
+    let joules = metrics::event_joules(facts, outcome);
+    let one = |(i, stats): (usize, &KernelStats)| kernel(stats, outcome, joules.get(i).copied());
+    outcome.kernels.iter().enumerate().map(one).collect()
+}
+
+fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value {
     let work = Work::of_kernel(kernel, outcome);
     let mut map = Map::new();
     map.insert("index".into(), kernel.index.0.into());
@@ -159,6 +165,9 @@ fn kernel(kernel: &KernelStats, outcome: &Outcome) -> Value {
     map.insert("cycles".into(), work.cycles.into());
     map.insert("launch_latency_cycles".into(), kernel.launch_latency_cycles.into());
     work_into(&mut map, &work);
+    if let Some(joules) = joules {
+        map.insert("event_joules".into(), joules.into());
+    }
     map.insert("counters".into(), values(&kernel.counters));
     Value::Object(map)
 }
@@ -170,6 +179,7 @@ fn stream(stream: &metrics::StreamWork) -> Value {
     map.insert("kernels".into(), stream.kernels.into());
     map.insert("cycles".into(), stream.work.cycles.into());
     work_into(&mut map, &stream.work);
+    map.insert("counters".into(), values(&stream.counters));
     Value::Object(map)
 }
 

@@ -5,6 +5,8 @@
 use crate::base::StreamId;
 use crate::stats::{ComponentStats, Counted, HostFacts, KernelStats, Outcome};
 
+use super::facts::RunFacts;
+
 /// The counter of thread instructions that SMs keep per kernel.
 pub const THREAD_INSTRUCTIONS: &str = "thread_instructions";
 /// The counter of warp instructions that SMs keep per kernel.
@@ -114,14 +116,24 @@ impl MemoryLevel {
 
 /// The counters that SMs keep per kernel, summed over the kernels.
 pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
-    let mut sums: Vec<Counted> = Vec::new();
-    for counted in outcome.kernels.iter().flat_map(|kernel| &kernel.counters) {
+    let mut sums = Vec::new();
+    outcome.kernels.iter().for_each(|kernel| add(&mut sums, &kernel.counters));
+    sums
+}
+
+/// Adds counters by their names.
+fn add(sums: &mut Vec<Counted>, counters: &[Counted]) {
+    for counted in counters {
         match sums.iter_mut().find(|sum| sum.info.name == counted.info.name) {
             Some(sum) => sum.value += counted.value,
             None => sums.push(*counted),
         }
     }
-    sums
+}
+
+/// Joules of the events of each kernel launch; empty for machines without event energies.
+pub fn event_joules(facts: &RunFacts, outcome: &Outcome) -> Vec<f64> {
+    facts.energy.as_ref().map(|model| model.by_kernel(outcome)).unwrap_or_default()
 }
 
 /// Occupancy of the SMs.
@@ -289,7 +301,7 @@ pub fn cpu_cores(outcome: &Outcome) -> Vec<CpuWork> {
 }
 
 /// The kernels of one stream together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StreamWork {
     /// The stream.
     pub stream: StreamId,
@@ -297,6 +309,8 @@ pub struct StreamWork {
     pub kernels: u32,
     /// Their sums. Kernels of one stream run in order, so their cycles add up.
     pub work: Work,
+    /// Their counters.
+    pub counters: Vec<Counted>,
 }
 
 /// Sums per stream, ascending.
@@ -308,8 +322,9 @@ pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
             Ok(at) => {
                 streams[at].kernels += 1;
                 streams[at].work = streams[at].work.plus(work);
+                add(&mut streams[at].counters, &kernel.counters);
             }
-            Err(at) => streams.insert(at, StreamWork { stream: kernel.stream, kernels: 1, work }),
+            Err(at) => streams.insert(at, StreamWork { stream: kernel.stream, kernels: 1, work, counters: kernel.counters.clone() }),
         }
     }
     streams

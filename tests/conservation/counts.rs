@@ -5,8 +5,9 @@ use warpshard::chip::RunResult;
 use warpshard::config::Machine;
 use warpshard::config::machine::{WriteMiss, WritePolicy};
 use warpshard::frontend::{OpClass, Workload};
+use warpshard::gpu::sm::StallCounters;
 use warpshard::protocol::MemOp;
-use warpshard::stats::{Counted, Outcome};
+use warpshard::stats::{Counted, Counters, Outcome};
 
 use super::record::{Record, Way, Word};
 
@@ -52,6 +53,25 @@ pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
         assert_eq!(reasons, expected, "{name}: stall reasons of sm {}", component.id);
         assert_eq!(value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
     }
+    by_kernel(name, outcome);
+}
+
+/// What is counted by kernel adds up to what SMs and slices counted: reasons of schedulers with warps, requests, sectors of DRAM.
+fn by_kernel(name: &str, outcome: &Outcome) {
+    let kernels = |counter| outcome.kernels.iter().map(|kernel| value(&kernel.counters, counter)).sum::<u64>();
+    let all = |kind, counter| {
+        let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
+        of_kind.map(|component| value(&component.counters, counter)).sum::<u64>()
+    };
+    for info in StallCounters::INFO.iter().filter(|info| info.name != "stall_no_warps") {
+        assert_eq!(kernels(info.name), all("sm", info.name), "{name}: {} by kernel", info.name);
+    }
+    assert_eq!(kernels("llc_accesses"), all("llc", "accesses"), "{name}: LLC accesses by kernel");
+    assert_eq!(kernels("llc_hits"), all("llc", "read_hits") + all("llc", "write_hits"), "{name}: LLC hits by kernel");
+    assert_eq!(kernels("llc_pending_hits"), all("llc", "pending_hits"), "{name}: LLC pending hits by kernel");
+    // A slice fetches sector by sector; what waits in its miss queue when the run ends is counted by kernel alone.
+    assert!(kernels("dram_reads") >= all("llc", "fetches"), "{name}: sectors fetched by kernel");
+    assert!(kernels("dram_writes") >= all("llc", "write_backs"), "{name}: sectors written by kernel");
 }
 
 /// The rows of the interval series add up to the totals of the components, column by column, and are as long as they say.

@@ -1,6 +1,7 @@
 //! The counters of an SM: per kernel launch, and for itself.
 
 use crate::frontend::{OpClass, Workload};
+use crate::stats::components::APPLICATION_SM;
 use crate::stats::{CounterInfo, CounterVisitor, Counters, counters};
 
 use super::stall::{StallCounts, StallReason};
@@ -114,8 +115,8 @@ pub struct SmStats {
     pub classes: Vec<ClassCounts>,
     /// For the SM as a whole.
     pub sm: SmCounters,
-    /// Scheduler cycles by reason.
-    pub stalls: StallCounts,
+    /// Scheduler cycles by reason, indexed by `KernelIndex`; the last are those of schedulers without warps.
+    pub stalls: Vec<StallCounts>,
 }
 
 counters! {
@@ -135,9 +136,6 @@ counters! {
     }
 }
 
-/// The kind of component under which an SM shows what it counted for an application.
-pub const APPLICATION_SM: &str = "sm_application";
-
 impl SmStats {
     /// Zeroes for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
@@ -145,14 +143,21 @@ impl SmStats {
             kernels: vec![KernelCounters::default(); kernels],
             classes: vec![ClassCounts::default(); kernels],
             sm: SmCounters::default(),
-            stalls: [0; StallReason::COUNT],
+            stalls: vec![[0; StallReason::COUNT]; kernels + 1],
         }
+    }
+
+    /// Scheduler cycles by reason, over all kernels.
+    pub fn all_stalls(&self) -> StallCounts {
+        let mut all = [0; StallReason::COUNT];
+        self.stalls.iter().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
+        all
     }
 
     /// Shows all counters of the SM: its own, the stall reasons, and those that it keeps per kernel, summed over the kernels.
     pub fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         self.sm.visit(see);
-        StallCounters::INFO.iter().zip(self.stalls).for_each(|(info, value)| see(info, value));
+        StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
         let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
         // A kernel that has issued nothing here has counted nothing here.
         for (kernel, of_class) in self.kernels.iter().zip(&self.classes).filter(|(kernel, _)| kernel.warp_instructions > 0) {
@@ -182,6 +187,12 @@ impl SmStats {
 /// Adds the counts of another SM or kernel.
 pub fn add_classes(sum: &mut ClassCounts, part: &ClassCounts) {
     sum.as_flattened_mut().iter_mut().zip(part.as_flattened()).for_each(|(sum, part)| *sum += part);
+}
+
+/// Shows the scheduler cycles of a kernel, which has no part in those of schedulers without warps.
+pub fn visit_stalls(stalls: &StallCounts, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
+    let own = StallCounters::INFO.iter().zip(stalls).zip(StallReason::ALL).filter(|(_, reason)| *reason != StallReason::NoWarps);
+    own.for_each(|((info, value), _)| see(info, *value));
 }
 
 /// Shows the counts by class with their names, in the order of [`ClassCounters`].

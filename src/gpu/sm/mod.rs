@@ -48,8 +48,8 @@ use crate::stats::CounterVisitor;
 
 pub use crate::mem::cache::PrefetchCounters;
 pub use ccws::CcwsCounters;
-pub use counters::{APPLICATION_SM, ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
-pub use counters::{add_classes, visit_classes};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmStats, StallCounters};
+pub use counters::{add_classes, visit_classes, visit_stalls};
 pub use decision::SmDecision;
 pub use net::SmPorts;
 pub use stall::{StallCounts, StallReason};

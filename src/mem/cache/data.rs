@@ -147,6 +147,12 @@ impl DataCache {
         self.miss_queue.len()
     }
 
+    /// The requests to the next level that were appended since there were `count` of them.
+    #[inline]
+    pub fn queued_since(&self, count: usize) -> impl Iterator<Item = &Down> {
+        (count..self.queued()).filter_map(|place| self.miss_queue.get(place))
+    }
+
     /// Whether a request whose data came can be answered.
     #[inline]
     pub fn has_ready(&self) -> bool {

@@ -27,6 +27,17 @@ counters! {
 }
 
 counters! {
+    /// What an LLC slice counts for each kernel launch.
+    pub struct LlcKernelCounters {
+        llc_accesses: "accesses", "Requests of the kernel to the LLC, of all kinds.";
+        llc_hits: "accesses", "Those whose sector was there.";
+        llc_pending_hits: "accesses", "Those whose sector was on its way.";
+        dram_reads: "sectors", "Sectors that its requests fetched from DRAM.";
+        dram_writes: "sectors", "Sectors that its requests sent to DRAM, modified ones that they evicted included, whichever kernel wrote them.";
+    }
+}
+
+counters! {
     /// What an LLC slice counts for each of several applications. Components are numbered by slice, then application.
     pub struct LlcApplicationCounters {
         llc_accesses: "accesses", "Requests of the application to the LLC, of all kinds.";

@@ -9,7 +9,7 @@ mod sets;
 mod slice;
 mod waits;
 
-pub use counters::{LlcApplicationCounters, LlcCounters};
+pub use counters::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 pub use from_dram::FromDram;
 pub use sets::Sets;
 pub use slice::{Acted, Slice};

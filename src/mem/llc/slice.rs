@@ -12,7 +12,7 @@ use crate::protocol::{LocalMap, MemOp, MemPacket};
 
 use super::from_dram::FromDram;
 use super::pending::Pending;
-use super::{LlcApplicationCounters, LlcCounters, Sets};
+use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
 
 /// What a cycle did that others must hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Slice {
     pub(super) counters: LlcCounters,
     /// What is counted by application, where several share the GPU.
     applications: Box<[LlcApplicationCounters]>,
+    /// What is counted by kernel launch.
+    kernels: Box<[LlcKernelCounters]>,
 }
 
 impl Slice {
@@ -88,13 +90,19 @@ impl Slice {
             outcomes: [[0; 2]; 4],
             counters: LlcCounters::default(),
             applications: Box::default(),
+            kernels: Box::default(),
         }
     }
 
-    /// The same, counting for each of `count` applications.
-    #[must_use]
-    pub fn with_applications(self, count: usize) -> Self {
-        Self { applications: vec![LlcApplicationCounters::default(); count].into(), ..self }
+    /// Counts for each of so many kernel launches and applications, too.
+    pub fn count_by(&mut self, kernels: usize, applications: usize) {
+        self.kernels = vec![LlcKernelCounters::default(); kernels].into();
+        self.applications = vec![LlcApplicationCounters::default(); applications].into();
+    }
+
+    /// What was counted for each kernel launch.
+    pub fn kernels(&self) -> &[LlcKernelCounters] {
+        &self.kernels
     }
 
     /// What was counted for each application, where several share the GPU.
@@ -355,6 +363,7 @@ impl Slice {
         };
         let set = arrived.set;
         let access = Access { addr, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next() };
+        let queued = self.cache.queued();
         let Outcome { status, answer } = self.cache.access(&access, now);
         match answer {
             Answer::None => {
@@ -366,6 +375,15 @@ impl Slice {
             }
             Answer::Now => self.out.push(access.token),
             Answer::AtFill | Answer::FromBelow => {}
+        }
+        if let Some(counters) = self.kernels.get_mut(packet.kernel.index()) {
+            counters.llc_accesses += 1;
+            counters.llc_hits += u64::from(status == Status::Hit);
+            counters.llc_pending_hits += u64::from(status == Status::HitReserved);
+            for down in self.cache.queued_since(queued) {
+                let sectors = u64::from(down.sectors.count());
+                *(if down.is_fetch() { &mut counters.dram_reads } else { &mut counters.dram_writes }) += sectors;
+            }
         }
         self.pending.keep(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;

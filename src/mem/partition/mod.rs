@@ -11,8 +11,6 @@
 mod tests;
 mod unit;
 
-pub use unit::APPLICATION_LLC;
-
 use std::collections::VecDeque;
 
 use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
@@ -23,7 +21,7 @@ use crate::protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPac
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
 use super::dram_arbiter::{DramArbiter, Places};
-use super::llc::{Sets, Slice};
+use super::llc::{LlcKernelCounters, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{Common, SlicePort};
 use super::stalls::StallCounts;
@@ -115,13 +113,16 @@ impl Partition {
         Self { llc_to_core: Crossing::new(self.llc_clock, core_clock), ..self }
     }
 
-    /// The same, counting for each of `count` applications.
+    /// The same, counting for each of so many kernel launches and applications, too.
     #[must_use]
-    pub fn with_applications(mut self, count: usize) -> Self {
-        for side in &mut self.arbiter.slice_ports {
-            side.slice = side.slice.clone().with_applications(count);
-        }
+    pub fn counting_by(mut self, kernels: usize, applications: usize) -> Self {
+        self.arbiter.slice_ports.iter_mut().for_each(|side| side.slice.count_by(kernels, applications));
         self
+    }
+
+    /// What its slices counted for each kernel launch.
+    pub fn kernels(&self) -> impl Iterator<Item = &[LlcKernelCounters]> {
+        self.slices().map(Slice::kernels)
     }
 
     /// How long packets stood still at the networks.

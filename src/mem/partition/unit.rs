@@ -7,11 +7,9 @@ use crate::engine::Unit;
 use crate::mem::dram::Clocked;
 use crate::protocol::{EventKind, Outbox, Payload};
 use crate::stats::CounterVisitor;
+use crate::stats::components::APPLICATION_LLC;
 
 use super::{Channel, Partition, each};
-
-/// The kind of component under which a slice shows what it counted for an application.
-pub const APPLICATION_LLC: &str = "llc_application";
 
 impl Unit for Partition {
     type Payload = Payload;

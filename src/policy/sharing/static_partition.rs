@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::base::{AppId, SmId};
-use crate::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, PowerState, Trigger};
+use crate::control::{Controller, Decision, DecisionSet, Facts, Knob, KnobSet, Observation, PowerState, Trigger};
 use crate::policy::registry::PolicyError;
 
 /// The parameters of [`StaticPartition`].
@@ -40,6 +40,21 @@ impl Controller for StaticPartition {
         Self::NAME
     }
 
+    fn suits(&self, facts: &Facts) -> Result<(), String> {
+        let (sms, apps, wanted) = (facts.sms, facts.applications.len(), self.sms.iter().sum::<u32>());
+        if self.sms.len() != apps {
+            return Err(format!(
+                "`sms` = {:?} is for {} applications and the run has {apps}: give a number of SMs for each",
+                self.sms,
+                self.sms.len()
+            ));
+        }
+        if wanted > sms {
+            return Err(format!("`sms` = {:?} takes {wanted} SMs and the machine has {sms}", self.sms));
+        }
+        Ok(())
+    }
+
     fn triggers(&self) -> Vec<Trigger> {
         vec![Trigger::Start]
     }
@@ -49,17 +64,8 @@ impl Controller for StaticPartition {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        let (wanted, there) = (self.sms.iter().sum::<u32>() as usize, seen.sms.rows().len());
-        if wanted > there || self.sms.len() != seen.facts.applications.len() {
-            let apps = seen.facts.applications.len();
-            out.because(format!(
-                "{wanted} SMs for {} applications do not suit {there} SMs and {apps} applications: nothing is set",
-                self.sms.len()
-            ));
-            return;
-        }
         let mut owners = (0..).zip(&self.sms).flat_map(|(app, &count)| std::iter::repeat_n(AppId(app), count as usize));
-        for sm in 0..there {
+        for sm in 0..seen.sms.rows().len() {
             let sm = Some(SmId(sm as u16));
             out.decide(match owners.next() {
                 Some(app) => Decision::Owner { sm, app },
@@ -72,6 +78,7 @@ impl Controller for StaticPartition {
 
 #[cfg(test)]
 mod tests {
+    use crate::control::Facts;
     use crate::policy::registry::from_text;
     use crate::policy::testing::{Numbers, Scene, made};
 
@@ -85,12 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_that_does_not_suit_sets_nothing() {
-        let mut scene = Scene { sms: Numbers::named(&["cycles"]), ..Scene::default() };
-        scene.sms.values = vec![0; 4];
-        scene.facts.applications = vec!["a".into(), "b".into()];
-        let said = scene.cut(&mut *made("static_partition", "sms = [2, 3]"), 0, &[]);
-        assert_eq!(said, "5 SMs for 2 applications do not suit 4 SMs and 2 applications: nothing is set");
+    fn a_partition_that_does_not_suit_is_refused_before_the_run() {
+        let facts = Facts { sms: 4, applications: vec!["a".into(), "b".into()], ..Facts::default() };
+        let suits = |sms: &str| made("static_partition", &format!("sms = {sms}")).suits(&facts);
+        assert_eq!(suits("[1, 3]"), Ok(()));
+        assert_eq!(suits("[2, 3]"), Err("`sms` = [2, 3] takes 5 SMs and the machine has 4".to_owned()));
+        let problem = suits("[4]").unwrap_err();
+        assert!(problem.starts_with("`sms` = [4] is for 1 applications and the run has 2"), "{problem}");
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(in crate::gpu::sm) struct Ctas {
     pub(in crate::gpu::sm) blocked: bool,
     /// The last resident CTA ended since the SM last looked.
     emptied: bool,
+    /// CTAs of more than one kernel are resident.
+    mixed: bool,
 }
 
 impl Ctas {
@@ -66,6 +68,7 @@ impl Ctas {
             resident: 0,
             blocked: false,
             emptied: false,
+            mixed: false,
         }
     }
 
@@ -78,6 +81,18 @@ impl Ctas {
     /// Resident CTAs of a kernel.
     pub(in crate::gpu::sm) fn resident_of(&self, kernel: KernelIndex) -> u32 {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel).count() as u32
+    }
+
+    /// Whether all resident CTAs are of one kernel.
+    #[inline]
+    pub(in crate::gpu::sm) fn of_one_kernel(&self) -> bool {
+        !self.mixed
+    }
+
+    fn find_mixed(&mut self) {
+        let mut kernels = self.slots.iter().flatten().map(|cta| cta.launch.kernel);
+        let first = kernels.next();
+        self.mixed = kernels.any(|kernel| Some(kernel) != first);
     }
 
     /// Whether the last resident CTA ended since this was last asked.
@@ -170,6 +185,7 @@ impl Ctas {
         self.code[slot] = Arc::clone(code);
         self.kernel[slot] = cta.launch.kernel;
         self.slots[slot] = Some(cta);
+        self.find_mixed();
     }
 
     pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
@@ -182,6 +198,7 @@ impl Ctas {
         self.resident -= 1;
         self.blocked = false;
         self.emptied |= self.resident == 0;
+        self.find_mixed();
         Some(Ended { launch, instructions })
     }
 

@@ -7,7 +7,7 @@
 mod sched;
 mod stall;
 
-use crate::base::Cycle;
+use crate::base::{Cycle, KernelIndex};
 use crate::config::machine::Sm as Spec;
 use crate::frontend::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
@@ -21,7 +21,7 @@ use super::phases::NO_PHASES;
 use super::stall::StallReason;
 
 use sched::{AnyOrder, Conditions, TwoLevel, View};
-use stall::{Spans, stall_reason};
+use stall::{Spans, kernel_of_oldest, stall_reason};
 
 /// The schedulers of an SM, and who of their warps may issue.
 #[derive(Debug)]
@@ -153,14 +153,15 @@ impl IssueStage {
     /// A scheduler issues, or sleeps for a reason.
     #[inline]
     fn let_issue(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
-        let reason = if self.schedule(scheduler, core, operands, observers) {
-            StallReason::Issued
-        } else {
-            let reason = stall_reason(&core.warps, self.supervised[scheduler]);
-            self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
-            reason
+        let did = match self.schedule(scheduler, core, operands, observers) {
+            Some(kernel) => (StallReason::Issued, Some(kernel)),
+            None => {
+                let (reason, warps) = stall_reason(&core.warps, self.supervised[scheduler]);
+                self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
+                (reason, kernel_of_oldest(core, warps))
+            }
         };
-        self.spans.begin(scheduler, reason, core.now, &mut core.counters.stalls);
+        self.spans.begin(scheduler, did, core.now, &mut core.counters.stalls);
     }
 
     /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
@@ -175,9 +176,9 @@ impl IssueStage {
         }
     }
 
-    /// Lets a scheduler issue; returns whether it did.
+    /// Lets a scheduler issue; returns the kernel that it issued for.
     #[inline]
-    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> bool {
+    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<KernelIndex> {
         let warps = &core.warps;
         let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
         let mut full = operands.full(scheduler);
@@ -186,10 +187,11 @@ impl IssueStage {
             full &= full - 1;
         }
         if ready == 0 {
-            return false;
+            return None;
         }
         let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
         let warp = self.orders[scheduler].pick(ready, &View { age: &warps.age, distance });
+        let kernel = core.kernel_of(warp);
         let mut before = self.issue_front(scheduler, warp, core, operands, observers);
         for _ in 1..core.spec.issue_width {
             let warps = &core.warps;
@@ -204,7 +206,7 @@ impl IssueStage {
             }
             before = self.issue_front(scheduler, warp, core, operands, observers);
         }
-        true
+        Some(kernel)
     }
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.

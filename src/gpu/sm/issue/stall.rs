@@ -1,71 +1,96 @@
-//! Why a scheduler issues nothing, and spans in which that stays so.
+//! Why a scheduler issues nothing, for which kernel, and spans in which that stays so.
 //!
-//! A reason depends only on the masks of the warps, so it holds until one of them changes: it is counted when it ends, not every cycle.
+//! A reason depends only on the masks of the warps, so it holds until one of them changes: it is counted when it ends, not every cycle. It is
+//! counted for one kernel: that of the oldest warp for which it holds.
 //!
 //! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
-use crate::base::Cycle;
+use crate::base::{Cycle, KernelIndex};
 
 use super::super::MAX_SCHEDULERS;
-use super::super::core::Warps;
+use super::super::core::{Core, MAX_WARPS, Warps, bits};
 use super::super::kinds::UnitKind;
 use super::super::stall::{StallCounts, StallReason};
 
-/// Why the scheduler of the warp slots `supervised` issues nothing in the present state.
+/// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds.
 #[inline]
-pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> StallReason {
+pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> (StallReason, u64) {
     let mine = warps.live & supervised;
     if mine == 0 {
-        return StallReason::NoWarps;
+        return (StallReason::NoWarps, 0);
     }
     let decoded = warps.valid & mine;
     let candidates = decoded & !warps.waiting() & warps.allowed;
     let ready = candidates & !warps.hazard;
     if ready != 0 {
-        let memory = ready & warps.of_kind[UnitKind::Mem as usize] != 0;
-        return if memory { StallReason::MemoryPipelineFull } else { StallReason::PipelineFull };
+        let memory = ready & warps.of_kind[UnitKind::Mem as usize];
+        return if memory != 0 { (StallReason::MemoryPipelineFull, memory) } else { (StallReason::PipelineFull, ready) };
     }
     if candidates != 0 {
-        let memory = candidates & warps.hazard_memory != 0;
-        return if memory { StallReason::ScoreboardMemory } else { StallReason::ScoreboardAlu };
+        let memory = candidates & warps.hazard_memory;
+        return if memory != 0 { (StallReason::ScoreboardMemory, memory) } else { (StallReason::ScoreboardAlu, candidates) };
     }
-    if mine & (warps.at_fence | warps.at_atomic) != 0 {
-        StallReason::Fence
-    } else if mine & warps.at_barrier != 0 {
-        StallReason::Barrier
+    let fenced = mine & (warps.at_fence | warps.at_atomic);
+    let (at_barrier, unfinished) = (mine & warps.at_barrier, mine & !warps.finished);
+    if fenced != 0 {
+        (StallReason::Fence, fenced)
+    } else if at_barrier != 0 {
+        (StallReason::Barrier, at_barrier)
     } else if decoded != 0 {
-        StallReason::Throttled
-    } else if mine & !warps.finished != 0 {
-        StallReason::InstructionBufferEmpty
+        (StallReason::Throttled, decoded)
+    } else if unfinished != 0 {
+        (StallReason::InstructionBufferEmpty, unfinished)
     } else {
-        StallReason::Draining
+        (StallReason::Draining, mine)
     }
 }
 
-/// What each scheduler does, and since which cycle that is not counted.
+/// The kernel of the oldest of `warps`; `None` where there are none.
+#[inline]
+pub(super) fn kernel_of_oldest(core: &Core, warps: u64) -> Option<KernelIndex> {
+    let first = (warps != 0).then(|| warps.trailing_zeros() as usize % MAX_WARPS)?;
+    if core.ctas.of_one_kernel() {
+        return Some(core.kernel_of(first));
+    }
+    bits(warps).min_by_key(|&warp| core.warps.age[warp]).map(|warp| core.kernel_of(warp))
+}
+
+/// What each scheduler does for which kernel, and since which cycle that is not counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spans {
     doing: [StallReason; MAX_SCHEDULERS],
+    /// The kernel; `u16::MAX` where there is no warp.
+    kernel: [u16; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
 }
 
 impl Spans {
     pub(super) fn new() -> Self {
-        Self { doing: [StallReason::NoWarps; MAX_SCHEDULERS], since: [Cycle(0); MAX_SCHEDULERS] }
+        let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
+        Self { doing, kernel: [u16::MAX; MAX_SCHEDULERS], since }
     }
 
-    /// A scheduler does something else from cycle `now` on.
+    /// A scheduler does something else from cycle `now` on, for `kernel` if it has warps.
     #[inline]
-    pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, now: Cycle, counts: &mut StallCounts) {
+    pub(super) fn begin(
+        &mut self,
+        scheduler: usize,
+        (reason, kernel): (StallReason, Option<KernelIndex>),
+        now: Cycle,
+        counts: &mut [StallCounts],
+    ) {
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
-        counts[before as usize] += now.0 - since.0;
+        let whose = std::mem::replace(&mut self.kernel[scheduler], kernel.map_or(u16::MAX, |kernel| kernel.0));
+        let nobody = counts.len() - 1;
+        counts[usize::from(whose).min(nobody)][before as usize] += now.0 - since.0;
     }
 
     /// Counts all spans up to cycle `now`.
-    pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counts: &mut StallCounts) {
+    pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counts: &mut [StallCounts]) {
         for scheduler in 0..schedulers {
-            self.begin(scheduler, self.doing[scheduler], now, counts);
+            let kernel = Some(KernelIndex(self.kernel[scheduler])).filter(|kernel| kernel.0 != u16::MAX);
+            self.begin(scheduler, (self.doing[scheduler], kernel), now, counts);
         }
     }
 }

@@ -125,7 +125,7 @@ fn the_warp_limit_lets_only_the_oldest_issue() {
     let mut bench = Bench::single(&test_machine(), 256, ffmas(8, 20));
     bench.sm.apply(Cycle(0), &SmDecision::WarpLimit(2));
     bench.run(100);
-    let stalls = bench.sm.stats().stalls;
+    let stalls = bench.sm.stats().all_stalls();
     assert!(stalls[gpu::sm::StallReason::Throttled as usize] > 150, "schedulers 2 and 3 have no warp that may issue");
     bench.finish();
     assert_eq!(bench.kernel().warp_instructions, 8 * 21);

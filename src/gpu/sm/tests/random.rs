@@ -1,5 +1,6 @@
 //! Random programs: skipping, cutting into calls, and the sums that must hold.
 
+use super::super::stall::StallReason;
 use super::*;
 use crate::base::Rng;
 use crate::config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
@@ -152,9 +153,17 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
     for machine in machines() {
         let (_, stats, ..) = outcome(&machine, 3, true, || 37);
         let schedulers = u64::from(machine.gpu.sm.schedulers);
-        assert_eq!(stats.stalls.iter().sum::<u64>(), schedulers * stats.sm.cycles);
+        let stalls = stats.all_stalls();
+        assert_eq!(stalls.iter().sum::<u64>(), schedulers * stats.sm.cycles);
+        let nobody = StallReason::NoWarps as usize;
+        assert_eq!(
+            stats.stalls.iter().map(|own| own[nobody]).collect::<Vec<_>>(),
+            [0, stalls[nobody]],
+            "only those without warps belong to no kernel"
+        );
+        assert_eq!(stats.stalls[1].iter().sum::<u64>(), stalls[nobody]);
         assert_eq!(stats.sm.cycles % 1000, 0);
-        let issued = stats.stalls[0];
+        let issued = stalls[StallReason::Issued as usize];
         let instructions: u64 = stats.kernels.iter().map(|kernel| kernel.warp_instructions).sum();
         assert!(issued <= instructions && instructions <= issued * u64::from(machine.gpu.sm.issue_width));
         assert_eq!(stats.kernels[0].ctas, 5);

@@ -5,7 +5,7 @@ use crate::report::ticks::Labels;
 use super::{WIDTH, at};
 
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 12.0;
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
 
