@@ -96,8 +96,10 @@ impl Plan {
         options.extend(self.run.kernels.iter().map(|kernels| format!("--kernels={kernels}")));
         options.extend(self.run.lenient.then(|| "--lenient".to_owned()));
         options.extend(self.run.max_cycles.map(|cycles| format!("--max-cycles={cycles}")));
-        options.extend(self.run.cpu_warm.map(|instructions| format!("--cpu-warm={instructions}")));
-        options.extend(self.run.cpu_measure.map(|instructions| format!("--cpu-measure={instructions}")));
+        if workload.cpu {
+            options.extend(self.run.cpu_warm.map(|instructions| format!("--cpu-warm={instructions}")));
+            options.extend(self.run.cpu_measure.map(|instructions| format!("--cpu-measure={instructions}")));
+        }
         options.extend(self.run.interval.map(|cycles| format!("--interval={cycles}")));
         let (machine, workload, policies) = (machine.to_owned(), workload.clone(), policies.0.clone());
         Run { number, machine, workload, policies, seed, changes, options }
@@ -163,9 +165,8 @@ mod tests {
              [run]\ncpu_warm = 0\ncpu_measure = 5\n",
         )
         .runs();
-        let cores = "--seed=1 --cpu-warm=0 --cpu-measure=5";
-        assert_eq!(runs[0].line(), format!("--machine=v100 --app=a.toml --app=stream,priority=1 --once {cores}"));
-        assert_eq!(runs[1].line(), format!("--machine=v100 --workload=sgemm --cpu=mcf,lbm {cores}"));
+        assert_eq!(runs[0].line(), "--machine=v100 --app=a.toml --app=stream,priority=1 --once --seed=1");
+        assert_eq!(runs[1].line(), "--machine=v100 --workload=sgemm --cpu=mcf,lbm --seed=1 --cpu-warm=0 --cpu-measure=5");
         let names: Vec<_> = runs.iter().map(|run| run.workload.name.as_str()).collect();
         assert_eq!(names, ["a.toml + stream,priority=1", "sgemm + mcf,lbm"]);
     }
@@ -179,6 +180,7 @@ mod tests {
             ("workloads = [{ }]", "expected one of `model`, `trace`, `program` and `apps`"),
             ("workloads = [{ apps = [] }]", "`apps` is an empty list"),
             ("workloads = [{ apps = [\"a\"], set = { n = 1 } }]", "applications have no parameters"),
+            ("workloads = [\"a\"]\n[run]\ncpu_warm = 5", "`cpu_warm` and `cpu_measure` are for workloads with `cpu`"),
             ("workloads = [{ model = \"a\", once = true }]", "`once` is for `apps` only"),
             ("workloads = [{ trace = \"a\", model = \"b\" }]", "expected one of"),
             ("workloads = [{ trace = \"a\", set = { n = 1 } }]", "a trace has no parameters"),

@@ -84,6 +84,8 @@ pub struct Workload {
     pub name: String,
     /// The options of `warpshard run` that name it.
     pub options: Vec<String>,
+    /// Whether the CPU cores have applications.
+    pub cpu: bool,
     /// Parameters with their values.
     pub set: Vec<(String, String)>,
 }
@@ -130,8 +132,9 @@ impl TryFrom<WorkloadTable> for Workload {
         options.extend(table.arch.map(|arch| format!("--arch={arch}")));
         options.extend(table.once.then(|| "--once".to_owned()));
         options.extend(table.cpu.as_ref().map(|cpu| format!("--cpu={cpu}")));
+        let cpu = table.cpu.is_some();
         let name = [names, table.cpu.into_iter().collect()].concat().join(" + ");
-        Ok(Self { name, options, set: table.set.0 })
+        Ok(Self { name, options, cpu, set: table.set.0 })
     }
 }
 
@@ -146,7 +149,7 @@ impl<'de> Deserialize<'de> for Workload {
             }
 
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Workload, E> {
-                Ok(Workload { name: name.to_owned(), options: vec![format!("--workload={name}")], set: Vec::new() })
+                Ok(Workload { name: name.to_owned(), options: vec![format!("--workload={name}")], cpu: false, set: Vec::new() })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workload, A::Error> {
@@ -218,6 +221,9 @@ impl Plan {
             if empty {
                 return Err(format!("`{key}` is an empty list, so that there is no run"));
             }
+        }
+        if (self.run.cpu_warm.is_some() || self.run.cpu_measure.is_some()) && !self.workloads.iter().any(|workload| workload.cpu) {
+            return Err("[run]: `cpu_warm` and `cpu_measure` are for workloads with `cpu`, and there is none".to_owned());
         }
         for zip in &self.zip {
             if let Some((key, values)) = zip.0.iter().find(|(_, values)| values.len() != zip.0[0].1.len()) {

@@ -162,6 +162,46 @@ fn a_changed_input_is_another_run() {
 }
 
 #[test]
+fn applications_and_cpu_cores_run_as_run_takes_them_and_follow_their_files() {
+    let root = tempfile::tempdir().unwrap();
+    let (profile, out) = (root.path().join("core.toml"), root.path().join("out"));
+    let model = root.path().join("own.toml");
+    let vecadd = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/workloads/vecadd.toml");
+    fs::copy(vecadd, &model).unwrap();
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/workloads/cpu/mcf.toml"), &profile).unwrap();
+    let (model, profile) = (model.to_str().unwrap(), profile.to_str().unwrap());
+    let apps = format!("{{ apps = [{model:?}, \"stream\"], once = true }}");
+    let cores = format!("{{ model = \"vecadd\", cpu = {profile:?} }}");
+    let core_limits = ["--cpu-warm", "100", "--cpu-measure", "200"];
+    for (machine, workload, keys, options, changed) in [
+        ("tiny", apps, "", vec!["--app", model, "--app", "stream", "--once"], model),
+        (
+            "hetero-small",
+            cores,
+            "cpu_warm = 100\ncpu_measure = 200\n",
+            [&["--workload", "vecadd", "--cpu", profile], &core_limits[..]].concat(),
+            profile,
+        ),
+    ] {
+        let text = format!("machines = [{machine:?}]\nworkloads = [{workload}]\n[run]\nmax_cycles = 3000\n{keys}");
+        let plan = plan(root.path(), &text);
+        let first = sweep(&plan, &out, &[]);
+        assert!(stdout(&first).starts_with("1 run simulated, 0 from before\n"), "{}{}", stdout(&first), stderr(&first));
+        let alone = root.path().join(machine);
+        let common = ["run", "--machine", machine, "--max-cycles", "3000", "--out", alone.to_str().unwrap()];
+        let run = warpshard(&[&common[..], &options[..]].concat());
+        assert_eq!(code(&run), 0, "{}", stderr(&run));
+        let stats = |folder: &Path| fs::read(folder.join("stats.json")).unwrap();
+        let digest = &column(&table(&out), "digest")[0];
+        assert_eq!(stats(&out.join("runs").join(digest)), stats(&alone), "{machine}");
+
+        let text = fs::read_to_string(changed).unwrap();
+        fs::write(changed, format!("# Changed.\n{text}")).unwrap();
+        assert!(stdout(&sweep(&plan, &out, &[])).starts_with("1 run simulated, 0 from before\n"), "{changed} is an input");
+    }
+}
+
+#[test]
 fn the_scripts_of_batch_systems_are_written_and_missing_systems_are_named() {
     let root = tempfile::tempdir().unwrap();
     let (plan, out) = (plan(root.path(), PLAN), root.path().join("out"));
