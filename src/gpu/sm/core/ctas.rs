@@ -54,8 +54,8 @@ pub(in crate::gpu::sm) struct Ctas {
     pub(in crate::gpu::sm) blocked: bool,
     /// The last resident CTA ended since the SM last looked.
     emptied: bool,
-    /// CTAs of more than one kernel are resident.
-    mixed: bool,
+    /// The kernel of all resident CTAs; none where there are none, or of several kernels.
+    only: Option<KernelIndex>,
 }
 
 impl Ctas {
@@ -68,7 +68,7 @@ impl Ctas {
             resident: 0,
             blocked: false,
             emptied: false,
-            mixed: false,
+            only: None,
         }
     }
 
@@ -83,16 +83,16 @@ impl Ctas {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel).count() as u32
     }
 
-    /// Whether all resident CTAs are of one kernel.
+    /// The kernel of all resident CTAs, if they are of one.
     #[inline]
-    pub(in crate::gpu::sm) fn of_one_kernel(&self) -> bool {
-        !self.mixed
+    pub(in crate::gpu::sm) fn only_kernel(&self) -> Option<KernelIndex> {
+        self.only
     }
 
-    fn find_mixed(&mut self) {
+    fn find_only_kernel(&mut self) {
         let mut kernels = self.slots.iter().flatten().map(|cta| cta.launch.kernel);
         let first = kernels.next();
-        self.mixed = kernels.any(|kernel| Some(kernel) != first);
+        self.only = first.filter(|first| kernels.all(|kernel| kernel == *first));
     }
 
     /// Whether the last resident CTA ended since this was last asked.
@@ -185,7 +185,7 @@ impl Ctas {
         self.code[slot] = Arc::clone(code);
         self.kernel[slot] = cta.launch.kernel;
         self.slots[slot] = Some(cta);
-        self.find_mixed();
+        self.find_only_kernel();
     }
 
     pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
@@ -198,7 +198,7 @@ impl Ctas {
         self.resident -= 1;
         self.blocked = false;
         self.emptied |= self.resident == 0;
-        self.find_mixed();
+        self.find_only_kernel();
         Some(Ended { launch, instructions })
     }
 

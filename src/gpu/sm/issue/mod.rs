@@ -7,7 +7,7 @@
 mod sched;
 mod stall;
 
-use crate::base::{Cycle, KernelIndex};
+use crate::base::Cycle;
 use crate::config::machine::Sm as Spec;
 use crate::frontend::{MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
@@ -21,7 +21,7 @@ use super::phases::NO_PHASES;
 use super::stall::StallReason;
 
 use sched::{AnyOrder, Conditions, TwoLevel, View};
-use stall::{Spans, kernel_of_oldest, stall_reason};
+use stall::{Spans, on_behalf_of, stall_reason};
 
 /// The schedulers of an SM, and who of their warps may issue.
 #[derive(Debug)]
@@ -153,15 +153,13 @@ impl IssueStage {
     /// A scheduler issues, or sleeps for a reason.
     #[inline]
     fn let_issue(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
-        let did = match self.schedule(scheduler, core, operands, observers) {
-            Some(kernel) => (StallReason::Issued, Some(kernel)),
-            None => {
-                let (reason, warps) = stall_reason(&core.warps, self.supervised[scheduler]);
-                self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
-                (reason, kernel_of_oldest(core, warps))
-            }
+        let (reason, warps) = match self.schedule(scheduler, core, operands, observers) {
+            Some(warp) => (StallReason::Issued, 1 << warp),
+            None => stall_reason(&core.warps, self.supervised[scheduler]),
         };
-        self.spans.begin(scheduler, did, core.now, &mut core.counters.stalls);
+        self.held_up |= u8::from(reason.waits_for_collectors()) << scheduler;
+        let kernel = on_behalf_of(core, warps);
+        self.spans.begin(scheduler, (reason, kernel), core.now, &mut core.counters.stalls);
     }
 
     /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
@@ -176,9 +174,9 @@ impl IssueStage {
         }
     }
 
-    /// Lets a scheduler issue; returns the kernel that it issued for.
+    /// Lets a scheduler issue; returns the warp that did.
     #[inline]
-    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<KernelIndex> {
+    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<usize> {
         let warps = &core.warps;
         let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
         let mut full = operands.full(scheduler);
@@ -191,7 +189,6 @@ impl IssueStage {
         }
         let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
         let warp = self.orders[scheduler].pick(ready, &View { age: &warps.age, distance });
-        let kernel = core.kernel_of(warp);
         let mut before = self.issue_front(scheduler, warp, core, operands, observers);
         for _ in 1..core.spec.issue_width {
             let warps = &core.warps;
@@ -206,7 +203,7 @@ impl IssueStage {
             }
             before = self.issue_front(scheduler, warp, core, operands, observers);
         }
-        Some(kernel)
+        Some(warp)
     }
 
     /// Issues the front instruction of a warp and returns the kind of unit it goes to.

@@ -5,12 +5,15 @@
 //!
 //! Invariant: in every cycle from `since[s]` up to the present, scheduler s did `doing[s]`, and none of it is counted.
 
-use crate::base::{Cycle, KernelIndex};
+use crate::base::Cycle;
 
 use super::super::MAX_SCHEDULERS;
-use super::super::core::{Core, MAX_WARPS, Warps, bits};
+use super::super::core::{Core, Warps, bits};
 use super::super::kinds::UnitKind;
 use super::super::stall::{StallCounts, StallReason};
+
+/// In place of a kernel: the scheduler has no warps.
+const NOBODY: u16 = u16::MAX;
 
 /// Why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps for which that holds.
 #[inline]
@@ -45,21 +48,27 @@ pub(super) fn stall_reason(warps: &Warps, supervised: u64) -> (StallReason, u64)
     }
 }
 
-/// The kernel of the oldest of `warps`; `None` where there are none.
+/// For whom a scheduler does what it does: the kernel of the oldest of `warps`, or [`NOBODY`] where there are none.
 #[inline]
-pub(super) fn kernel_of_oldest(core: &Core, warps: u64) -> Option<KernelIndex> {
-    let first = (warps != 0).then(|| warps.trailing_zeros() as usize % MAX_WARPS)?;
-    if core.ctas.of_one_kernel() {
-        return Some(core.kernel_of(first));
+pub(super) fn on_behalf_of(core: &Core, warps: u64) -> u16 {
+    match core.ctas.only_kernel() {
+        _ if warps == 0 => NOBODY,
+        Some(kernel) => kernel.0,
+        None => kernel_of_oldest(core, warps),
     }
-    bits(warps).min_by_key(|&warp| core.warps.age[warp]).map(|warp| core.kernel_of(warp))
+}
+
+#[cold]
+fn kernel_of_oldest(core: &Core, warps: u64) -> u16 {
+    let oldest = bits(warps).min_by_key(|&warp| core.warps.age[warp]);
+    oldest.map_or(NOBODY, |warp| core.kernel_of(warp).0)
 }
 
 /// What each scheduler does for which kernel, and since which cycle that is not counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spans {
     doing: [StallReason; MAX_SCHEDULERS],
-    /// The kernel; `u16::MAX` where there is no warp.
+    /// The kernel, or [`NOBODY`].
     kernel: [u16; MAX_SCHEDULERS],
     since: [Cycle; MAX_SCHEDULERS],
 }
@@ -67,21 +76,15 @@ pub(super) struct Spans {
 impl Spans {
     pub(super) fn new() -> Self {
         let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
-        Self { doing, kernel: [u16::MAX; MAX_SCHEDULERS], since }
+        Self { doing, kernel: [NOBODY; MAX_SCHEDULERS], since }
     }
 
-    /// A scheduler does something else from cycle `now` on, for `kernel` if it has warps.
+    /// A scheduler does something else from cycle `now` on, for `kernel` or [`NOBODY`]. The last of `counts` are nobody's.
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        scheduler: usize,
-        (reason, kernel): (StallReason, Option<KernelIndex>),
-        now: Cycle,
-        counts: &mut [StallCounts],
-    ) {
+    pub(super) fn begin(&mut self, scheduler: usize, (reason, kernel): (StallReason, u16), now: Cycle, counts: &mut [StallCounts]) {
         let since = std::mem::replace(&mut self.since[scheduler], now);
         let before = std::mem::replace(&mut self.doing[scheduler], reason);
-        let whose = std::mem::replace(&mut self.kernel[scheduler], kernel.map_or(u16::MAX, |kernel| kernel.0));
+        let whose = std::mem::replace(&mut self.kernel[scheduler], kernel);
         let nobody = counts.len() - 1;
         counts[usize::from(whose).min(nobody)][before as usize] += now.0 - since.0;
     }
@@ -89,8 +92,7 @@ impl Spans {
     /// Counts all spans up to cycle `now`.
     pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counts: &mut [StallCounts]) {
         for scheduler in 0..schedulers {
-            let kernel = Some(KernelIndex(self.kernel[scheduler])).filter(|kernel| kernel.0 != u16::MAX);
-            self.begin(scheduler, (self.doing[scheduler], kernel), now, counts);
+            self.begin(scheduler, (self.doing[scheduler], self.kernel[scheduler]), now, counts);
         }
     }
 }
