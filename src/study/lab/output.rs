@@ -76,7 +76,7 @@ impl StudyOutput {
     /// Adds a row of the table.
     pub(in crate::study) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.header.len());
-        self.rows.push(cells);
+        self.rows.push(cells.into_iter().map(without_minus_zero).collect());
     }
 
     /// Adds a headline figure.
@@ -241,6 +241,14 @@ impl StudyOutput {
 }
 
 /// A table in columns of equal width, the first to the left and the others to the right.
+/// A number that rounds to zero has no minus sign.
+fn without_minus_zero(cell: String) -> String {
+    match cell.strip_prefix('-') {
+        Some(number) if number.parse() == Ok(0.0) => number.to_owned(),
+        _ => cell,
+    }
+}
+
 fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
     let lines = || std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
     let widths: Vec<usize> = (0..header.len()).map(|column| lines().map(|cells| cells[column].len()).max().unwrap_or(0)).collect();
@@ -256,6 +264,12 @@ fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_has_no_minus_sign() {
+        let cells = ["-0.00", "-0", "-0.01", "-", "-0.0 %", "+0.0"].map(|cell| without_minus_zero(cell.to_owned()));
+        assert_eq!(cells, ["0.00", "0", "-0.01", "-", "-0.0 %", "+0.0"]);
+    }
 
     #[test]
     fn the_text_is_aligned_and_the_table_is_csv() {
