@@ -44,7 +44,7 @@ const FREE: &[(&str, &[&str])] = &[
     ("the same", &["l1_hits", "l1_pending_hits", "l1_misses", "l2_hits", "l2_misses", "measured_instructions", "measured_reads"]),
     ("invalidations, which the tags do at once", &["l1_flushes"]),
     ("the grid scheduler's", &["kernels_launched", "kernels_ended", "ctas_bound", "ctas_bound_ahead", "ctas_done"]),
-    ("starts and ends of CTAs", &["ctas_started", "ctas_ended", "ctas"]),
+    ("starts and ends of CTAs", &["ctas_started", "ctas_begun", "ctas_bypassing", "ctas_ended", "ctas"]),
     ("what CCWS's victim tags find, small compared with the tags of the L1", &["ccws_victim_hits"]),
     ("loads, which are paid as instructions and accesses", &["loads_answered"]),
     ("operands that wait for their bank", &["operand_conflicts"]),

@@ -182,7 +182,11 @@ impl PyController {
             Knob::Preempt => Decision::Preempt { sm, how: preemption(&value.extract::<String>()?)? },
             Knob::KernelCtas => {
                 let kernel: u16 = one.getattr("kernel")?.extract()?;
-                Decision::KernelCtas { kernel: KernelIndex(kernel), limit: limit()? }
+                Decision::KernelCtas { sm, kernel: KernelIndex(kernel), limit: limit()? }
+            }
+            Knob::Bypass => {
+                let kernel: u16 = one.getattr("kernel")?.extract()?;
+                Decision::Bypass { sm, kernel: KernelIndex(kernel), ctas: value.extract()? }
             }
         };
         out.decide_because(decision, reason);

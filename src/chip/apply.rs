@@ -16,8 +16,8 @@ pub(super) fn release(layout: &ChipLayout) -> (UnitId, ChipDecision) {
 
 /// The settings of units that carry out a decision, in the order in which they are applied.
 pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
-    if let Decision::KernelCtas { kernel, limit } = *decision {
-        return vec![(layout.grid, ChipDecision::Grid(GridDecision::KernelCtas { kernel, limit }))];
+    if let Decision::KernelCtas { sm, kernel, limit } = *decision {
+        return vec![(layout.grid, ChipDecision::Grid(GridDecision::KernelCtas { sm, kernel, limit }))];
     }
     let sms = match decision.sm() {
         Some(sm) => sm.0..sm.0 + 1,
@@ -34,6 +34,7 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
             }
             Decision::Preempt { how, .. } => vec![to_sm(SmDecision::Preempt(how))],
             Decision::Owner { app, .. } => vec![to_grid(GridDecision::Owner { sm, app })],
+            Decision::Bypass { kernel, ctas, .. } => vec![to_sm(SmDecision::Bypass { kernel, ctas })],
             Decision::KernelCtas { .. } => Vec::new(),
         }
     };

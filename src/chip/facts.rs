@@ -3,23 +3,36 @@
 use crate::base::SECTOR_BYTES;
 use crate::config::Machine;
 use crate::config::machine::Crossbar;
-use crate::control::{Facts, KernelFacts, Peaks};
+use crate::control::{Facts, KernelFacts, Peaks, Resources};
 use crate::frontend::{Kernel, Workload};
-use crate::gpu::occupancy::resident_ctas;
+use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 
 /// The facts of `machine` running `workload`. A kernel that does not fit was refused before.
 pub(super) fn facts(machine: &Machine, workload: &Workload) -> Facts {
+    let sm = &machine.gpu.sm;
+    let needs = |kernel: &Kernel| {
+        let CtaNeeds { threads, warps, shared_bytes, registers } = CtaNeeds::of(sm, &kernel.info);
+        Resources { threads, warps, shared_bytes, registers, ctas: 1 }
+    };
     let kernel = |kernel: &Kernel| KernelFacts {
         name: kernel.info.name.clone(),
         app: kernel.info.app,
         ctas: kernel.info.ctas(),
         warps_per_cta: kernel.info.warps_per_cta(),
-        ctas_per_sm: resident_ctas(&machine.gpu.sm, &kernel.info).unwrap_or(1),
+        ctas_per_sm: resident_ctas(sm, &kernel.info).unwrap_or(1),
+        needs: needs(kernel),
     };
     Facts {
         sms: machine.gpu.sms,
         warps_per_sm: machine.gpu.sm.warps,
         schedulers_per_sm: machine.gpu.sm.schedulers,
+        sm: Resources {
+            threads: sm.max_threads,
+            warps: sm.warps,
+            shared_bytes: sm.shared_bytes,
+            registers: sm.registers,
+            ctas: sm.max_ctas,
+        },
         peaks: peaks(machine),
         kernels: workload.kernels.iter().map(kernel).collect(),
         applications: workload.applications().into_iter().map(|app| app.name).collect(),

@@ -189,6 +189,7 @@ impl Director<ChipUnit> for Observer {
                 grid: part.grid.table(),
                 cpus: part.cpus.table(),
                 applications: part.applications.table(),
+                sm_applications: part.sm_applications.table(),
                 events: &attached.events,
             };
             let mut decided = DecisionSet::new(attached.controller.knobs());

@@ -98,6 +98,33 @@ impl Parts {
     }
 }
 
+/// The table of applications by SM: for each SM a row for each application.
+#[derive(Debug, Default, PartialEq)]
+struct SmApplications {
+    schema: Arc<Schema>,
+    count: usize,
+    parts: Parts,
+}
+
+impl SmApplications {
+    fn of(count: usize, sm: &[ComponentStats]) -> Self {
+        let mut columns = Vec::new();
+        let parts = Parts::of(sm, count, &mut columns);
+        let schema = Schema { kinds: vec![APPLICATION_SM; columns.len()], columns, places: Vec::new() };
+        Self { schema: Arc::new(schema), count, parts }
+    }
+
+    fn rows(&self, sms: &[Vec<u64>]) -> Rows {
+        let width = self.schema.columns.len();
+        let mut values = vec![0; self.count * width * sms.len()];
+        if self.count > 0 {
+            let own = values.chunks_exact_mut((self.count * width).max(1));
+            own.zip(sms).for_each(|(rows, sm)| self.parts.add(std::slice::from_ref(sm), width, rows));
+        }
+        Rows { schema: Arc::clone(&self.schema), values }
+    }
+}
+
 /// The table of applications: a row for each, over all SMs and slices.
 #[derive(Debug, Default, PartialEq)]
 struct Applications {
@@ -180,6 +207,7 @@ pub(super) struct Schemas {
     grid: Arc<Schema>,
     cpus: Arc<Schema>,
     applications: Arc<Applications>,
+    sm_applications: Arc<SmApplications>,
 }
 
 impl Schemas {
@@ -190,6 +218,7 @@ impl Schemas {
         let some = |count: u32, first: usize| if count == 0 { Arc::default() } else { Schema::of(&components(first), of_all) };
         let applications =
             if apps == 0 { Applications::default() } else { Applications::of(apps, &components(0), &components(partitions)) };
+        let sm_applications = if apps == 0 { SmApplications::default() } else { SmApplications::of(apps, &components(0)) };
         Self {
             layout: Some(layout),
             sms: some(layout.sms, 0),
@@ -198,6 +227,7 @@ impl Schemas {
             grid: Schema::of(&components(networks + 2), of_all),
             cpus: some(layout.cpus, networks + 3),
             applications: Arc::new(applications),
+            sm_applications: Arc::new(sm_applications),
         }
     }
 
@@ -217,6 +247,7 @@ impl Schemas {
             grid: each(&self.grid, grid),
             cpus: each(&self.cpus, cpus),
             applications: self.applications.rows(sms, partitions),
+            sm_applications: self.sm_applications.rows(sms),
         }
     }
 }
@@ -231,6 +262,7 @@ pub(super) struct Snapshot {
     pub(super) grid: Rows,
     pub(super) cpus: Rows,
     pub(super) applications: Rows,
+    pub(super) sm_applications: Rows,
 }
 
 impl Snapshot {
@@ -244,6 +276,7 @@ impl Snapshot {
             grid: self.grid.since(&earlier.grid),
             cpus: self.cpus.since(&earlier.cpus),
             applications: self.applications.since(&earlier.applications),
+            sm_applications: self.sm_applications.since(&earlier.sm_applications),
         }
     }
 }
@@ -283,6 +316,8 @@ mod tests {
         let applications = Applications::of(2, &sm, &partition);
         let rows = applications.rows(&[vec![9, 1, 2], vec![9, 10, 20]], &[vec![9, 100, 200, 9, 300, 400]]);
         assert_eq!(rows.table().rows().collect::<Vec<_>>(), [[11, 400], [22, 600]]);
+        let by_sm = SmApplications::of(2, &sm).rows(&[vec![9, 1, 2], vec![9, 10, 20]]);
+        assert_eq!(by_sm.table().rows().collect::<Vec<_>>(), [[1], [2], [10], [20]]);
         let own = Rows::of(&Schema::of(&sm, of_all), 1, [vec![9, 1, 2]].chunks(1));
         assert_eq!(own.values, [9], "what an SM counts for applications is no column of the SM's");
     }

@@ -75,7 +75,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("request_net, reply_net, as meshes", MeshCounters::INFO.iter().collect()),
         ("cpu, each CPU core", CpuCounters::INFO.iter().chain(CpuMarks::INFO).collect()),
         ("llc, each slice", LlcCounters::INFO.iter().collect()),
-        ("sm_application, each SM and application", KernelCounters::INFO.iter().collect()),
+        ("sm_application, each SM and application", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("llc_application, each slice and application", LlcApplicationCounters::INFO.iter().collect()),
         ("stall, each memory partition", StallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),

@@ -46,12 +46,25 @@ pub enum Decision {
         /// How.
         how: Preemption,
     },
-    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved. CTAs already there stay until they end.
+    /// At most `limit` CTAs of a kernel on an SM, where kernels are interleaved; 0 binds none. A limit above what fits limits nothing. CTAs
+    /// already there stay until they end. A decision for all SMs replaces those for single ones.
     KernelCtas {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
         /// The kernel.
         kernel: KernelIndex,
         /// CTAs.
         limit: u32,
+    },
+    /// A CTA of a kernel that starts while fewer than `ctas` resident ones of the kernel bypass the L1 bypasses it, too, until it ends:
+    /// its loads from global memory go past the L1. CTAs already there stay as they are.
+    Bypass {
+        /// The SM; all SMs when `None`.
+        sm: Option<SmId>,
+        /// The kernel.
+        kernel: KernelIndex,
+        /// CTAs.
+        ctas: u32,
     },
 }
 
@@ -61,19 +74,20 @@ impl Decision {
         match self {
             Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } => *sm,
             Self::Owner { sm, .. } | Self::Preempt { sm, .. } => *sm,
-            Self::KernelCtas { .. } => None,
+            Self::KernelCtas { sm, .. } | Self::Bypass { sm, .. } => *sm,
         }
     }
 
     /// The kernel that it is for, where it is for one.
     pub fn kernel(&self) -> Option<KernelIndex> {
-        if let Self::KernelCtas { kernel, .. } = self { Some(*kernel) } else { None }
+        if let Self::KernelCtas { kernel, .. } | Self::Bypass { kernel, .. } = self { Some(*kernel) } else { None }
     }
 
     /// The value of the knob; of power states, 0 is gated, 1 paused, 2 active.
     pub fn value(&self) -> u32 {
         match self {
             Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } | Self::KernelCtas { limit, .. } => *limit,
+            Self::Bypass { ctas, .. } => *ctas,
             Self::Owner { app, .. } => u32::from(app.0),
             Self::Preempt { how, .. } => *how as u32,
             Self::Power { state, .. } => *state as u32,
@@ -89,6 +103,7 @@ impl Decision {
             Self::Owner { .. } => Knob::Owner,
             Self::Preempt { .. } => Knob::Preempt,
             Self::KernelCtas { .. } => Knob::KernelCtas,
+            Self::Bypass { .. } => Knob::Bypass,
         }
     }
 }

@@ -2,6 +2,45 @@
 
 use crate::base::AppId;
 
+/// Amounts of what CTAs occupy on an SM, granularities applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Threads, in whole warps.
+    pub threads: u32,
+    /// Warp slots.
+    pub warps: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Registers.
+    pub registers: u32,
+    /// CTA slots.
+    pub ctas: u32,
+}
+
+impl Resources {
+    /// The larger of both amounts of each resource.
+    pub fn or_more(&self, other: &Self) -> Self {
+        Self {
+            threads: self.threads.max(other.threads),
+            warps: self.warps.max(other.warps),
+            shared_bytes: self.shared_bytes.max(other.shared_bytes),
+            registers: self.registers.max(other.registers),
+            ctas: self.ctas.max(other.ctas),
+        }
+    }
+
+    /// How many CTAs that need so much each fit into these amounts after `taken` CTAs that need `other` each; 0 where these do not fit.
+    pub fn hold(&self, needs: &Self, other: &Self, taken: u32) -> u32 {
+        let each = |of: fn(&Self) -> u32| match (u64::from(of(self)).checked_sub(u64::from(of(other)) * u64::from(taken)), of(needs)) {
+            (Some(_), 0) => u32::MAX,
+            (Some(left), one) => (left / u64::from(one)) as u32,
+            (None, _) => 0,
+        };
+        let all = [each(|r| r.threads), each(|r| r.warps), each(|r| r.shared_bytes), each(|r| r.registers), each(|r| r.ctas)];
+        all.into_iter().min().unwrap_or(0)
+    }
+}
+
 /// What is known of a kernel launch before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelFacts {
@@ -15,6 +54,8 @@ pub struct KernelFacts {
     pub warps_per_cta: u32,
     /// CTAs that an SM holds at once when nothing else is on it, at least 1.
     pub ctas_per_sm: u32,
+    /// What one CTA occupies.
+    pub needs: Resources,
 }
 
 /// What the machine issues and moves at most, per core cycle.
@@ -41,10 +82,27 @@ pub struct Facts {
     pub warps_per_sm: u32,
     /// Warp schedulers of an SM.
     pub schedulers_per_sm: u32,
+    /// What CTAs can occupy on an SM.
+    pub sm: Resources,
     /// What it issues and moves at most.
     pub peaks: Peaks,
     /// Kernel launches, by `KernelIndex`; with those that applications launch again.
     pub kernels: Vec<KernelFacts>,
     /// The names of the applications, by `AppId`.
     pub applications: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scarcest_resource_says_how_many_fit() {
+        let sm = Resources { threads: 1536, warps: 48, shared_bytes: 49_152, registers: 32_768, ctas: 8 };
+        let wide = Resources { threads: 512, warps: 16, shared_bytes: 0, registers: 10_240, ctas: 1 };
+        let narrow = Resources { threads: 128, warps: 4, shared_bytes: 0, registers: 4096, ctas: 1 };
+        assert_eq!((sm.hold(&wide, &narrow, 0), sm.hold(&narrow, &narrow, 0)), (3, 8));
+        assert_eq!(sm.hold(&narrow, &wide, 1), 5, "22528 registers are left");
+        assert_eq!(sm.hold(&narrow, &wide, 4), 0, "so many do not fit at all");
+    }
 }

@@ -16,6 +16,7 @@ named! {
         Owner("owner"): "The application that an SM belongs to, where applications own SMs.",
         Preempt("preempt"): "Takes the CTAs of an SM away: 0 switches, 1 flushes.",
         KernelCtas("kernel_ctas"): "Most CTAs of a kernel on an SM, where kernels are interleaved.",
+        Bypass("bypass"): "CTAs of a kernel on an SM whose global loads go past the L1.",
     }
 }
 

@@ -17,7 +17,7 @@ mod trigger;
 
 pub use controller::{ControlError, Controller, check};
 pub use decision::{Decision, DecisionSet, Signal};
-pub use facts::{Facts, KernelFacts, Peaks};
+pub use facts::{Facts, KernelFacts, Peaks, Resources};
 pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};

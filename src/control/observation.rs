@@ -88,6 +88,8 @@ pub struct Observation<'a> {
     pub cpus: Table<'a>,
     /// One row per application, over all SMs and LLC slices; none where a single one has the GPU.
     pub applications: Table<'a>,
+    /// The same by SM, without LLC slices: the rows of the applications on the first SM, then those on the second, and so on.
+    pub sm_applications: Table<'a>,
     /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
     /// order of reporting).
     pub events: &'a [Seen],

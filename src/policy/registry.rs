@@ -10,7 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
-use super::sharing::{CdSearch, StaticPartition};
+use super::sharing::{CdSearch, KernelMgmt, SmartEven, Smc, StaticPartition};
 use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 
 /// A policy that a run can name.
@@ -65,6 +65,12 @@ pub const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(HalveOnKernelEnd::new(parsed(HalveOnKernelEnd::NAME, table)?)?)),
     },
     Policy {
+        name: KernelMgmt::NAME,
+        help: "CTAs per SM of kernels that run side by side, and which of them bypass the L1 (Liang and Li, TECS 2017)",
+        parameters: KernelMgmt::PARAMETERS,
+        build: |table| Ok(Box::new(KernelMgmt::new(parsed(KernelMgmt::NAME, table)?)?)),
+    },
+    Policy {
         name: Lcs::NAME,
         help: "estimates on each SM how many CTAs suffice, from the instructions issued until its first CTA ended (Lee et al., HPCA 2014)",
         parameters: Lcs::PARAMETERS,
@@ -93,6 +99,18 @@ pub const POLICIES: &[Policy] = &[
         help: "removes one SM at a time while a kernel keeps its IPC, and power-gates them (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
         build: |table| Ok(Box::new(CoreGating::new(Search::SeqDet, parsed(CoreGating::SEQ_DET, table)?)?)),
+    },
+    Policy {
+        name: SmartEven::NAME,
+        help: "even shares of the SMs, limited by what the CTAs of an application fill (Adriaens et al., HPCA 2012)",
+        parameters: SmartEven::PARAMETERS,
+        build: |table| Ok(Box::new(SmartEven::new(parsed(SmartEven::NAME, table)?)?)),
+    },
+    Policy {
+        name: Smc::NAME,
+        help: "limits of CTAs, then a partition of the SMs between two applications, by hill climbing (Wu et al., 2015)",
+        parameters: Smc::PARAMETERS,
+        build: |table| Ok(Box::new(Smc::new(parsed(Smc::NAME, table)?)?)),
     },
     Policy {
         name: StaticLimit::NAME,
@@ -208,7 +226,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `static_limit`, `static_partition`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `kernel_mgmt`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `smart_even`, `smc`, `static_limit`, `static_partition`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

@@ -30,6 +30,8 @@ pub(super) struct Scene {
     pub(super) grid: Numbers,
     /// Applications, likewise.
     pub(super) applications: Numbers,
+    /// SMs by application: the rows of an SM, one per application, after those of the SM before.
+    pub(super) sm_applications: Numbers,
     /// Core cycle of the last cut.
     pub(super) last: u64,
 }
@@ -53,7 +55,7 @@ impl Numbers {
 impl Scene {
     /// A kernel of `ctas` CTAs of which an SM holds `ctas_per_sm`, on SMs of 48 warps and two schedulers.
     pub(super) fn with_kernel(ctas: u32, ctas_per_sm: u32) -> Self {
-        let kernel = KernelFacts { name: "k".into(), app: AppId(0), ctas, warps_per_cta: 8, ctas_per_sm };
+        let kernel = KernelFacts { name: "k".into(), app: AppId(0), ctas, warps_per_cta: 8, ctas_per_sm, ..KernelFacts::default() };
         Self {
             facts: Facts {
                 warps_per_sm: 48,
@@ -90,6 +92,7 @@ impl Scene {
             grid: Table::new(&self.grid.columns, &self.grid.values),
             cpus: none,
             applications: Table::new(&self.applications.columns, &self.applications.values),
+            sm_applications: Table::new(&self.sm_applications.columns, &self.sm_applications.values),
             events: &events,
         };
         let mut out = DecisionSet::new(controller.knobs());

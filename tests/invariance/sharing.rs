@@ -25,7 +25,7 @@ impl Controller for Shuffle {
     }
 
     fn knobs(&self) -> KnobSet {
-        KnobSet::of(&[Knob::Owner, Knob::KernelCtas, Knob::CtaLimit, Knob::Preempt])
+        KnobSet::of(&[Knob::Owner, Knob::KernelCtas, Knob::Bypass, Knob::CtaLimit, Knob::Preempt])
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
@@ -34,7 +34,9 @@ impl Controller for Shuffle {
         let sm = SmId(below(sms) as u16);
         out.decide(Decision::Owner { sm: Some(sm), app: AppId(below(seen.facts.applications.len()) as u16) });
         let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
-        out.decide(Decision::KernelCtas { kernel, limit: 1 + below(4) });
+        let on = (below(2) == 0).then_some(sm);
+        out.decide(Decision::KernelCtas { sm: on, kernel, limit: 1 + below(4) });
+        out.decide(Decision::Bypass { sm: on, kernel, ctas: below(4) });
         out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
         // A CTA that is flushed again and again would never end.
         if let Some(how) = self.1.filter(|_| seen.cycle < Cycle(60_000)) {

@@ -142,10 +142,10 @@ impl Dispatch {
         }
     }
 
-    /// At most `limit` CTAs of a kernel on each SM, where kernels are interleaved.
-    pub(super) fn set_share(&mut self, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
+    /// At most `limit` CTAs of a kernel on an SM, or on each when `None`, where kernels are interleaved.
+    pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
         if let Some(shares) = &mut self.shares {
-            shares.set(kernel, limit);
+            shares.set(sm, kernel, limit.min(self.capacity.resident[kernel.index()]));
         }
         self.kernels_changed(streams, now);
         self.drop_idle_candidates(streams, now);
@@ -218,7 +218,7 @@ impl Dispatch {
         }
         if let Some(shares) = &self.shares {
             return streams.select(now, |slot, chosen| {
-                let share = shares.share(slot);
+                let share = shares.share(sm, slot);
                 let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
                 share > 0 && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share) && room.bound < whole && room.limit > 0
             });

@@ -80,8 +80,10 @@ pub enum GridDecision {
         /// Its new owner.
         app: AppId,
     },
-    /// At most `limit` CTAs of a kernel are bound to each SM, where kernels are interleaved. CTAs already bound stay.
+    /// At most `limit` CTAs of a kernel are bound to an SM, where kernels are interleaved. CTAs already bound stay.
     KernelCtas {
+        /// The SM; all SMs, in place of what was set for single ones, when `None`.
+        sm: Option<SmId>,
         /// The kernel.
         kernel: KernelIndex,
         /// CTAs.
@@ -380,7 +382,7 @@ impl Unit for Grid {
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
             GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
             GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),
-            GridDecision::KernelCtas { kernel, limit } => self.dispatch.set_share(kernel, limit, &self.streams, at),
+            GridDecision::KernelCtas { sm, kernel, limit } => self.dispatch.set_share(sm, kernel, limit, &self.streams, at),
         }
     }
 

@@ -27,6 +27,7 @@ counters! {
         l1_write_misses: "accesses", "Writes that missed in the L1, the line absent.";
         l1_write_sector_misses: "accesses", "Writes that missed in the L1, the line present.";
         l1_bypasses: "accesses", "Accesses that went past the L1.";
+        ctas_begun: "CTAs", "CTAs that started; once more where they come back after a preemption.";
         ctas: "CTAs", "CTAs that ended.";
         register_reads: "operands", "Registers that issued instructions read, each once for all lanes of the warp.";
         register_writes: "operands", "Registers that issued instructions write, each once for all lanes of the warp.";
@@ -87,6 +88,7 @@ counters! {
         flushed_warp_instructions: "instructions", "Warp instructions that flushed CTAs had issued, and issue again.";
         context_cycles: "cycles", "Cycles in which the context of a CTA was saved or restored, summed over CTAs.";
         ctas_started: "CTAs", "CTAs that started.";
+        ctas_bypassing: "CTAs", "CTAs that started and whose loads go past the L1, by decision of a controller.";
         ctas_ended: "CTAs", "CTAs that ended.";
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";
@@ -159,8 +161,8 @@ impl SmStats {
         self.sm.visit(see);
         StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
         let (mut sum, mut classes) = (KernelCounters::default(), ClassCounts::default());
-        // A kernel that has issued nothing here has counted nothing here.
-        for (kernel, of_class) in self.kernels.iter().zip(&self.classes).filter(|(kernel, _)| kernel.warp_instructions > 0) {
+        // A kernel of which no CTA started here has counted nothing here.
+        for (kernel, of_class) in self.kernels.iter().zip(&self.classes).filter(|(kernel, _)| kernel.ctas_begun > 0) {
             sum.add(kernel);
             add_classes(&mut classes, of_class);
         }
@@ -171,15 +173,17 @@ impl SmStats {
     /// Shows what SM number `sm` counted for each application of `workload`, where there are several. Components are numbered by SM, then
     /// application.
     pub fn visit_applications(&self, sm: u32, workload: &Workload, visitor: &mut dyn CounterVisitor) {
-        let mut sums = vec![KernelCounters::default(); workload.applications.len()];
-        for (counters, kernel) in self.kernels.iter().zip(&workload.kernels).filter(|(counters, _)| counters.warp_instructions > 0) {
-            if let Some(sum) = sums.get_mut(kernel.info.app.index()) {
+        let mut sums = vec![(KernelCounters::default(), ClassCounts::default()); workload.applications.len()];
+        for ((counters, of_class), kernel) in self.kernels.iter().zip(&self.classes).zip(&workload.kernels) {
+            if let Some((sum, classes)) = sums.get_mut(kernel.info.app.index()).filter(|_| counters.ctas_begun > 0) {
                 sum.add(counters);
+                add_classes(classes, of_class);
             }
         }
-        for (number, sum) in (sm * sums.len() as u32..).zip(&sums) {
+        for (number, (sum, classes)) in (sm * sums.len() as u32..).zip(&sums) {
             visitor.component(APPLICATION_SM, number);
             visitor.counters(sum);
+            visit_classes(classes, &mut |info, value| visitor.counter(info, value));
         }
     }
 }

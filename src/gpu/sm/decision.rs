@@ -1,5 +1,6 @@
 //! The settings of an SM that controllers turn.
 
+use crate::base::KernelIndex;
 use crate::protocol::{PowerState, Preemption};
 
 /// What a controller may ask of an SM.
@@ -13,4 +14,11 @@ pub enum SmDecision {
     Power(PowerState),
     /// All CTAs on it or bound to it are taken away.
     Preempt(Preemption),
+    /// CTAs of a kernel start bypassing the L1 while fewer than so many resident ones do.
+    Bypass {
+        /// The kernel.
+        kernel: KernelIndex,
+        /// CTAs.
+        ctas: u32,
+    },
 }

@@ -372,6 +372,7 @@ impl Unit for Sm {
         match *decision {
             SmDecision::CtaLimit(limit) => self.starts.set_limit(limit, &mut self.core.ctas),
             SmDecision::WarpLimit(limit) => self.issue.set_warp_limit(limit, &mut self.core, &mut self.observers),
+            SmDecision::Bypass { kernel, ctas } => self.starts.set_bypass(kernel, ctas),
             SmDecision::Power(state) => {
                 let paused = self.power.set(at, state, &mut self.core, &mut self.starts);
                 self.issue.set_paused(paused, &mut self.core, &mut self.observers);

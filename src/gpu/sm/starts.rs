@@ -1,7 +1,9 @@
 //! The stage that starts CTAs.
 //!
 //! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
-//! free, one per cycle and in the order of binding. A kernel of which the SM holds as many CTAs as its share is passed over. Its warps occupy consecutive slots from a multiple of their number.
+//! free, one per cycle and in the order of binding. A kernel of which the SM holds as many CTAs as its share is passed over. It gets the bit by
+//! which its loads go past the L1 if fewer resident CTAs of its kernel have it than a controller wants (Liang and Li, "Efficient Kernel
+//! Management on GPUs", ACM TECS 16(4), 2017, Section 4.4); one that comes back after a preemption is a CTA that starts, so its SM decides anew. Its warps occupy consecutive slots from a multiple of their number.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,6 +32,8 @@ pub(super) struct CtaStage {
     bound: VecDeque<Bound>,
     /// CTAs that may be resident at once, by decision of a controller.
     limit: u32,
+    /// CTAs of kernels that are to bypass the L1, by decision of a controller; none where there never was one.
+    bypass: Option<Box<Vec<(KernelIndex, u32)>>>,
     /// Warps started so far: the age of the next.
     launched: u32,
     last_kernel: Option<KernelIndex>,
@@ -41,7 +45,7 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new() -> Self {
-        Self { bound: VecDeque::new(), limit: u32::MAX, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
+        Self { bound: VecDeque::new(), limit: u32::MAX, bypass: None, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
     }
 
     /// Binds a CTA from cycle `at` on, whose warps go on from `contexts`, or from their beginning where there are none.
@@ -60,6 +64,19 @@ impl CtaStage {
     pub(super) fn set_limit(&mut self, limit: u32, ctas: &mut Ctas) {
         self.limit = limit.max(1);
         ctas.blocked = false;
+    }
+
+    /// So many CTAs of a kernel are to bypass the L1.
+    pub(super) fn set_bypass(&mut self, kernel: KernelIndex, ctas: u32) {
+        let wanted = self.bypass.get_or_insert_default();
+        wanted.retain(|(known, _)| *known != kernel);
+        wanted.push((kernel, ctas));
+    }
+
+    /// Whether a CTA of a kernel that starts now bypasses the L1.
+    fn bypasses(&self, kernel: KernelIndex, ctas: &Ctas) -> bool {
+        let wanted = self.bypass.iter().flat_map(|all| all.iter()).find(|(known, _)| *known == kernel);
+        wanted.is_some_and(|(_, wanted)| ctas.bypassing_of(kernel) < *wanted)
     }
 
     /// Whether no CTA is bound.
@@ -165,8 +182,13 @@ impl CtaStage {
         let left = core.warps.live & mask;
         let cta =
             Resident { launch, needs, warps: mask, left, running, instructions, windows, program: Arc::clone(&program), wrote: false };
+        if self.bypasses(kernel, &core.ctas) {
+            core.ctas.bypass(mask);
+            core.counters.sm.ctas_bypassing += 1;
+        }
         core.ctas.start(slot, &program.code, cta);
         core.counters.sm.ctas_started += 1;
+        core.counters.kernels[kernel.index()].ctas_begun += 1;
         out.send(to_grid, core.now, Payload::CtaStarted(CtaNotice { kernel, cta: launch.cta, sm: core.id }));
         if left == 0 {
             // A CTA without a single warp in the trace has nothing to release.

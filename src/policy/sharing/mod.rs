@@ -1,7 +1,13 @@
 //! Controllers that divide the GPU among several applications.
 
 mod cd_search;
+mod kernel_mgmt;
+mod smart_even;
+mod smc;
 mod static_partition;
 
 pub use cd_search::CdSearch;
+pub use kernel_mgmt::KernelMgmt;
+pub use smart_even::SmartEven;
+pub use smc::Smc;
 pub use static_partition::StaticPartition;

@@ -70,7 +70,7 @@ fn kernels_of_unequal_needs_get_equal_parts_of_what_they_need_most() {
 fn a_controllers_maximum_replaces_the_division() {
     let jobs = [of(0, job(0, 200, 6, |_| 40)), of(1, job(0, 200, 6, |_| 40))];
     let mut chip = Chip::shared(1, &sharing(Sharing::Interleaved), &jobs, &[0, 0], false);
-    chip.decide(&GridDecision::KernelCtas { kernel: KernelIndex(0), limit: 1 });
+    chip.decide(&GridDecision::KernelCtas { sm: None, kernel: KernelIndex(0), limit: 1 });
     chip.run(1000, PLAIN);
     assert_eq!((chip.most_of[&0], chip.most_of[&1]), (1, 5));
 }

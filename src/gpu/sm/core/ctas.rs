@@ -49,6 +49,8 @@ pub(in crate::gpu::sm) struct Ctas {
     code: Box<[Arc<[StaticInst]>]>,
     kernel: Box<[KernelIndex]>,
     used: CtaNeeds,
+    /// Warps of CTAs whose loads go past the L1.
+    bypassing: u64,
     resident: u32,
     /// The first bound CTA was found not to fit, and nothing was freed since.
     pub(in crate::gpu::sm) blocked: bool,
@@ -65,6 +67,7 @@ impl Ctas {
             code: vec![Arc::from([]); slots as usize].into(),
             kernel: vec![KernelIndex(0); slots as usize].into(),
             used: CtaNeeds::default(),
+            bypassing: 0,
             resident: 0,
             blocked: false,
             emptied: false,
@@ -93,6 +96,23 @@ impl Ctas {
         let mut kernels = self.slots.iter().flatten().map(|cta| cta.launch.kernel);
         let first = kernels.next();
         self.only = first.filter(|first| kernels.all(|kernel| kernel == *first));
+    }
+
+    /// Resident CTAs of a kernel whose loads go past the L1.
+    pub(in crate::gpu::sm) fn bypassing_of(&self, kernel: KernelIndex) -> u32 {
+        let bypasses = |cta: &&Resident| cta.launch.kernel == kernel && cta.warps & self.bypassing != 0;
+        self.slots.iter().flatten().filter(bypasses).count() as u32
+    }
+
+    /// The loads of a CTA with these warps, which starts, go past the L1.
+    pub(in crate::gpu::sm) fn bypass(&mut self, warps: u64) {
+        self.bypassing |= warps;
+    }
+
+    /// Whether the loads of a warp go past the L1.
+    #[inline]
+    pub(in crate::gpu::sm) fn bypasses(&self, warp: usize) -> bool {
+        self.bypassing >> warp & 1 != 0
     }
 
     /// Whether the last resident CTA ended since this was last asked.
@@ -189,7 +209,8 @@ impl Ctas {
     }
 
     pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
-        let Resident { launch, needs, instructions, .. } = self.slots[usize::from(slot)].take()?;
+        let Resident { launch, needs, instructions, warps, .. } = self.slots[usize::from(slot)].take()?;
+        self.bypassing &= !warps;
         let used = &mut self.used;
         used.threads -= needs.threads;
         used.warps -= needs.warps;

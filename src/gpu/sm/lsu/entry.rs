@@ -101,7 +101,9 @@ impl Lsu {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
-        entry.bypass = atomic || mem.cache == CachePolicy::Global || self.l1.is_none();
+        // Local memory stays with the L1, which may hold what a thread wrote; so do stores, which change lines that others may read.
+        let tagged = mem.kind == MemKind::Load && !local && core.ctas.bypasses(warp);
+        entry.bypass = atomic || tagged || mem.cache == CachePolicy::Global || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
         (entry.op, entry.work) = match mem.kind {

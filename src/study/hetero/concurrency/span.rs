@@ -256,6 +256,7 @@ mod tests {
                 grid: Table::new(&[], &[]),
                 cpus: Table::new(&cores, &cpus),
                 applications: Table::new(&[], &[]),
+                sm_applications: Table::new(&[], &[]),
                 events: &events,
             };
             let mut out = DecisionSet::new(self.span.knobs());
