@@ -11,6 +11,7 @@ pub mod dispatch;
 pub mod dram;
 pub mod hetero;
 mod interleave;
+mod kernel_mgmt;
 mod lab;
 pub mod noc;
 mod oracle;
@@ -125,6 +126,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "it sweeps static warp limits and partitions, which are what the paper states figures of",
         sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
         run: hetero::study,
+    },
+    Study {
+        name: "kernel-mgmt",
+        summary: "kernels that share every SM, with numbers of CTAs and cache bypassing under control, compared with the paper",
+        machine: "fermi15",
+        takes: &[Set, Length, Pairs, Configuration],
+        otherwise: "its kernels and machine are those of the paper",
+        sweeps: &["gpu.dispatch.sharing"],
+        run: kernel_mgmt::study,
     },
     Study {
         name: "noc",
