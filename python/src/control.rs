@@ -182,7 +182,7 @@ impl PyController {
             Knob::Preempt => Decision::Preempt { sm, how: preemption(&value.extract::<String>()?)? },
             Knob::KernelCtas => {
                 let kernel: u16 = one.getattr("kernel")?.extract()?;
-                Decision::KernelCtas { sm, kernel: KernelIndex(kernel), limit: limit()? }
+                Decision::KernelCtas { sm, kernel: KernelIndex(kernel), limit: value.extract()? }
             }
             Knob::Bypass => {
                 let kernel: u16 = one.getattr("kernel")?.extract()?;

@@ -25,7 +25,7 @@ from ._native import (
     build,
 )
 from ._native import Seen as Observation
-from .control import Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, Signal, Statistic, WarpLimit
+from .control import Bypass, Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, Signal, Statistic, WarpLimit
 from .device import Array, Device, Kernel, Launched, Module
 from .machine import Key, Machine, machines
 from .result import Result, Summary
@@ -36,6 +36,7 @@ from .workload import Model, Program, Trace, models, policies
 
 __all__ = [
     "Array",
+    "Bypass",
     "ConfigError",
     "Controller",
     "Counters",

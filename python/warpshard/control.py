@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from . import _native
 
-__all__ = ["Controller", "CtaLimit", "Decided", "KernelCtas", "Owner", "Power", "Preempt", "Signal", "Statistic", "WarpLimit"]
+__all__ = ["Bypass", "Controller", "CtaLimit", "Decided", "KernelCtas", "Owner", "Power", "Preempt", "Signal", "Statistic", "WarpLimit"]
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,24 @@ class Preempt:
 
 @dataclass(frozen=True)
 class KernelCtas:
-    """At most `value` CTAs of a kernel, by its number, on each SM, where kernels are interleaved."""
+    """At most `value` CTAs of a kernel, by its number, on an SM, or on each where `sm` is None, where kernels are interleaved; 0 keeps it away."""
 
     kernel: int
     value: int
     reason: str = ""
-    sm: ClassVar[None] = None
+    sm: int | None = None
     knob: ClassVar[str] = "kernel_ctas"
+
+
+@dataclass(frozen=True)
+class Bypass:
+    """A CTA of a kernel, by its number, bypasses the L1 if it starts on an SM, or on any where `sm` is None, while fewer than `value` do."""
+
+    kernel: int
+    value: int
+    reason: str = ""
+    sm: int | None = None
+    knob: ClassVar[str] = "bypass"
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class Signal:
     knob: ClassVar[str] = "signal"
 
 
-Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | KernelCtas | Signal
+Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | KernelCtas | Bypass | Signal
 
 
 class Controller:
@@ -105,7 +116,7 @@ class Controller:
     name: str = "controller"
     """Its name in timelines and messages."""
     knobs: Iterable[str] = ()
-    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `kernel_ctas`. Each knob of a run belongs to one controller."""
+    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `kernel_ctas`, `bypass`. Each knob of a run belongs to one controller."""
     every: int | None = None
     """It is called at every multiple of this number of core cycles."""
     on: Iterable[str] = ()

@@ -76,6 +76,26 @@ fn a_controllers_maximum_replaces_the_division() {
 }
 
 #[test]
+fn a_maximum_for_one_sm_holds_there_until_one_for_all_replaces_it() {
+    let jobs = [of(0, job(0, 400, 6, |_| 40)), of(1, job(0, 400, 6, |_| 40))];
+    let mut chip = Chip::shared(2, &sharing(Sharing::Interleaved), &jobs, &[0, 0], false);
+    let set = |sm: Option<u16>, kernel, limit| GridDecision::KernelCtas { sm: sm.map(SmId), kernel: KernelIndex(kernel), limit };
+    let held = |chip: &Chip, on: u16, at: u64| {
+        let lives = || chip.lives.iter().filter(|(_, life)| life.sm == on && life.start <= at && life.end > at);
+        [0, 1].map(|kernel| lives().filter(|((of, _), _)| *of == kernel).count())
+    };
+    chip.decide(&set(None, 0, 2));
+    chip.decide(&set(Some(1), 0, 4));
+    chip.decide(&set(Some(1), 1, 0));
+    chip.run(1000, PLAIN);
+    assert_eq!((held(&chip, 0, 900), held(&chip, 1, 900)), ([2, 4], [4, 0]));
+    chip.decide(&set(None, 0, 1));
+    chip.decide(&set(None, 1, 100));
+    chip.run(2000, PLAIN);
+    assert_eq!((held(&chip, 0, 1900), held(&chip, 1, 1900)), ([1, 5], [1, 5]), "what fits is the most");
+}
+
+#[test]
 fn kernels_of_higher_priority_are_served_first() {
     let jobs = [of(0, job(0, 8, 1, |_| 40)), of(1, job(0, 2, 1, |_| 40))];
     let spec = Dispatch { share_sm: true, ahead: 0, ..spec() };

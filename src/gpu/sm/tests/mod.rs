@@ -1,6 +1,7 @@
 //! Exact-cycle tests of the SM on hand-made programs, with a memory that answers after a fixed time.
 
 mod alu;
+mod bypass;
 mod caches;
 mod ccws;
 mod cta;

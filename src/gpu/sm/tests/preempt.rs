@@ -17,14 +17,14 @@ const CTAS: u32 = 5;
 
 /// Hands CTAs that the SM gave back to it again, with their contexts, some cycles later.
 #[derive(Default)]
-struct Grid {
+pub(super) struct Grid {
     contexts: BTreeMap<u32, Vec<WarpContext>>,
     seen: usize,
     given_back: u32,
 }
 
 impl Grid {
-    fn hand_out(&mut self, bench: &mut Bench) {
+    pub(super) fn hand_out(&mut self, bench: &mut Bench) {
         let new: Vec<Payload> = bench.sent[self.seen..].iter().map(|(_, payload)| *payload).collect();
         self.seen = bench.sent.len();
         for payload in new {

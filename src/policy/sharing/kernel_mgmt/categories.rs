@@ -53,7 +53,7 @@ impl Profile {
 /// Algorithm 1: CTAs per SM of two kernels, in the order given.
 ///
 /// Two kernels of type Up stay at the default concurrency: the first alone. Of two of the same type the first is kernel A. What the
-/// algorithm gives B without looking is limited here to what fits.
+/// algorithm gives B without looking is limited here to what fits (D-016).
 pub(super) fn choose(pair: [&Profile; 2], sm: &Resources) -> [u32; 2] {
     let (kinds, swapped) = match [pair[0].kind(), pair[1].kind()] {
         [a, b] if b < a => ([b, a], true),

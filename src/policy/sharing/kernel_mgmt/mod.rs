@@ -12,6 +12,8 @@
 //! 4. A kernel whose application has its last CTA bound leaves the SMs to the others: to the next of the pool (`pool.rs`), or all to the
 //!    one that is left. Section 4.3 says "finishes execution"; waiting for that would leave the places of its last CTAs empty.
 //!
+//! What the text leaves open is D-017, and stands in the header of each file.
+//!
 //! Applications are what the paper calls kernels: one that launches several has the same numbers for all of them. An application that is
 //! started again after its end counts as over when the last of its kernels has been bound for the first time.
 
@@ -193,9 +195,9 @@ impl KernelMgmt {
     fn start_pair(&mut self, pair: [usize; 2], room: Resources, out: &mut DecisionSet) {
         self.running = Running::Pair(pair);
         let profiles = pair.map(|app| &self.profiles[app]);
-        let ctas = match self.parameters.ctas[..] {
-            [a, b] => [a, b],
-            _ => categories::choose(profiles, &room),
+        let (ctas, why) = match self.parameters.ctas[..] {
+            [a, b] => ([a, b], "fixed numbers"),
+            _ => (categories::choose(profiles, &room), "static TLP modulation"),
         };
         let known = profiles.map(|profile| profile.preference);
         for on_sm in &mut self.sms {
@@ -207,7 +209,7 @@ impl KernelMgmt {
         }
         for (kernel, app) in pair.into_iter().enumerate() {
             out.signal(None, ["first", "second"][kernel], app as f64);
-            set_ctas(&self.apps[app], None, ctas[kernel], "static TLP modulation", out);
+            set_ctas(&self.apps[app], None, ctas[kernel], why, out);
             if self.parameters.bypass {
                 set_bypass(&self.apps[app], None, 0, "nothing bypasses yet", out);
             }
@@ -245,6 +247,9 @@ impl KernelMgmt {
     /// Passes every SM what it counted.
     fn sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let (Running::Pair(pair), Some(columns)) = (self.running, self.columns) else { return };
+        if !self.parameters.dynamic && !self.parameters.bypass {
+            return;
+        }
         let count = self.apps.len();
         let apps: Vec<&[u64]> = seen.sm_applications.rows().collect();
         for ((number, on_sm), row) in (0..).zip(&mut self.sms).zip(seen.sms.rows()) {
