@@ -84,7 +84,7 @@ fn a_cta_that_comes_back_is_tagged_anew() {
         bench.latency = 60;
         bench.sm.apply(Cycle(0), &SmDecision::Bypass { kernel: KernelIndex(0), ctas: before });
         bench.bind(0, 0);
-        for _ in 0..4 {
+        for _ in 0..2 {
             bench.run(60);
         }
         bench.sm.settle(bench.now);
