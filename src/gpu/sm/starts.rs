@@ -33,7 +33,7 @@ pub(super) struct CtaStage {
     /// CTAs that may be resident at once, by decision of a controller.
     limit: u32,
     /// CTAs of kernels that are to bypass the L1, by decision of a controller; none where there never was one.
-    bypass: Option<Box<Vec<(KernelIndex, u32)>>>,
+    bypass: Box<[(KernelIndex, u32)]>,
     /// Warps started so far: the age of the next.
     launched: u32,
     last_kernel: Option<KernelIndex>,
@@ -45,7 +45,15 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new() -> Self {
-        Self { bound: VecDeque::new(), limit: u32::MAX, bypass: None, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
+        Self {
+            bound: VecDeque::new(),
+            limit: u32::MAX,
+            bypass: Box::default(),
+            launched: 0,
+            last_kernel: None,
+            held: false,
+            earliest: Cycle(0),
+        }
     }
 
     /// Binds a CTA from cycle `at` on, whose warps go on from `contexts`, or from their beginning where there are none.
@@ -68,14 +76,13 @@ impl CtaStage {
 
     /// So many CTAs of a kernel are to bypass the L1.
     pub(super) fn set_bypass(&mut self, kernel: KernelIndex, ctas: u32) {
-        let wanted = self.bypass.get_or_insert_default();
-        wanted.retain(|(known, _)| *known != kernel);
-        wanted.push((kernel, ctas));
+        let others = self.bypass.iter().copied().filter(|(known, _)| *known != kernel);
+        self.bypass = others.chain([(kernel, ctas)]).collect();
     }
 
     /// Whether a CTA of a kernel that starts now bypasses the L1.
     fn bypasses(&self, kernel: KernelIndex, ctas: &Ctas) -> bool {
-        let wanted = self.bypass.iter().flat_map(|all| all.iter()).find(|(known, _)| *known == kernel);
+        let wanted = self.bypass.iter().find(|(known, _)| *known == kernel);
         wanted.is_some_and(|(_, wanted)| ctas.bypassing_of(kernel) < *wanted)
     }
 

@@ -26,10 +26,6 @@ impl SmartEven {
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
 
     /// The policy.
-    ///
-    /// # Errors
-    /// None; other policies have parameters.
-    #[expect(clippy::unnecessary_wraps, reason = "as for the other policies")]
     pub fn new(_: Parameters) -> Result<Self, PolicyError> {
         Ok(Self)
     }

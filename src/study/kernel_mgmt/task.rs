@@ -57,7 +57,7 @@ impl Scheme {
                 Some(format!("kernel_mgmt:opt={opt:?},preference=[{known}],dynamic={dynamic},bypass={bypass}"))
             }
             Self::SmartEven => Some("smart_even".into()),
-            Self::Smc(parameters) if parameters.is_empty() => Some("smc".into()),
+            Self::Smc("") => Some("smc".into()),
             Self::Smc(parameters) => Some(format!("smc:{parameters}")),
         }
     }

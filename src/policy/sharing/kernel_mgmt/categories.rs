@@ -109,8 +109,10 @@ pub(super) mod tests {
         assert_eq!(Type::of(1, 1), Type::Up);
     }
 
-    /// Rows of Table IV; the last column is what Algorithm 1 gives with Table III where the paper's differs.
-    const TABLE_IV: [(&str, &str, [u32; 2], Option<[u32; 2]>); 28] = [
+    /// A row of Table IV; the last column is what Algorithm 1 gives with Table III where the paper's differs.
+    type Row = (&'static str, &'static str, [u32; 2], Option<[u32; 2]>);
+
+    const TABLE_IV: [Row; 28] = [
         ("BKP", "SRD", [6, 0], None),
         // HST has 24.46 % of the registers per CTA in Table IV and 28.13 % in Table III, with which these three do not fit.
         ("BLK", "HST", [6, 1], Some([6, 0])),
