@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::frontend::{Workload, model, sass};
+use warpshard::frontend::{Part, Workload, mix, model, sass};
 use warpshard::policy;
 
 pub(crate) use shared::shared;
@@ -72,7 +72,7 @@ pub(crate) const TEXTURE: &[(&str, &str)] = &[
     ("gpu.sm.texture.results", "1"),
 ];
 
-/// Two recorded traces, three models and three machines, with and without a controller that acts on events; the machine
+/// Two recorded traces, three models, a pair of them and three machines, with and without a controller that acts on events; the machine
 /// `tiny` with crossbars of every kind.
 pub(crate) fn cases() -> Vec<Case> {
     let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
@@ -109,6 +109,10 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case("textures", &machine("tiny", TEXTURE), &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]), None),
     ];
+    let interleaved = machine("tiny", &[("gpu.dispatch.sharing", "interleaved"), ("gpu.dispatch.max_kernels", "2")]);
+    let pair = [&gather, &built_in("reduce", &[("cta_count", "200")])].map(|one| Part { workload: (**one).clone(), priority: 0 });
+    let pair = Arc::new(mix(pair.into(), false).unwrap());
+    all.push(case("two that bypass the L1", &interleaved, &pair, Some(("kernel_mgmt", "opt = [1, 2]\ndynamic = false"))));
     if let Some(sass) = shared("sass") {
         all.push(case("vecadd", &v100, &trace(&sass.join("vectoradd-100-pascal")), None));
         all.push(case("pow", &tiny, &trace(&sass.join("pytorch-pow-f32-hdrfix")), alternate));

@@ -124,3 +124,30 @@ fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared()
         }
     }
 }
+
+/// Decisions on single SMs of a knob, in the timeline.
+fn on_single_sms(files: &Files, knob: &str) -> usize {
+    let columns = |line: &&str| line.split(',').nth(2).is_some_and(|sm| !sm.is_empty()) && line.split(',').nth(3) == Some(knob);
+    files.timeline.lines().filter(columns).count()
+}
+
+#[test]
+fn kernel_management_decides_the_same_however_the_run_is_stepped() {
+    let model = |name: &str, parameters: &[(&str, &str)]| Part { workload: (*built_in(name, parameters)).clone(), priority: 0 };
+    let pool = || {
+        let gather = model("gather", &[("cta_count", "160"), ("table", "8192"), ("rounds", "3")]);
+        let stream = model("stream", &[("cta_count", "120")]);
+        vec![gather, model("reduce", &[("cta_count", "300")]), stream]
+    };
+    let machine = machine("tiny", &[("gpu.dispatch.sharing", "interleaved"), ("gpu.dispatch.max_kernels", "3")]);
+    let policy = Some(("kernel_mgmt", "opt = [1, 2, 2]\npreference = [0.5, 2.0, 0.8]"));
+    let case = Case { name: "pool".into(), machine, workload: Arc::new(mix(pool(), false).unwrap()), policy };
+    let managed = |options: RunOptions| run(&case, RunOptions { controllers: case.controllers(), ..options });
+    let base = managed(RunOptions { interval: Some(1000), ..RunOptions::default() });
+    assert!(on_single_sms(&base, "kernel_ctas") > 4 && on_single_sms(&base, "bypass") > 4, "{}", base.timeline);
+    assert!(counted(&base, "ctas_bypassing") > 0 && counted(&base, "l1_bypasses") > 0);
+    for (threads, epoch, skip) in [(3, Some(8), true), (1, Some(5), false), (2, None, true)] {
+        let other = managed(RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() });
+        assert_eq!(other, base, "{threads} threads, epochs of {epoch:?}");
+    }
+}
