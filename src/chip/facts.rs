@@ -7,8 +7,8 @@ use crate::control::{Facts, KernelFacts, Peaks, Resources};
 use crate::frontend::{Kernel, Workload};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 
-/// The facts of `machine` running `workload`. A kernel that does not fit was refused before.
-pub(super) fn facts(machine: &Machine, workload: &Workload) -> Facts {
+/// The facts of `machine` running `workload`. Of a kernel that does not fit, which a run refuses, an SM is said to hold one CTA.
+pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
     let sm = &machine.gpu.sm;
     let needs = |kernel: &Kernel| {
         let CtaNeeds { threads, warps, shared_bytes, registers } = CtaNeeds::of(sm, &kernel.info);

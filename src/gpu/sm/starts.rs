@@ -26,6 +26,10 @@ struct Bound {
     contexts: Vec<WarpContext>,
 }
 
+/// How many CTAs of each kernel are to bypass the L1; apart from the stage, since few runs have any.
+#[derive(Debug, Default)]
+struct Wanted(Vec<(KernelIndex, u32)>);
+
 /// The stage that starts CTAs: those bound to the SM, in the order of binding.
 #[derive(Debug)]
 pub(super) struct CtaStage {
@@ -33,7 +37,7 @@ pub(super) struct CtaStage {
     /// CTAs that may be resident at once, by decision of a controller.
     limit: u32,
     /// CTAs of kernels that are to bypass the L1, by decision of a controller; none where there never was one.
-    bypass: Box<[(KernelIndex, u32)]>,
+    bypass: Option<Box<Wanted>>,
     /// Warps started so far: the age of the next.
     launched: u32,
     last_kernel: Option<KernelIndex>,
@@ -45,15 +49,7 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new() -> Self {
-        Self {
-            bound: VecDeque::new(),
-            limit: u32::MAX,
-            bypass: Box::default(),
-            launched: 0,
-            last_kernel: None,
-            held: false,
-            earliest: Cycle(0),
-        }
+        Self { bound: VecDeque::new(), limit: u32::MAX, bypass: None, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
     }
 
     /// Binds a CTA from cycle `at` on, whose warps go on from `contexts`, or from their beginning where there are none.
@@ -76,13 +72,14 @@ impl CtaStage {
 
     /// So many CTAs of a kernel are to bypass the L1.
     pub(super) fn set_bypass(&mut self, kernel: KernelIndex, ctas: u32) {
-        let others = self.bypass.iter().copied().filter(|(known, _)| *known != kernel);
-        self.bypass = others.chain([(kernel, ctas)]).collect();
+        let wanted = &mut self.bypass.get_or_insert_default().0;
+        wanted.retain(|(known, _)| *known != kernel);
+        wanted.push((kernel, ctas));
     }
 
     /// Whether a CTA of a kernel that starts now bypasses the L1.
     fn bypasses(&self, kernel: KernelIndex, ctas: &Ctas) -> bool {
-        let wanted = self.bypass.iter().find(|(known, _)| *known == kernel);
+        let wanted = self.bypass.as_ref().and_then(|all| all.0.iter().find(|(known, _)| *known == kernel));
         wanted.is_some_and(|(_, wanted)| ctas.bypassing_of(kernel) < *wanted)
     }
 
@@ -159,6 +156,7 @@ impl CtaStage {
             threads: u64::from(needs.threads),
             ctas_per_sm: u64::from(resident_ctas(&core.spec, info).unwrap_or(1)),
             space: address_space(info.app),
+            past_l1: self.bypasses(kernel, &core.ctas),
         };
         let Bound { launch, program, contexts, .. } = self.bound.remove(at)?;
         let alone = core.ctas.resident() == 0;
@@ -189,10 +187,7 @@ impl CtaStage {
         let left = core.warps.live & mask;
         let cta =
             Resident { launch, needs, warps: mask, left, running, instructions, windows, program: Arc::clone(&program), wrote: false };
-        if self.bypasses(kernel, &core.ctas) {
-            core.ctas.bypass(mask);
-            core.counters.sm.ctas_bypassing += 1;
-        }
+        core.counters.sm.ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
         core.counters.sm.ctas_started += 1;
         core.counters.kernels[kernel.index()].ctas_begun += 1;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::KernelIndex;
-use crate::chip::{RunOptions, simulate};
+use crate::chip::{RunOptions, facts, simulate};
 use crate::config::{Loaded, Machine, Override};
+use crate::control::KernelFacts;
 use crate::energy::Model;
 use crate::frontend::program::Program;
 use crate::frontend::{Command, Part, Workload, mix};
-use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 use crate::policy::registry;
 use crate::report::metrics::Totals;
 use crate::study::lab::Task;
@@ -166,13 +166,15 @@ pub(super) struct Occupancy {
 /// When its program cannot be loaded or does not fit, as a message for the user.
 pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, full: bool) -> Result<Occupancy, String> {
     let workload = workload(kernel, full)?;
-    let (info, sm) = (&workload.kernels[0].info, &machine.gpu.sm);
-    let most = resident_ctas(sm, info).map_err(|reason| format!("{}: {reason}", kernel.name))?;
-    let needs = CtaNeeds::of(sm, info);
+    let facts = facts(machine, &workload);
+    let (KernelFacts { needs, ctas, .. }, sm) = (&facts.kernels[0], &facts.sm);
+    let most = sm.hold(needs, needs, 0);
+    if most == 0 {
+        return Err(format!("{}: no CTA fits an SM of {}", kernel.name, machine.name));
+    }
     let percent = |part: u32, whole: u32| 100.0 * f64::from(part) / f64::from(whole);
-    let each =
-        [percent(needs.threads, sm.max_threads), percent(needs.shared_bytes, sm.shared_bytes), percent(needs.registers, sm.registers)];
-    Ok(Occupancy { most, each, ctas: info.ctas() })
+    let each = [percent(needs.threads, sm.threads), percent(needs.shared_bytes, sm.shared_bytes), percent(needs.registers, sm.registers)];
+    Ok(Occupancy { most, each, ctas: *ctas })
 }
 
 impl fmt::Display for Run {

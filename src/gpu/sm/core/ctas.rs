@@ -39,6 +39,8 @@ pub(in crate::gpu::sm) struct Windows {
     pub(in crate::gpu::sm) ctas_per_sm: u64,
     /// Where the address space of the application begins.
     pub(in crate::gpu::sm) space: u64,
+    /// Whether the CTA's loads from global memory go past the L1.
+    pub(in crate::gpu::sm) past_l1: bool,
 }
 
 /// The resident CTAs of an SM.
@@ -49,8 +51,6 @@ pub(in crate::gpu::sm) struct Ctas {
     code: Box<[Arc<[StaticInst]>]>,
     kernel: Box<[KernelIndex]>,
     used: CtaNeeds,
-    /// Warps of CTAs whose loads go past the L1.
-    bypassing: u64,
     resident: u32,
     /// The first bound CTA was found not to fit, and nothing was freed since.
     pub(in crate::gpu::sm) blocked: bool,
@@ -67,7 +67,6 @@ impl Ctas {
             code: vec![Arc::from([]); slots as usize].into(),
             kernel: vec![KernelIndex(0); slots as usize].into(),
             used: CtaNeeds::default(),
-            bypassing: 0,
             resident: 0,
             blocked: false,
             emptied: false,
@@ -100,19 +99,7 @@ impl Ctas {
 
     /// Resident CTAs of a kernel whose loads go past the L1.
     pub(in crate::gpu::sm) fn bypassing_of(&self, kernel: KernelIndex) -> u32 {
-        let bypasses = |cta: &&Resident| cta.launch.kernel == kernel && cta.warps & self.bypassing != 0;
-        self.slots.iter().flatten().filter(bypasses).count() as u32
-    }
-
-    /// The loads of a CTA with these warps, which starts, go past the L1.
-    pub(in crate::gpu::sm) fn bypass(&mut self, warps: u64) {
-        self.bypassing |= warps;
-    }
-
-    /// Whether the loads of a warp go past the L1.
-    #[inline]
-    pub(in crate::gpu::sm) fn bypasses(&self, warp: usize) -> bool {
-        self.bypassing >> warp & 1 != 0
+        self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel && cta.windows.past_l1).count() as u32
     }
 
     /// Whether the last resident CTA ended since this was last asked.
@@ -209,8 +196,7 @@ impl Ctas {
     }
 
     pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
-        let Resident { launch, needs, instructions, warps, .. } = self.slots[usize::from(slot)].take()?;
-        self.bypassing &= !warps;
+        let Resident { launch, needs, instructions, .. } = self.slots[usize::from(slot)].take()?;
         let used = &mut self.used;
         used.threads -= needs.threads;
         used.warps -= needs.warps;

@@ -102,7 +102,7 @@ impl Lsu {
         let kernel = core.kernel_of(warp);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         // Local memory stays with the L1, which may hold what a thread wrote; so do stores, which change lines that others may read.
-        let tagged = mem.kind == MemKind::Load && !local && core.ctas.bypasses(warp);
+        let tagged = mem.kind == MemKind::Load && !local && core.ctas.windows(core.warps.cta[warp]).past_l1;
         entry.bypass = atomic || tagged || mem.cache == CachePolicy::Global || self.l1.is_none();
         entry.local = local;
         let counters = &mut core.counters.kernels[kernel.index()];
