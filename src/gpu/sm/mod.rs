@@ -1,10 +1,9 @@
 //! A streaming multiprocessor: warps, schedulers, operand collectors, units, load/store unit and L1, in the timing of
 //! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
 //!
-//! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the
-//! stages from the last to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its state;
-//! the warps belong to all (`core::Core`) and are changed by its signals; what watches without being a stage is an observer
-//! (`observers::Observers`).
+//! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the stages from the last
+//! to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its state; the warps
+//! belong to all (`core::Core`) and are changed by its signals; what watches without being a stage is an observer (`observers::Observers`).
 //!
 //! Invariants: results depend only on the messages and their cycles, not on how a span is divided into calls; a cycle before
 //! the next event of all stages changes span counters only.
