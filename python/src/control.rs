@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use warpshard::base::{AppId, KernelIndex, SmId};
+use warpshard::base::{AppId, CtaIndex, KernelIndex, SmId};
 use warpshard::control::{
     Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, PowerState, Preemption, Table, Trigger,
 };
@@ -180,6 +180,11 @@ impl PyController {
             Knob::Power => Decision::Power { sm, state: power(&value.extract::<String>()?)? },
             Knob::Owner => Decision::Owner { sm, app: AppId(value.extract()?) },
             Knob::Preempt => Decision::Preempt { sm, how: preemption(&value.extract::<String>()?)? },
+            Knob::PreemptCta => {
+                let sm = sm.ok_or_else(|| PyValueError::new_err("preempt_cta: a single CTA is on one SM; `sm` is missing"))?;
+                let (kernel, cta) = (KernelIndex(one.getattr("kernel")?.extract()?), CtaIndex(one.getattr("cta")?.extract()?));
+                Decision::PreemptCta { sm, kernel, cta, how: preemption(&value.extract::<String>()?)? }
+            }
             Knob::KernelCtas => {
                 let kernel: u16 = one.getattr("kernel")?.extract()?;
                 Decision::KernelCtas { sm, kernel: KernelIndex(kernel), limit: value.extract()? }
@@ -243,7 +248,9 @@ fn preemption(word: &str) -> PyResult<Preemption> {
     match word {
         "switch" => Ok(Preemption::Switch),
         "flush" => Ok(Preemption::Flush),
-        _ => Err(PyValueError::new_err(format!("there is no preemption {word:?}; the ways are: switch, flush"))),
+        "drain" => Ok(Preemption::Drain),
+        "drop" => Ok(Preemption::Drop),
+        _ => Err(PyValueError::new_err(format!("there is no preemption {word:?}; the ways are: switch, flush, drain, drop"))),
     }
 }
 
@@ -262,12 +269,13 @@ fn triggers(object: &Bound<'_, PyAny>) -> PyResult<Vec<Trigger>> {
             "start" => Trigger::Start,
             "kernel_started" => Trigger::On(EventSelector::KernelStarted(None)),
             "kernel_ended" => Trigger::On(EventSelector::KernelEnded(None)),
+            "kernel_ready" => Trigger::On(EventSelector::KernelReady(None)),
             "kernel_dispatched" => Trigger::On(EventSelector::KernelDispatched(None)),
             "application_ended" => Trigger::On(EventSelector::ApplicationEnded(None)),
             "cta_ended" => Trigger::On(EventSelector::CtaEnded(None)),
             "sm_quiet" => Trigger::On(EventSelector::SmQuiet),
             _ => {
-                let known = "start, kernel_started, kernel_ended, kernel_dispatched, application_ended, cta_ended, sm_quiet";
+                let known = "start, kernel_started, kernel_ended, kernel_ready, kernel_dispatched, application_ended, cta_ended, sm_quiet";
                 return Err(PyValueError::new_err(format!("there is no event {word:?}; the events are: {known}")));
             }
         });
@@ -281,6 +289,7 @@ fn event_words(cycle: u64, kind: EventKind) -> (u64, &'static str, Option<u64>) 
         EventKind::RunEnded => (cycle, "run_ended", None),
         EventKind::KernelStarted(kernel) => (cycle, "kernel_started", of(kernel)),
         EventKind::KernelEnded(kernel) => (cycle, "kernel_ended", of(kernel)),
+        EventKind::KernelReady(kernel) => (cycle, "kernel_ready", of(kernel)),
         EventKind::KernelDispatched(kernel) => (cycle, "kernel_dispatched", of(kernel)),
         EventKind::ApplicationEnded(app) => (cycle, "application_ended", Some(u64::from(app.0))),
         EventKind::CtaEnded(sm, _) => (cycle, "cta_ended", Some(u64::from(sm.0))),

@@ -25,7 +25,7 @@ from ._native import (
     build,
 )
 from ._native import Seen as Observation
-from .control import Bypass, Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, Signal, Statistic, WarpLimit
+from .control import Bypass, Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, PreemptCta, Signal, Statistic, WarpLimit
 from .device import Array, Device, Kernel, Launched, Module
 from .machine import Key, Machine, machines
 from .result import Result, Summary
@@ -59,6 +59,7 @@ __all__ = [
     "Pointer",
     "Power",
     "Preempt",
+    "PreemptCta",
     "Program",
     "Progress",
     "Result",

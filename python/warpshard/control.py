@@ -56,10 +56,22 @@ class Owner:
 class Preempt:
     """The CTAs of an SM, or of each where `sm` is None, are taken away and go on, or start again, wherever they are bound next."""
 
-    value: Literal["switch", "flush"]
+    value: Literal["switch", "flush", "drain", "drop"]
     sm: int | None = None
     reason: str = ""
     knob: ClassVar[str] = "preempt"
+
+
+@dataclass(frozen=True)
+class PreemptCta:
+    """One CTA of a kernel, by its number, is taken away from an SM, if it is still there."""
+
+    sm: int
+    kernel: int
+    cta: int
+    value: Literal["switch", "flush", "drain", "drop"]
+    reason: str = ""
+    knob: ClassVar[str] = "preempt_cta"
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,7 @@ class Signal:
     knob: ClassVar[str] = "signal"
 
 
-Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | KernelCtas | Bypass | Signal
+Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | PreemptCta | KernelCtas | Bypass | Signal
 
 
 class Controller:
@@ -116,11 +128,12 @@ class Controller:
     name: str = "controller"
     """Its name in timelines and messages."""
     knobs: Iterable[str] = ()
-    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `kernel_ctas`, `bypass`. Each knob of a run belongs to one controller."""
+    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `preempt_cta`, `kernel_ctas`, `bypass`. Each knob of a run belongs to one
+    controller."""
     every: int | None = None
     """It is called at every multiple of this number of core cycles."""
     on: Iterable[str] = ()
-    """It is called when these events take effect: `start`, `kernel_started`, `kernel_ended`, `kernel_dispatched`, `application_ended`,
+    """It is called when these events take effect: `start`, `kernel_started`, `kernel_ended`, `kernel_ready`, `kernel_dispatched`, `application_ended`,
     `cta_ended`, `sm_quiet`."""
     over: bool = False
     """Ends the run when it is true after an observation."""

@@ -33,6 +33,7 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
                 vec![to_grid(GridDecision::Serve { sm, serve: state == PowerState::Active }), to_sm(SmDecision::Power(state))]
             }
             Decision::Preempt { how, .. } => vec![to_sm(SmDecision::Preempt(how))],
+            Decision::PreemptCta { kernel, cta, how, .. } => vec![to_sm(SmDecision::PreemptCta(kernel, cta, how))],
             Decision::Owner { app, .. } => vec![to_grid(GridDecision::Owner { sm, app })],
             Decision::Bypass { kernel, ctas, .. } => vec![to_sm(SmDecision::Bypass { kernel, ctas })],
             Decision::KernelCtas { .. } => Vec::new(),

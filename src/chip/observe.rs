@@ -9,7 +9,7 @@ use crate::config::Machine;
 use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
 use crate::engine::{Cut, Director, SeenEvent, Work};
 use crate::frontend::{Workload, streams_failure};
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, SmProgress};
 use crate::stats::{IntervalRow, TimelineEntry};
 
 use super::apply;
@@ -140,6 +140,10 @@ impl Director<ChipUnit> for Observer {
         self.interval.is_some() || !self.controllers.is_empty()
     }
 
+    fn wants_tasks(&self) -> bool {
+        self.controllers.iter().any(|attached| attached.controller.wants_ctas())
+    }
+
     fn wants_start(&self) -> bool {
         self.controllers.iter().any(|attached| attached.triggers.contains(&Trigger::Start))
     }
@@ -171,6 +175,7 @@ impl Director<ChipUnit> for Observer {
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
         }
+        let mut ctas = None;
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
             attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: event.kind }));
@@ -180,6 +185,8 @@ impl Director<ChipUnit> for Observer {
                 continue;
             }
             let part = now.since(&attached.before);
+            let wanted = attached.controller.wants_ctas();
+            let ctas = if wanted { &**ctas.get_or_insert_with(|| progress(&self.layout, cut.tasks)) } else { &[] };
             let observation = Observation {
                 cycle: cut.at,
                 interval: cut.at.0 - attached.before.at.0,
@@ -190,6 +197,7 @@ impl Director<ChipUnit> for Observer {
                 cpus: part.cpus.table(),
                 applications: part.applications.table(),
                 sm_applications: part.sm_applications.table(),
+                ctas,
                 events: &attached.events,
             };
             let mut decided = DecisionSet::new(attached.controller.knobs());
@@ -220,6 +228,12 @@ impl Director<ChipUnit> for Observer {
             progress.publish(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
         }
     }
+}
+
+/// How far the CTAs of each SM are.
+fn progress(layout: &ChipLayout, tasks: &[Vec<u64>]) -> Vec<SmProgress> {
+    let of_sm = |sm: u16| tasks.get(layout.sm(SmId(sm)).index()).and_then(|values| SmProgress::decode(values)).unwrap_or_default();
+    (0..layout.sms as u16).map(of_sm).collect()
 }
 
 /// What a controller decided and computed at a cut, as it is recorded.

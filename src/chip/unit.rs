@@ -121,6 +121,10 @@ impl Unit for ChipUnit {
         each!(self, unit => unit.visit_counters(visitor));
     }
 
+    fn visit_tasks(&self, values: &mut Vec<u64>) {
+        each!(self, unit => unit.visit_tasks(values));
+    }
+
     fn apply(&mut self, at: Cycle, decision: &ChipDecision) {
         match (self, decision) {
             (Self::Sm(sm), ChipDecision::Sm(decision)) => sm.apply(at, decision),

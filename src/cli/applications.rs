@@ -1,7 +1,7 @@
 //! `run --app A --app B`: several applications on one GPU, and what each does alone.
 //!
 //! An application is a recorded trace, a program or a kernel model, by its name or file; `trace:`, `program:` and `model:` before it say
-//! which, and `,priority=N` after it sets its priority. `@FILE` is a mix: a TOML file that lists applications.
+//! which, `,priority=N` after it sets its priority, and `,at=N` the core cycle of its arrival. `@FILE` is a mix: a TOML file that lists applications.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU64;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::base::Cycle;
 use crate::chip::{self, RunOptions};
 use crate::config::{Loaded, Machine, input};
 use crate::frontend::sass::DecodeClock;
@@ -35,6 +36,8 @@ pub(super) struct Named {
     source: Source,
     name: String,
     priority: i32,
+    /// The core cycle before which nothing of it starts.
+    at: u64,
 }
 
 /// A mix as a file has it.
@@ -52,6 +55,8 @@ struct MixEntry {
     workload: String,
     #[serde(default)]
     priority: i32,
+    #[serde(default)]
+    at: u64,
 }
 
 /// The applications that `--app` names, mixes among them.
@@ -77,16 +82,21 @@ fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
         return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let entry = |entry: &MixEntry| one(&entry.workload, Some(folder)).map(|named| Named { priority: entry.priority, ..named });
+    let entry =
+        |entry: &MixEntry| one(&entry.workload, Some(folder)).map(|named| Named { priority: entry.priority, at: entry.at, ..named });
     mix.applications.iter().map(entry).collect()
 }
 
-/// Reads `[SOURCE:]NAME[,priority=N]`; paths are relative to `folder`.
+/// Reads `[SOURCE:]NAME[,priority=N][,at=N]`; paths are relative to `folder`.
 fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
     let usage = |what: String| Failure::new(Exit::Usage, format!("--app {text}: {what}"));
-    let (name, priority) = match text.split_once(",priority=") {
-        Some((name, number)) => (name, number.parse().map_err(|_| usage(format!("{number:?} is no priority; expected a whole number")))?),
+    let (rest, at) = match text.split_once(",at=") {
+        Some((rest, number)) => (rest, number.parse().map_err(|_| usage(format!("{number:?} is no core cycle; expected a whole number")))?),
         None => (text, 0),
+    };
+    let (name, priority) = match rest.split_once(",priority=") {
+        Some((name, number)) => (name, number.parse().map_err(|_| usage(format!("{number:?} is no priority; expected a whole number")))?),
+        None => (rest, 0),
     };
     let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
     let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
@@ -98,7 +108,7 @@ fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
         Some(folder) if source != Source::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
         _ => name.to_owned(),
     };
-    Ok(Named { source, name, priority })
+    Ok(Named { source, name, priority, at })
 }
 
 /// A TOML file with launches is a program, another one or a built-in name is a model, and any other path is a trace.
@@ -150,7 +160,11 @@ impl Named {
 pub(super) fn workload(args: &RunArgs, apps: &[Named], threads: usize, clock: &Arc<DecodeClock>) -> Result<Workload, Failure> {
     let part = |app: &Named| Ok(Part { workload: app.load(args, threads, clock)?, priority: app.priority });
     let parts = apps.iter().map(part).collect::<Result<_, Failure>>()?;
-    mix(parts, !args.once).map_err(|error| Failure::new(Exit::Workload, error))
+    let mut workload = mix(parts, !args.once).map_err(|error| Failure::new(Exit::Workload, error))?;
+    for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
+        app.arrivals = vec![Cycle(named.at)];
+    }
+    Ok(workload)
 }
 
 /// Where runs alone are kept.
@@ -202,6 +216,9 @@ mod tests {
         assert_eq!(read("programs/saxpy.toml"), Ok((Source::Program, "programs/saxpy.toml".into(), 0)));
         assert_eq!(read("trace:a,priority=3"), Ok((Source::Trace, "a".into(), 3)));
         assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
+        let late = one("stream,priority=1,at=5000", None).map(|named| (named.priority, named.at));
+        assert_eq!(late, Ok((1, 5000)));
+        assert!(read("stream,at=soon").unwrap_err().message.contains("\"soon\" is no core cycle"));
         assert!(read("stream,priority=high").unwrap_err().message.contains("\"high\" is no priority"));
         assert!(read("trace:").unwrap_err().message.contains("names no application"));
     }

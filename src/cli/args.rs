@@ -124,10 +124,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "trace"], help_heading = "Simulation")]
     pub program: Option<PathBuf>,
     /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:
-    /// before it where that is not clear, and its priority after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
+    /// before it where that is not clear, and its priority and the core cycle of its arrival after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
     #[arg(
         long,
-        value_name = "NAME[,priority=N]|@FILE",
+        value_name = "NAME[,priority=N][,at=N]|@FILE",
         conflicts_with_all = ["workload", "trace", "program", "kernels"],
         help_heading = "Simulation"
     )]

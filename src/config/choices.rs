@@ -76,6 +76,15 @@ choices! {
 }
 
 choices! {
+    /// How CTAs take the registers and the shared memory of an SM.
+    Allocation {
+        Counts = "counts": "by number, so that nothing is fragmented",
+        /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Sections 2.1 and 3.2.
+        Ranges = "ranges": "by contiguous ranges; CTAs of applications of more than the least priority go to multiples of their need, and first",
+    }
+}
+
+choices! {
     /// What saving and restoring the context of a CTA is.
     Switch {
         Time = "time": "the time that it takes at the SM's share of the DRAM bandwidth; it delays nobody else",

@@ -29,6 +29,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("fermi32", include_str!("../../configs/machines/fermi32.toml")),
     ("fermi24", include_str!("../../configs/machines/fermi24.toml")),
     ("fermi15", include_str!("../../configs/machines/fermi15.toml")),
+    ("fermi15-preempt", include_str!("../../configs/machines/fermi15-preempt.toml")),
     ("tiny", include_str!("../../configs/machines/tiny.toml")),
     ("hetero", include_str!("../../configs/machines/hetero.toml")),
     ("hetero-2", include_str!("../../configs/machines/hetero-2.toml")),

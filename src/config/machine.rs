@@ -6,8 +6,8 @@ use crate::protocol::AddressMap;
 
 pub use super::cache::Cache;
 pub use super::choices::{
-    Allocate, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch, Topology,
-    WarpOrder, WriteMiss, WritePolicy,
+    Allocate, Allocation, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch,
+    Topology, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -104,6 +104,8 @@ pub struct Sm {
     pub warps: u32,
     /// Whether the states of warps are counted.
     pub warp_states: bool,
+    /// How CTAs take its registers and its shared memory.
+    pub allocation: Allocation,
     /// CTA slots.
     pub max_ctas: u32,
     /// Threads, at most `warps * 32`.

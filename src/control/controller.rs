@@ -51,6 +51,11 @@ pub trait Controller: Send {
         false
     }
 
+    /// Whether it reads [`Observation::ctas`], which takes time to gather at each cut of the run; asked before every cut.
+    fn wants_ctas(&self) -> bool {
+        false
+    }
+
     /// The knobs that it turns. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::base::{AppId, KernelIndex, SmId};
+use crate::base::{AppId, CtaIndex, KernelIndex, SmId};
 use crate::protocol::{PowerState, Preemption};
 
 use super::{Knob, KnobSet};
@@ -46,6 +46,18 @@ pub enum Decision {
         /// How.
         how: Preemption,
     },
+    /// One CTA of an SM is taken away, if it is still there, and those that were bound to the SM and have not started; the grid scheduler binds
+    /// them again. Each CTA is named by a decision of its own.
+    PreemptCta {
+        /// The SM that it is on.
+        sm: SmId,
+        /// Its kernel.
+        kernel: KernelIndex,
+        /// Which CTA of it.
+        cta: CtaIndex,
+        /// How.
+        how: Preemption,
+    },
     /// At most `limit` CTAs of a kernel on an SM, where kernels are interleaved; 0 binds none. A limit above what fits limits nothing. CTAs
     /// already there stay until they end. A decision for all SMs replaces those for single ones.
     KernelCtas {
@@ -75,12 +87,16 @@ impl Decision {
             Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } => *sm,
             Self::Owner { sm, .. } | Self::Preempt { sm, .. } => *sm,
             Self::KernelCtas { sm, .. } | Self::Bypass { sm, .. } => *sm,
+            Self::PreemptCta { sm, .. } => Some(*sm),
         }
     }
 
     /// The kernel that it is for, where it is for one.
     pub fn kernel(&self) -> Option<KernelIndex> {
-        if let Self::KernelCtas { kernel, .. } | Self::Bypass { kernel, .. } = self { Some(*kernel) } else { None }
+        match self {
+            Self::KernelCtas { kernel, .. } | Self::Bypass { kernel, .. } | Self::PreemptCta { kernel, .. } => Some(*kernel),
+            _ => None,
+        }
     }
 
     /// The value of the knob; of power states, 0 is gated, 1 paused, 2 active.
@@ -89,7 +105,7 @@ impl Decision {
             Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } | Self::KernelCtas { limit, .. } => *limit,
             Self::Bypass { ctas, .. } => *ctas,
             Self::Owner { app, .. } => u32::from(app.0),
-            Self::Preempt { how, .. } => *how as u32,
+            Self::Preempt { how, .. } | Self::PreemptCta { how, .. } => *how as u32,
             Self::Power { state, .. } => *state as u32,
         }
     }
@@ -102,6 +118,7 @@ impl Decision {
             Self::Power { .. } => Knob::Power,
             Self::Owner { .. } => Knob::Owner,
             Self::Preempt { .. } => Knob::Preempt,
+            Self::PreemptCta { .. } => Knob::PreemptCta,
             Self::KernelCtas { .. } => Knob::KernelCtas,
             Self::Bypass { .. } => Knob::Bypass,
         }
@@ -111,6 +128,9 @@ impl Decision {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", self.knob(), self.value())?;
+        if let Self::PreemptCta { cta, .. } = self {
+            write!(f, "of {cta} ")?;
+        }
         if let Some(kernel) = self.kernel() {
             write!(f, "for {kernel} ")?;
         }
@@ -150,7 +170,7 @@ impl DecisionSet {
         Self { allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
     }
 
-    /// Adds a decision with the common reason. Of several on the same knob and SM, the last one holds.
+    /// Adds a decision with the common reason. Of several on the same knob and SM, the last one holds, except of those that take CTAs away.
     ///
     /// # Panics
     /// When the controller did not declare the knob.

@@ -84,12 +84,16 @@ pub struct Facts {
     pub schedulers_per_sm: u32,
     /// What CTAs can occupy on an SM.
     pub sm: Resources,
+    /// Whether they take it by contiguous ranges.
+    pub ranges: bool,
     /// What it issues and moves at most.
     pub peaks: Peaks,
     /// Kernel launches, by `KernelIndex`; with those that applications launch again.
     pub kernels: Vec<KernelFacts>,
     /// The names of the applications, by `AppId`.
     pub applications: Vec<String>,
+    /// Their priorities.
+    pub priorities: Vec<i32>,
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ named! {
         WarpLimit("warp_limit"): "Most warps that an SM's schedulers consider.",
         Power("power"): "Whether an SM is active, paused or power-gated.",
         Owner("owner"): "The application that an SM belongs to, where applications own SMs.",
-        Preempt("preempt"): "Takes the CTAs of an SM away: 0 switches, 1 flushes.",
+        Preempt("preempt"): "Takes the CTAs of an SM away: 0 switches, 1 flushes, 2 drains, 3 drops.",
+        PreemptCta("preempt_cta"): "Takes one CTA away: 0 switches, 1 flushes, 2 drains, 3 drops.",
         KernelCtas("kernel_ctas"): "Most CTAs of a kernel on an SM, where kernels are interleaved.",
         Bypass("bypass"): "CTAs of a kernel on an SM whose global loads go past the L1.",
     }

@@ -22,4 +22,4 @@ pub use knob::{Knob, KnobSet};
 pub use observation::{Observation, STALL_GPU, Seen, Table};
 pub use trigger::{EventSelector, Trigger};
 
-pub use crate::protocol::{EventKind, PowerState, Preemption};
+pub use crate::protocol::{CtaGone, CtaProgress, EndedCtas, EventKind, PowerState, Preemption, SmProgress};

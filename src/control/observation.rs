@@ -1,7 +1,7 @@
 //! What a controller sees at a cut: tables of counters, and events.
 
 use crate::base::Cycle;
-use crate::protocol::EventKind;
+use crate::protocol::{EventKind, SmProgress};
 use crate::stats::CounterInfo;
 
 use super::Facts;
@@ -90,6 +90,8 @@ pub struct Observation<'a> {
     pub applications: Table<'a>,
     /// The same by SM, without LLC slices: the rows of the applications on the first SM, then those on the second, and so on.
     pub sm_applications: Table<'a>,
+    /// How far the CTAs of each SM are, where the controller [wants](super::Controller::wants_ctas) to see it; else none.
+    pub ctas: &'a [SmProgress],
     /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
     /// order of reporting).
     pub events: &'a [Seen],

@@ -10,6 +10,8 @@ pub enum EventSelector {
     KernelStarted(Option<KernelIndex>),
     /// The last CTA of a kernel ended; of any kernel when `None`.
     KernelEnded(Option<KernelIndex>),
+    /// The CTAs of a kernel may be bound from now on: it arrived; of any kernel when `None`.
+    KernelReady(Option<KernelIndex>),
     /// The last CTA of a kernel was bound to an SM; of any kernel when `None`.
     KernelDispatched(Option<KernelIndex>),
     /// An application ended, once more where it is started again; any when `None`.
@@ -26,6 +28,7 @@ impl EventSelector {
         match (self, event) {
             (Self::KernelStarted(wanted), EventKind::KernelStarted(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::KernelEnded(wanted), EventKind::KernelEnded(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
+            (Self::KernelReady(wanted), EventKind::KernelReady(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::KernelDispatched(wanted), EventKind::KernelDispatched(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
             (Self::ApplicationEnded(wanted), EventKind::ApplicationEnded(app)) => wanted.is_none_or(|wanted| wanted == app),
             (Self::CtaEnded(wanted), EventKind::CtaEnded(sm, _)) => wanted.is_none_or(|wanted| wanted == sm),

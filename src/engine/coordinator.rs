@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use warpshard_sync::{Locals, StopFlag};
 
-use crate::base::{Cycle, Tick};
+use crate::base::{Cycle, Tick, UnitId};
 
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, improve, place};
@@ -183,6 +183,7 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     if own.reached[turn].0 >= horizon {
         shared.last_cut = cut.unwrap_or_default();
         shared.sampled = own.director.wants_counters();
+        shared.sees_tasks = own.director.wants_tasks();
         shared.step = Step::Settle;
         return;
     }
@@ -207,11 +208,17 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     shared.epoch += 1;
 }
 
+/// What workers read of their units, in the order of the units.
+fn by_unit(read: impl Iterator<Item = (UnitId, Vec<u64>)>) -> Vec<Vec<u64>> {
+    let mut read: Vec<_> = read.collect();
+    read.sort_by_key(|(unit, _)| *unit);
+    read.into_iter().map(|(_, values)| values).collect()
+}
+
 fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let at = shared.last_cut;
-    let mut counters: Vec<_> = workers.iter_mut().flat_map(|worker| worker.counters.drain(..)).collect();
-    counters.sort_by_key(|(unit, _)| *unit);
-    let counters: Vec<_> = counters.into_iter().map(|(_, values)| values).collect();
+    let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.counters.drain(..)));
+    let tasks = by_unit(workers.iter_mut().flat_map(|worker| worker.tasks.drain(..)));
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     for (present, class) in shared.presents.iter_mut().zip(&shared.classes) {
         *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
@@ -230,7 +237,7 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     } else {
         None
     };
-    let cut = Cut { at, counters: &counters, events: &events, last: reason.is_some() };
+    let cut = Cut { at, counters: &counters, tasks: &tasks, events: &events, last: reason.is_some() };
     let decisions = own.director.at_cut(&cut);
     if let Some(reason) = reason {
         own.ending = Some(match own.director.failure() {

@@ -23,6 +23,8 @@ pub struct Cut<'a, E> {
     /// The values of each unit's counters, in the order of [`Unit::visit_counters`], if the director
     /// [wants](Director::wants_counters) them.
     pub counters: &'a [Vec<u64>],
+    /// What each unit wrote in [`Unit::visit_tasks`], if the director [wants](Director::wants_tasks) it.
+    pub tasks: &'a [Vec<u64>],
     /// Events that take effect at or before this cut and were not shown before, by cycle, then unit.
     pub events: &'a [SeenEvent<E>],
     /// Whether the run ends here.
@@ -34,6 +36,11 @@ pub trait Director<U: Unit>: Send + 'static {
     /// Whether it reads the counters at the next cut, which take time to gather; if not, [`Cut::counters`] is empty.
     fn wants_counters(&self) -> bool {
         true
+    }
+
+    /// Whether it reads how far the tasks of units are at the next cut; if not, [`Cut::tasks`] is empty.
+    fn wants_tasks(&self) -> bool {
+        false
     }
 
     /// The next cycle after `now` at which it wants a cut, whatever happens.

@@ -93,6 +93,8 @@ pub(super) struct Shared<U: Unit, C> {
     pub(super) backwards: bool,
     /// Whether the director reads the counters at the cut.
     pub(super) sampled: bool,
+    /// Whether it reads how far the tasks of units are.
+    pub(super) sees_tasks: bool,
     pub(super) reference: ClockDomain,
     pub(super) last_cut: Cycle,
     /// The decisions that take effect at the beginning of this epoch.

@@ -223,7 +223,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
 
         let period = plan.reference.period;
         let stride = turns.stride * period;
-        let (starts_with_cut, wants_counters) = (director.wants_start(), director.wants_counters());
+        let (starts_with_cut, wants_counters, wants_tasks) = (director.wants_start(), director.wants_counters(), director.wants_tasks());
         let coordinator = Coordinator {
             director,
             stop: settings.stop.clone(),
@@ -260,6 +260,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             measured: true,
             backwards: false,
             sampled: wants_counters,
+            sees_tasks: wants_tasks,
             classes,
             reference: plan.reference,
             last_cut: Cycle(0),

@@ -59,6 +59,10 @@ pub trait Unit: Send + 'static {
     /// Shows all counters of the components inside the unit, always in the same order; they are exact right after `settle`.
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor);
 
+    /// How far the tasks are that the unit works on, as numbers in an order of its own; called at cuts, after `settle`, where the director wants
+    /// them.
+    fn visit_tasks(&self, _values: &mut Vec<u64>) {}
+
     /// Applies a decision that takes effect at cycle `at`, the unit's present.
     fn apply(&mut self, _at: Cycle, _decision: &Self::Decision) {
         unreachable!("a unit whose decisions have values applies them");

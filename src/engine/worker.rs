@@ -76,6 +76,8 @@ pub(super) struct Worker<U: Unit> {
     pub(super) events: Vec<Event<U::Event>>,
     /// The values of the counters of its units at the cut, by unit.
     pub(super) counters: Vec<(UnitId, Vec<u64>)>,
+    /// How far their tasks are, likewise.
+    pub(super) tasks: Vec<(UnitId, Vec<u64>)>,
     pub(super) waiting: Vec<(UnitId, Vec<String>)>,
     pub(super) late: LateMessages,
     pub(super) busy: Duration,
@@ -111,6 +113,7 @@ impl<U: Unit> Worker<U> {
             next: Tick::NEVER,
             events: Vec::new(),
             counters: Vec::new(),
+            tasks: Vec::new(),
             waiting: Vec::new(),
             late: LateMessages::default(),
             busy: Duration::ZERO,
@@ -267,10 +270,11 @@ impl<U: Unit> Worker<U> {
         self.events.append(self.outbox.events());
     }
 
-    /// Settles all units at the cut and, where the director wants them, reads their counters.
+    /// Settles all units at the cut and, where the director wants them, reads their counters and how far their tasks are.
     pub(super) fn settle<C>(&mut self, shared: &Shared<U, C>) {
         self.take_back(shared);
         self.counters.clear();
+        self.tasks.clear();
         let tick = shared.reference.tick(shared.last_cut);
         for slot in self.work.iter_mut() {
             let at = shared.classes[usize::from(slot.class)].clock.edge_at_or_after(tick);
@@ -279,6 +283,11 @@ impl<U: Unit> Worker<U> {
                 let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
                 slot.unit.visit_counters(&mut values);
                 self.counters.push((slot.id, values));
+            }
+            if shared.sees_tasks {
+                let mut values = Vec::new();
+                slot.unit.visit_tasks(&mut values);
+                self.tasks.push((slot.id, values));
             }
         }
     }

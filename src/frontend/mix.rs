@@ -78,7 +78,7 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         }
         mixed.notes.extend(workload.notes);
         let commands = commands..mixed.commands.len();
-        mixed.applications.push(Application { name: workload.name, kernels, again: 0..0, commands, priority });
+        mixed.applications.push(Application { name: workload.name, kernels, again: 0..0, commands, priority, arrivals: Vec::new() });
     }
     if again {
         let once = mixed.kernels.clone();

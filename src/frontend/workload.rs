@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Addr, AppId, CtaIndex, KernelIndex, StreamId};
+use crate::base::{Addr, AppId, CtaIndex, Cycle, KernelIndex, StreamId};
 
 use super::{StaticInst, WarpStream};
 
@@ -150,6 +150,9 @@ pub struct Application {
     pub commands: Range<usize>,
     /// Among kernels that wait, those of the highest number go first.
     pub priority: i32,
+    /// Arrivals: the core cycles before which the launches of its first execution have no CTA bound, in the order of its kernels; those
+    /// beyond begin as they can.
+    pub arrivals: Vec<Cycle>,
 }
 
 /// All that a run executes.
@@ -179,7 +182,7 @@ impl Workload {
             return self.applications.clone();
         }
         let (kernels, commands) = (0..self.kernels.len() as u16, 0..self.commands.len());
-        vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0 }]
+        vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0, arrivals: Vec::new() }]
     }
 
     /// Kernels without those that applications launch again.

@@ -10,7 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
-use super::sharing::{CdSearch, KernelMgmt, SmartEven, Smc, StaticPartition};
+use super::sharing::{CdSearch, CtaTimes, DualKernel, KernelMgmt, SmartEven, Smc, StaticPartition};
 use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 
 /// A policy that a run can name.
@@ -51,6 +51,18 @@ pub const POLICIES: &[Policy] = &[
         help: "one warp limit for all SMs from the memory side's congestion (hetero, Section 4.1)",
         parameters: CmCpu::PARAMETERS,
         build: |table| Ok(Box::new(CmCpu::new(parsed(CmCpu::NAME, table)?)?)),
+    },
+    Policy {
+        name: CtaTimes::NAME,
+        help: "records the cycles and instructions of every CTA that ends in the timeline",
+        parameters: &[],
+        build: |table| Ok(Box::new(CtaTimes::new(parsed(CtaTimes::NAME, table)?))),
+    },
+    Policy {
+        name: DualKernel::NAME,
+        help: "takes CTAs away for a kernel of higher priority that arrives, each by draining, switching or flushing (Shieh, 2016)",
+        parameters: DualKernel::PARAMETERS,
+        build: |table| Ok(Box::new(DualKernel::new(parsed(DualKernel::NAME, table)?)?)),
     },
     Policy {
         name: DynCta::NAME,
@@ -226,7 +238,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `dyncta`, `halve_on_kernel_end`, `kernel_mgmt`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `smart_even`, `smc`, `static_limit`, `static_partition`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `cta_times`, `dual_kernel`, `dyncta`, `halve_on_kernel_end`, `kernel_mgmt`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `smart_even`, `smc`, `static_limit`, `static_partition`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

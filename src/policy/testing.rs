@@ -1,7 +1,7 @@
 //! Hand-made observations for the tests of policies.
 
 use crate::base::{AppId, Cycle, SmId};
-use crate::control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, Table};
+use crate::control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, SmProgress, Table};
 use crate::policy::registry;
 use crate::stats::CounterInfo;
 
@@ -32,6 +32,8 @@ pub(super) struct Scene {
     pub(super) applications: Numbers,
     /// SMs by application: the rows of an SM, one per application, after those of the SM before.
     pub(super) sm_applications: Numbers,
+    /// How far the CTAs of each SM are.
+    pub(super) ctas: Vec<SmProgress>,
     /// Core cycle of the last cut.
     pub(super) last: u64,
 }
@@ -93,6 +95,7 @@ impl Scene {
             cpus: none,
             applications: Table::new(&self.applications.columns, &self.applications.values),
             sm_applications: Table::new(&self.sm_applications.columns, &self.sm_applications.values),
+            ctas: &self.ctas,
             events: &events,
         };
         let mut out = DecisionSet::new(controller.knobs());

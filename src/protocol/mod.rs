@@ -11,10 +11,12 @@ use warpshard_engine as engine;
 mod credit;
 mod local;
 mod map;
+mod progress;
 
 pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
+pub use progress::{CtaGone, CtaProgress, EndedCtas, SmProgress};
 
 use crate::base::{Addr, AppId, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
 use crate::engine::Sent;
@@ -124,6 +126,8 @@ pub struct WarpContext {
     pub warp: u8,
     /// Whether it waits at the CTA's barrier.
     pub at_barrier: bool,
+    /// Whether its CTA has written to global memory, or done an atomic there.
+    pub wrote: bool,
     /// Instructions that it has executed.
     pub executed: u32,
 }
@@ -150,13 +154,18 @@ pub enum PowerState {
     Active,
 }
 
-/// How an SM's CTAs are taken away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How CTAs are taken away from an SM. Those that were bound to it and have not started go back in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Preemption {
     /// The context of each is saved, and restored where it goes on.
     Switch,
     /// Each is dropped and starts again from its beginning; one that has written to global memory is switched.
     Flush,
+    /// They end by themselves.
+    Drain,
+    /// Each is dropped and starts again from its beginning, whatever it has written: who asks for it knows that its kernel may be executed
+    /// twice.
+    Drop,
 }
 
 /// Something that ends a run, a phase or a sample. It takes effect about one lookahead after it was reported.
@@ -168,6 +177,8 @@ pub enum EventKind {
     KernelStarted(KernelIndex),
     /// The last CTA of a kernel ended.
     KernelEnded(KernelIndex),
+    /// The CTAs of a kernel may be bound to SMs from now on.
+    KernelReady(KernelIndex),
     /// The last CTA of a kernel was bound to an SM.
     KernelDispatched(KernelIndex),
     /// An application ended, once more where it is started again.

@@ -9,6 +9,7 @@ mod cd_search;
 pub mod cpu;
 pub mod dispatch;
 pub mod dram;
+mod dual_kernel;
 pub mod hetero;
 mod interleave;
 mod kernel_mgmt;
@@ -108,6 +109,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "it runs the standard set of traces",
         sweeps: &[],
         run: |request| relaxed::run(&request.references, &request.traces("v100")),
+    },
+    Study {
+        name: "dual-kernel",
+        summary: "CTAs preempted one by one by a task that arrives, and Chimera, compared with the thesis",
+        machine: "fermi15-preempt",
+        takes: &[Set, Length, Pairs, Configuration],
+        otherwise: "its benchmarks, schemes and machine are those of the thesis",
+        sweeps: &["gpu.dispatch.sharing", "gpu.dispatch.share_sm", "gpu.dispatch.switch"],
+        run: dual_kernel::study,
     },
     Study {
         name: "hetero",

@@ -7,13 +7,50 @@ use crate::common::{Case, built_in, machine};
 use crate::files::{Files, run};
 use warpshard::base::{AppId, Cycle, KernelIndex, Rng, SmId};
 use warpshard::chip::RunOptions;
-use warpshard::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Preemption, Trigger};
+use warpshard::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Preemption, Trigger};
 use warpshard::frontend::{Part, mix, program::Program};
 
 const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
 /// Decides at random, from a seed.
 struct Shuffle(Rng, Option<Preemption>);
+
+/// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
+struct Pick(Rng);
+
+impl Controller for Pick {
+    fn name(&self) -> &str {
+        "pick"
+    }
+
+    fn triggers(&self) -> Vec<Trigger> {
+        vec![Trigger::Every(997), Trigger::On(EventSelector::KernelReady(None))]
+    }
+
+    fn knobs(&self) -> KnobSet {
+        KnobSet::of(&[Knob::PreemptCta])
+    }
+
+    fn wants_ctas(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let ways = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop];
+        for (sm, progress) in (0..).map(SmId).zip(seen.ctas) {
+            out.signal(Some(sm), "executed", progress.resident.iter().map(|cta| cta.executed as f64).sum());
+            out.signal(Some(sm), "gone", progress.gone.iter().map(|gone| gone.left.0 as f64).sum());
+            for cta in &progress.resident {
+                let how = ways[self.0.below(4) as usize];
+                // A CTA that is flushed again and again would never end.
+                if self.0.below(3) == 0 && seen.cycle < Cycle(60_000) {
+                    out.decide(Decision::PreemptCta { sm, kernel: cta.kernel, cta: cta.cta, how });
+                }
+            }
+        }
+        out.because("at random");
+    }
+}
 
 impl Controller for Shuffle {
     fn name(&self) -> &str {
@@ -149,5 +186,28 @@ fn kernel_management_decides_the_same_however_the_run_is_stepped() {
     for (threads, epoch, skip) in [(3, Some(8), true), (1, Some(5), false), (2, None, true)] {
         let other = managed(RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() });
         assert_eq!(other, base, "{threads} threads, epochs of {epoch:?}");
+    }
+}
+
+#[test]
+fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_allocated_by_ranges() {
+    for (switch, share) in [("time", "true"), ("traffic", "false")] {
+        let settings = [
+            ("gpu.sm.allocation", "ranges"),
+            ("gpu.dispatch.share_sm", share),
+            ("gpu.dispatch.max_kernels", "8"),
+            ("gpu.dispatch.switch", switch),
+        ];
+        let mut workload = mix(parts(), true).unwrap();
+        // One of more priority arrives late.
+        workload.applications[1].arrivals = vec![Cycle(5000)];
+        let case = Case { name: switch.into(), machine: machine("tiny", &settings), workload: Arc::new(workload), policy: None };
+        let picked = |options: RunOptions| run(&case, RunOptions { controllers: vec![Box::new(Pick(Rng::keyed(3, &[1])))], ..options });
+        let base = picked(RunOptions { interval: Some(1000), ..RunOptions::default() });
+        assert!(counted(&base, "ctas_switched") > 0 && counted(&base, "ctas_flushed") > 0 && counted(&base, "ctas_returned") > 0);
+        for (threads, epoch, skip) in [(3, Some(8), true), (2, None, true), (1, Some(5), false)] {
+            let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
+            assert_eq!(picked(options), base, "{switch}, {threads} threads, epochs of {epoch:?}");
+        }
     }
 }

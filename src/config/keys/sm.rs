@@ -1,7 +1,7 @@
 //! Keys of an SM: its slots and storage, schedulers, fetch and operand collection.
 
 use super::super::choices::Words;
-use super::super::machine::{CoreStyle, Machine, SimpleCache, WarpOrder};
+use super::super::machine::{Allocation, CoreStyle, Machine, SimpleCache, WarpOrder};
 use super::super::value::Kind;
 use super::{Field, Key, key};
 
@@ -45,6 +45,11 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .ready_queue)
     .default("6"),
+    key!("gpu.sm.allocation", Kind::Choice(Allocation::WORDS), "How CTAs take the registers and the shared memory of an SM.", |m| m
+        .gpu
+        .sm
+        .allocation)
+    .default("\"counts\""),
     key!("gpu.sm.warp_states", Kind::Flag, "Whether the states of warps are counted, which slows runs down a little.", |m| m
         .gpu
         .sm

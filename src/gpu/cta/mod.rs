@@ -215,6 +215,7 @@ impl Grid {
             self.launch_kernels(out);
         }
         if self.streams.becomes_ready(now) {
+            self.streams.newly_ready(now).for_each(|kernel| out.event(now, EventKind::KernelReady(kernel)));
             self.dispatch.kernels_changed(&self.streams, now);
         }
         if self.dispatch.has_candidates() {
@@ -271,8 +272,8 @@ impl Grid {
         let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
         // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
         let ready_at = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency));
-        while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
-            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
+        while let Some((kernel, later)) = self.streams.admit(&self.workload, ready_at) {
+            *self.records.record_mut(kernel) = Record { launched: Some(launched.after(later)), ..Record::default() };
             self.counters.kernels_launched += 1;
             self.copy_before(kernel, out);
         }

@@ -31,6 +31,8 @@ pub(super) struct KernelSlot {
     returned: u32,
     /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
     pub(super) round: u32,
+    /// Whether it was said that its CTAs may be bound.
+    announced: bool,
 }
 
 impl KernelSlot {
@@ -65,6 +67,19 @@ pub(super) struct AppState {
     pub(super) first_end: Option<Cycle>,
 }
 
+/// When the kernels of applications arrive; empty where none is said to.
+fn arrivals(workload: &Workload) -> Box<[Cycle]> {
+    if workload.applications.iter().all(|app| app.arrivals.is_empty()) {
+        return Box::default();
+    }
+    let mut arrivals = vec![Cycle(0); workload.kernels.len()];
+    for app in &workload.applications {
+        let own = app.kernels.clone().zip(&app.arrivals);
+        own.for_each(|(kernel, arrival)| arrivals[usize::from(kernel)] = *arrival);
+    }
+    arrivals.into()
+}
+
 fn waiting(app: &AppState, kernel: KernelIndex) -> Waiting {
     (app.again.contains(&kernel.0), Reverse(app.priority), kernel)
 }
@@ -83,6 +98,8 @@ pub(super) struct Streams {
     successors: Box<[Vec<KernelIndex>]>,
     predecessors: Box<[Option<u32>]>,
     missing: Box<[u32]>,
+    /// By kernel: the first cycle in which its CTAs may be bound; those beyond have none.
+    arrivals: Box<[Cycle]>,
     /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one: those of first executions, so that
     /// every application comes to its end; then by priority and in program order.
     eligible: BTreeSet<Waiting>,
@@ -142,6 +159,7 @@ impl Streams {
             apps: apps.into(),
             successors: successors.into(),
             missing: vec![0; predecessors.len()].into(),
+            arrivals: arrivals(workload),
             predecessors: predecessors.into(),
             eligible: BTreeSet::new(),
             last_served: 0,
@@ -176,20 +194,34 @@ impl Streams {
     }
 
     /// Gives the next kernel in program order a slot, from `ready_at` on; `None` when none waits or no slot is free.
-    pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<KernelIndex> {
+    /// It waits for its arrival, too. Returned are the kernel and the cycles by which that is later.
+    pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<(KernelIndex, u64)> {
         if !self.can_admit() {
             return None;
         }
         let (_, Reverse(priority), kernel) = self.eligible.pop_first()?;
         let info = &workload.kernel(kernel).info;
         let ctas = info.ctas();
-        let taken = Some(KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas });
+        let arrival = self.arrivals.get(kernel.index()).copied().unwrap_or_default();
+        let later = arrival.0.saturating_sub(ready_at.0);
+        let ready_at = ready_at.max(arrival);
+        let taken = KernelSlot { kernel, app: info.app, priority, ready_at, next: 0, ctas, returned: 0, round: ctas, announced: false };
+        let taken = Some(taken);
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
             None => self.slots.push(taken),
         }
         self.next_ready = self.next_ready.min(ready_at);
-        Some(kernel)
+        Some((kernel, later))
+    }
+
+    /// The kernels whose CTAs may be bound from `now` on and of which that was not said before.
+    pub(super) fn newly_ready(&mut self, now: Cycle) -> impl Iterator<Item = KernelIndex> {
+        let new = self.slots.iter_mut().flatten().filter(move |slot| slot.ready_at <= now && !slot.announced);
+        new.map(|slot| {
+            slot.announced = true;
+            slot.kernel
+        })
     }
 
     /// The first cycle in which CTAs of a further kernel may be bound.

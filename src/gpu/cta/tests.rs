@@ -237,6 +237,7 @@ fn events_come_one_latency_after_what_they_tell() {
     assert_eq!(
         chip.events,
         [
+            (15, EventKind::KernelReady(kernel)),
             (16, EventKind::KernelDispatched(kernel)),
             (25, EventKind::KernelStarted(kernel)),
             (55, EventKind::CtaEnded(sm, kernel)),

@@ -1,6 +1,6 @@
 //! The settings of an SM that controllers turn.
 
-use crate::base::KernelIndex;
+use crate::base::{CtaIndex, KernelIndex};
 use crate::protocol::{PowerState, Preemption};
 
 /// What a controller may ask of an SM.
@@ -21,4 +21,6 @@ pub enum SmDecision {
         /// CTAs.
         ctas: u32,
     },
+    /// One CTA on it, and those bound to it that have not started.
+    PreemptCta(KernelIndex, CtaIndex, Preemption),
 }

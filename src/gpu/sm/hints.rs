@@ -29,3 +29,12 @@ pub(super) fn prefetch_sm(sm: &Sm, deep: bool) {
         sm.operands.prefetch();
     }
 }
+
+impl Sm {
+    /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
+    pub fn hot_bytes(&self) -> usize {
+        let warps = self.core.warps.hot_bytes() + self.core.scoreboard.hot_bytes();
+        let pipeline = self.operands.hot_bytes() + self.units.hot_bytes() + self.completions.hot_bytes();
+        size_of::<Self>() + warps + pipeline + self.lsu.hot_bytes()
+    }
+}

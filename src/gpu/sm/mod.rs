@@ -25,6 +25,7 @@ mod operands;
 mod phases;
 mod power;
 mod preempt;
+mod progress;
 mod simple_tags;
 mod stall;
 mod starts;
@@ -112,7 +113,7 @@ impl Sm {
         let longest = core.routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
         let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
         Self {
-            starts: CtaStage::new(),
+            starts: CtaStage::new(&core.spec, &workload),
             fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
             issue: IssueStage::new(&core.spec),
             operands: Operands::new(&core.spec),
@@ -265,13 +266,6 @@ impl Sm {
         self.lsu.wake(self.core.now, &mut self.core);
     }
 
-    /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
-    pub fn hot_bytes(&self) -> usize {
-        let warps = self.core.warps.hot_bytes() + self.core.scoreboard.hot_bytes();
-        let pipeline = self.operands.hot_bytes() + self.units.hot_bytes() + self.completions.hot_bytes();
-        size_of::<Self>() + warps + pipeline + self.lsu.hot_bytes()
-    }
-
     /// All counters except those of CCWS, the texture cache, the prefetcher and the warp states.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
@@ -366,6 +360,10 @@ impl Unit for Sm {
         self.core.counters.visit_applications(u32::from(self.core.id.0), &self.workload, visitor);
     }
 
+    fn visit_tasks(&self, values: &mut Vec<u64>) {
+        progress::progress(&self.core, &self.preempt).encode(values);
+    }
+
     fn apply(&mut self, at: Cycle, decision: &SmDecision) {
         debug_assert_eq!(at, self.core.now, "{}: a decision for another cycle", self.core.id);
         match *decision {
@@ -376,8 +374,9 @@ impl Unit for Sm {
                 let paused = self.power.set(at, state, &mut self.core, &mut self.starts);
                 self.issue.set_paused(paused, &mut self.core, &mut self.observers);
             }
-            SmDecision::Preempt(how) => {
-                self.preempt.begin(at, how, &mut self.core);
+            SmDecision::Preempt(how) | SmDecision::PreemptCta(.., how) => {
+                let named = if let SmDecision::PreemptCta(kernel, cta, _) = *decision { Some((kernel, cta)) } else { None };
+                self.preempt.begin(at, named, how, &mut self.core);
                 self.issue.limit_warps(&mut self.core, &mut self.observers);
             }
         }

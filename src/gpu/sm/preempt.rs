@@ -5,15 +5,15 @@
 //! time its resources stay occupied, and come back before it goes on. That takes the time that they need at the SM's share of the DRAM bandwidth, or
 //! is traffic of the load/store unit (`gpu.dispatch.switch`). Out: CTAs given back to the grid scheduler, with the place of each warp where they go on.
 //!
-//! A CTA that was sent to the SM before the decision and has not started is given back at once, or when it arrives.
+//! A CTA that was sent to the SM before the decision and has not started is given back at once, or when it arrives; with `Preemption::Drain` nothing else happens.
 //!
 //! Sources: the techniques are those of Park et al., "Chimera", ASPLOS 2015; the time of a switch is that of Tanasic et al., "Enabling
 //! preemptive multiprogramming on GPUs", ISCA 2014: context size over the SM's share of the bandwidth.
 
-use crate::base::{Cycle, LinkId};
+use crate::base::{CtaIndex, Cycle, KernelIndex, LinkId};
 use crate::config::machine::{Machine, Switch};
 use crate::frontend::Workload;
-use crate::protocol::{CtaNotice, MemOp, Outbox, Payload, Preemption, WarpContext};
+use crate::protocol::{CtaGone, CtaLaunch, CtaNotice, MemOp, Outbox, Payload, Preemption, WarpContext};
 
 use super::core::{Core, Resident, bits};
 use super::fetch::FetchStage;
@@ -27,6 +27,8 @@ struct Leaving {
     slot: u8,
     warps: u64,
     how: Preemption,
+    /// From when on the time of its context counts: since it stopped issuing where it was named, else since nothing of it is under way.
+    since: Option<Cycle>,
     saving: Saving,
 }
 
@@ -115,19 +117,29 @@ impl PreemptStage {
         (context_bytes(cta) as f64 * self.rest.cycles_per_byte).ceil() as u64
     }
 
-    /// All CTAs have to leave, from cycle `at`, the present, on. The issue stage hears of it from the caller.
-    pub(super) fn begin(&mut self, at: Cycle, how: Preemption, core: &mut Core) {
+    /// All CTAs have to leave, or the `named` one if it is there, from cycle `at`, the present, on. The issue stage hears of it from the caller.
+    pub(super) fn begin(&mut self, at: Cycle, named: Option<(KernelIndex, CtaIndex)>, how: Preemption, core: &mut Core) {
         self.rest.sent_before = at.after(self.rest.latency);
         self.due = at;
-        if !self.rest.traffic {
-            self.rest.restored.clear();
+        if how == Preemption::Drain {
+            return;
         }
-        for (slot, cta) in core.ctas.iter() {
-            if self.rest.leaving.iter().all(|leaving| leaving.slot != slot) {
-                self.rest.leaving.push(Leaving { slot, warps: cta.warps, how, saving: Saving::NotBegun });
-                core.warps.frozen |= cta.warps;
+        let rest = &mut *self.rest;
+        for (slot, cta) in core.ctas.iter().filter(|(_, cta)| named.is_none_or(|named| named == (cta.launch.kernel, cta.launch.cta))) {
+            if rest.leaving.iter().any(|leaving| leaving.slot == slot) {
+                continue;
             }
+            if !rest.traffic {
+                rest.restored.retain(|(_, restored)| *restored != cta.warps);
+            }
+            rest.leaving.push(Leaving { slot, warps: cta.warps, how, since: named.map(|_| at), saving: Saving::NotBegun });
+            core.warps.frozen |= cta.warps;
         }
+    }
+
+    /// Whether the CTA in a slot has to leave.
+    pub(super) fn is_leaving(&self, slot: u8) -> bool {
+        self.rest.leaving.iter().any(|leaving| leaving.slot == slot)
     }
 
     /// A resumed CTA started: its warps wait until their context is restored.
@@ -150,7 +162,7 @@ impl PreemptStage {
         let Parts { core, starts, fetch, lsu, observers, workload } = parts;
         let now = core.now;
         self.take_moved(core);
-        while let Some((launch, program, contexts)) = starts.take_sent_before(self.rest.sent_before, now) {
+        while let Some((launch, program, contexts)) = starts.take_sent_before(self.rest.sent_before, now, workload) {
             core.counters.sm.ctas_returned += 1;
             workload.kernel(launch.kernel).source.put_back(launch.cta, &program);
             contexts.into_iter().for_each(|context| out.send(to_grid, now, Payload::Context(context)));
@@ -195,7 +207,7 @@ impl PreemptStage {
         if !core.is_quiet(leaving.warps) || fetch.is_fetching(leaving.warps) || core.warps.fence_over & leaving.warps != 0 {
             return Progress::Stays;
         }
-        if leaving.how == Preemption::Flush && !cta.wrote {
+        if leaving.how == Preemption::Drop || leaving.how == Preemption::Flush && !cta.wrote {
             return Progress::Leaves;
         }
         leaving.how = Preemption::Switch;
@@ -206,8 +218,9 @@ impl PreemptStage {
         }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
-        leaving.saving = Saving::Until(core.now.after(cycles));
-        if cycles == 0 { Progress::Leaves } else { Progress::Stays }
+        let saved = leaving.since.unwrap_or(core.now).after(cycles).max(core.now);
+        leaving.saving = Saving::Until(saved);
+        if saved == core.now { Progress::Leaves } else { Progress::Stays }
     }
 
     /// Takes the signal that contexts were saved or restored by traffic.
@@ -266,18 +279,21 @@ fn give_back(
     // Warps that left before have executed everything.
     let executed: Vec<u32> =
         streams.map(|(i, stream)| if cta.left >> (first + i) & 1 != 0 { core.warps.executed(first + i) } else { stream.len() }).collect();
+    let sum = executed.iter().map(|executed| u64::from(*executed)).sum::<u64>();
+    let CtaLaunch { kernel, cta: index, .. } = cta.launch;
+    core.history.cta_left(CtaGone { kernel, cta: index, started: cta.started, left: now, executed: sum, how: Some(how) });
     match how {
-        Preemption::Switch => {
+        Preemption::Switch | Preemption::Drain => {
             core.counters.sm.ctas_switched += 1;
             for (i, executed) in executed.into_iter().enumerate() {
                 let at_barrier = core.warps.at_barrier >> (first + i) & 1 != 0;
-                let context = WarpContext { kernel: cta.launch.kernel, cta: cta.launch.cta, warp: i as u8, at_barrier, executed };
+                let context = WarpContext { kernel, cta: index, warp: i as u8, at_barrier, wrote: cta.wrote, executed };
                 out.send(to_grid, now, Payload::Context(context));
             }
         }
-        Preemption::Flush => {
+        Preemption::Flush | Preemption::Drop => {
             core.counters.sm.ctas_flushed += 1;
-            core.counters.sm.flushed_warp_instructions += executed.into_iter().map(u64::from).sum::<u64>();
+            core.counters.sm.flushed_warp_instructions += sum;
         }
     }
     for warp in bits(cta.left) {

@@ -1,7 +1,8 @@
 //! The stage that starts CTAs.
 //!
 //! A bound CTA starts at the end of the first cycle in which its threads, warps, registers, shared memory and a CTA slot are
-//! free, one per cycle and in the order of binding. A kernel of which the SM holds as many CTAs as its share is passed over. It gets the bit by
+//! free, one per cycle and in the order of binding; where SMs are allocated by ranges, those of applications of more than the least priority first.
+//! A kernel of which the SM holds as many CTAs as its share is passed over. It gets the bit by
 //! which its loads go past the L1 if fewer resident CTAs of its kernel have it than a controller wants (Liang and Li, "Efficient Kernel
 //! Management on GPUs", ACM TECS 16(4), 2017, Section 4.4); one that comes back after a preemption is a CTA that starts, so its SM decides anew. Its warps occupy consecutive slots from a multiple of their number.
 
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::base::{Cycle, KernelIndex, LinkId, address_space};
+use crate::config::machine::{Allocation, Sm as Spec};
 use crate::frontend::{CtaProgram, Workload};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
 use crate::protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
@@ -45,11 +47,23 @@ pub(super) struct CtaStage {
     held: bool,
     /// No CTA starts before this cycle: the SM is waking.
     earliest: Cycle,
+    /// By application: whether its CTAs go first, and to fixed positions; empty where SMs are not allocated by ranges.
+    preempting: Box<[bool]>,
 }
 
 impl CtaStage {
-    pub(super) fn new() -> Self {
-        Self { bound: VecDeque::new(), limit: u32::MAX, bypass: None, launched: 0, last_kernel: None, held: false, earliest: Cycle(0) }
+    pub(super) fn new(spec: &Spec, workload: &Workload) -> Self {
+        let preempting = if spec.allocation == Allocation::Ranges { preempting(workload) } else { Box::default() };
+        Self {
+            bound: VecDeque::new(),
+            limit: u32::MAX,
+            bypass: None,
+            launched: 0,
+            last_kernel: None,
+            held: false,
+            earliest: Cycle(0),
+            preempting,
+        }
     }
 
     /// Binds a CTA from cycle `at` on, whose warps go on from `contexts`, or from their beginning where there are none.
@@ -58,10 +72,22 @@ impl CtaStage {
         self.bound.push_back(Bound { at, launch, program, contexts });
     }
 
-    /// Takes out the first bound CTA if it has arrived and was sent before `cycle`.
-    pub(super) fn take_sent_before(&mut self, cycle: Cycle, now: Cycle) -> Option<(CtaLaunch, Arc<CtaProgram>, Vec<WarpContext>)> {
-        let Bound { launch, program, contexts, .. } = self.bound.pop_front_if(|bound| bound.at < cycle && bound.at <= now)?;
+    /// Takes out the first bound CTA that has arrived and was sent before `cycle`; not one of those that go first.
+    pub(super) fn take_sent_before(
+        &mut self,
+        cycle: Cycle,
+        now: Cycle,
+        workload: &Workload,
+    ) -> Option<(CtaLaunch, Arc<CtaProgram>, Vec<WarpContext>)> {
+        let sent = self.bound.iter().take_while(|bound| bound.at < cycle && bound.at <= now);
+        let at = sent.enumerate().find(|(_, bound)| !self.goes_first(&bound.launch, workload))?.0;
+        let Bound { launch, program, contexts, .. } = self.bound.remove(at)?;
         Some((launch, program, contexts))
+    }
+
+    /// Whether a CTA goes before others, and to fixed positions only.
+    fn goes_first(&self, launch: &CtaLaunch, workload: &Workload) -> bool {
+        !self.preempting.is_empty() && self.preempting.get(workload.kernel(launch.kernel).info.app.index()) == Some(&true)
     }
 
     /// So many CTAs may be resident at once; at least one.
@@ -103,8 +129,8 @@ impl CtaStage {
     pub(super) fn next_event(&self, now: Cycle, ctas: &Ctas) -> Cycle {
         match self.bound.front() {
             Some(bound) if !ctas.blocked && !self.held => bound.at.max(self.earliest).max(now),
-            // One that arrives later may go first where kernels have shares of the SM.
-            Some(first) if first.launch.share != u16::MAX && !self.held => {
+            // One that arrives later may go first where kernels have shares of the SM, and where some preempt others.
+            Some(first) if (first.launch.share != u16::MAX || !self.preempting.is_empty()) && !self.held => {
                 let next = self.bound.iter().map(|bound| bound.at).find(|at| *at >= now);
                 next.map_or(Cycle::NEVER, |at| at.max(self.earliest))
             }
@@ -126,10 +152,12 @@ impl CtaStage {
     }
 
     /// The first bound CTA that has arrived and whose kernel has not got its share of the SM; its place in the queue, and its kernel.
-    fn next_bound(&self, core: &mut Core) -> Option<(usize, KernelIndex)> {
-        let arrived = self.bound.iter().take_while(|bound| bound.at <= core.now).enumerate();
+    fn next_bound(&self, core: &mut Core, workload: &Workload) -> Option<(usize, KernelIndex)> {
+        let arrived = || self.bound.iter().take_while(|bound| bound.at <= core.now).enumerate();
         let may = |launch: &CtaLaunch| launch.share == u16::MAX || core.ctas.resident_of(launch.kernel) < u32::from(launch.share);
-        let next = arrived.map(|(at, bound)| (at, bound.launch)).find(|(_, launch)| may(launch));
+        let first = || arrived().map(|(at, bound)| (at, bound.launch)).find(|(_, launch)| may(launch));
+        let mut preempting = arrived().map(|(at, bound)| (at, bound.launch)).filter(|(_, launch)| self.goes_first(launch, workload));
+        let next = if self.preempting.is_empty() { first() } else { preempting.find(|(_, launch)| may(launch)).or_else(first) };
         core.ctas.blocked |= next.is_none();
         next.map(|(at, launch)| (at, launch.kernel))
     }
@@ -142,11 +170,12 @@ impl CtaStage {
         to_grid: LinkId,
         out: &mut Outbox,
     ) -> Option<Started> {
-        let (at, kernel) = self.next_bound(core)?;
+        let (at, kernel) = self.next_bound(core, workload)?;
         let info = &workload.kernel(kernel).info;
         let needs = CtaNeeds::of(&core.spec, info);
-        let place = if core.ctas.resident() < self.limit { core.ctas.place(&core.spec, &needs) } else { None };
-        let Some((slot, first_warp)) = place else {
+        let aligned = self.goes_first(&self.bound[at].launch, workload);
+        let free = if core.ctas.resident() < self.limit { core.ctas.place(&core.spec, &needs, aligned) } else { None };
+        let Some((slot, first_warp, place)) = free else {
             core.ctas.blocked = true;
             return None;
         };
@@ -185,8 +214,20 @@ impl CtaStage {
         }
         debug_assert!(program.warps.len() <= needs.warps as usize, "{}: more streams than warps in {}", core.id, launch.cta);
         let left = core.warps.live & mask;
-        let cta =
-            Resident { launch, needs, warps: mask, left, running, instructions, windows, program: Arc::clone(&program), wrote: false };
+        let cta = Resident {
+            launch,
+            needs,
+            warps: mask,
+            left,
+            running,
+            instructions,
+            windows,
+            program: Arc::clone(&program),
+            wrote: contexts.iter().any(|context| context.wrote),
+            started: core.now.next(),
+            before: contexts.iter().map(|context| u64::from(context.executed)).sum(),
+            place,
+        };
         core.counters.sm.ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
         core.counters.sm.ctas_started += 1;
@@ -208,6 +249,13 @@ impl CtaStage {
             lines.push(format!("{} bound CTAs wait, the first ({kernel}, {cta}) since {}", self.bound.len(), bound.at));
         }
     }
+}
+
+/// By application: whether it preempts others, because its priority is above the least.
+fn preempting(workload: &Workload) -> Box<[bool]> {
+    let apps = workload.applications();
+    let least = apps.iter().map(|app| app.priority).min();
+    apps.iter().map(|app| Some(app.priority) > least).collect()
 }
 
 /// A CTA started.

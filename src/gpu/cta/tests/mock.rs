@@ -132,6 +132,13 @@ impl Chip {
         Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
     }
 
+    /// The same, nothing being started again, where the launches of the last application arrive at these cycles.
+    pub(super) fn arriving(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], arrivals: &[u64]) -> Self {
+        let mut workload = (*workload_of_apps(jobs, priorities, false)).clone();
+        workload.applications.last_mut().unwrap().arrivals = arrivals.iter().map(|cycle| Cycle(*cycle)).collect();
+        Self::with(sms, spec, Arc::new(workload), jobs)
+    }
+
     fn with(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[Job]) -> Self {
         let clock = ClockDomain { period: 1 };
         let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };

@@ -183,3 +183,29 @@ fn an_urgent_application_that_is_started_again_does_not_keep_others_from_ending(
     let chip = ran(2, &Dispatch { max_kernels: 1, ..spec() }, &jobs, &[9, 0], true);
     assert_eq!(chip.grid.application_ends().map(|(times, _)| times).collect::<Vec<_>>(), [1, 1]);
 }
+
+#[test]
+fn launches_wait_for_their_arrivals_and_say_when_they_are_ready() {
+    // The second application's two kernels arrive at 300 and 400, the third at once; the first one's would take long to end.
+    let jobs = [of(0, job(0, 400, 2, |_| 30)), of(1, job(0, 2, 2, |_| 30)), of(1, job(0, 2, 2, |_| 30)), of(1, job(0, 2, 2, |_| 30))];
+    let spec = Dispatch { share_sm: true, ..sharing(Sharing::LeftOver) };
+    for (how, again) in [(PLAIN, false), (Stepping { span: 5, skip: true, first_sm: 1 }, true)] {
+        let mut chip = Chip::arriving(2, &spec, &jobs, &[0, 1], &[300, 400]);
+        chip.run(LONG, how);
+        let start = |kernel: u16| chip.lives.iter().filter(|((of, _), _)| *of == kernel).map(|(_, life)| life.start).min().unwrap();
+        // Of higher priority, they get the next place.
+        assert!((305..370).contains(&start(1)) && (405..470).contains(&start(2)), "{} and {}, {again}", start(1), start(2));
+        let ready: Vec<u64> = (0..4)
+            .map(|kernel| {
+                let ready = EventKind::KernelReady(KernelIndex(kernel));
+                let at: Vec<u64> = chip.events.iter().filter(|event| event.1 == ready).map(|event| event.0).collect();
+                assert_eq!(at.len(), 1, "kernel {kernel} is announced once");
+                at[0]
+            })
+            .collect();
+        assert_eq!((ready[1], ready[2]), (300, 400));
+        assert!(ready[0] < 300 && ready[3] > 400, "{ready:?}");
+        let launched: Vec<u64> = chip.grid.kernel_stats().iter().filter_map(|kernel| kernel.launched).collect();
+        assert!(launched[1] <= 300 && launched[1] > launched[0], "{launched:?}");
+    }
+}

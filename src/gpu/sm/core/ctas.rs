@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::base::KernelIndex;
-use crate::config::machine::Sm as Spec;
+use crate::base::{Cycle, KernelIndex};
+use crate::config::machine::{Allocation, Sm as Spec};
 use crate::frontend::{CtaProgram, StaticInst};
 use crate::gpu::occupancy::CtaNeeds;
 use crate::protocol::CtaLaunch;
+
+use super::ranges::{Place, Space};
 
 /// A resident CTA.
 #[derive(Clone, Debug)]
@@ -26,6 +28,12 @@ pub(in crate::gpu::sm) struct Resident {
     pub(in crate::gpu::sm) program: Arc<CtaProgram>,
     /// It has written to global memory, or done an atomic there.
     pub(in crate::gpu::sm) wrote: bool,
+    /// When it started on this SM.
+    pub(in crate::gpu::sm) started: Cycle,
+    /// Instructions that it had executed before.
+    pub(in crate::gpu::sm) before: u64,
+    /// Where its registers and its shared memory begin; zeros where they are counted only.
+    pub(in crate::gpu::sm) place: Place,
 }
 
 /// Where the kernel's generic addresses go, and how its local memory is laid out.
@@ -51,6 +59,8 @@ pub(in crate::gpu::sm) struct Ctas {
     code: Box<[Arc<[StaticInst]>]>,
     kernel: Box<[KernelIndex]>,
     used: CtaNeeds,
+    /// The ranges that are taken, where they are not counted only.
+    space: Option<Box<Space>>,
     resident: u32,
     /// The first bound CTA was found not to fit, and nothing was freed since.
     pub(in crate::gpu::sm) blocked: bool,
@@ -61,12 +71,15 @@ pub(in crate::gpu::sm) struct Ctas {
 }
 
 impl Ctas {
-    pub(in crate::gpu::sm) fn new(slots: u32) -> Self {
+    pub(in crate::gpu::sm) fn new(spec: &Spec) -> Self {
+        let slots = spec.max_ctas;
+        let space = || Box::new(Space::new(spec.registers, spec.shared_bytes, slots));
         Self {
             slots: vec![None; slots as usize].into(),
             code: vec![Arc::from([]); slots as usize].into(),
             kernel: vec![KernelIndex(0); slots as usize].into(),
             used: CtaNeeds::default(),
+            space: (spec.allocation == Allocation::Ranges).then(space),
             resident: 0,
             blocked: false,
             emptied: false,
@@ -164,8 +177,9 @@ impl Ctas {
         if cta.left == 0 { self.end(slot) } else { None }
     }
 
-    /// A free CTA slot and the first of a free run of warp slots, if everything that a CTA needs is free.
-    pub(in crate::gpu::sm) fn place(&self, spec: &Spec, needs: &CtaNeeds) -> Option<(usize, usize)> {
+    /// A free CTA slot, the first of a free run of warp slots and the ranges of memory, if everything that a CTA needs is free; an `aligned`
+    /// CTA goes to fixed positions only.
+    pub(in crate::gpu::sm) fn place(&self, spec: &Spec, needs: &CtaNeeds, aligned: bool) -> Option<(usize, usize, Place)> {
         let used = &self.used;
         let fits = used.threads + needs.threads <= spec.max_threads
             && used.warps + needs.warps <= spec.warps
@@ -179,7 +193,8 @@ impl Ctas {
         let count = needs.warps.max(1) as usize;
         let run = u64::MAX >> (64 - count);
         let first = (0..=(spec.warps as usize).saturating_sub(count)).step_by(count).find(|first| taken >> first & run == 0)?;
-        Some((slot, first))
+        let place = self.space.as_ref().map_or(Some(Place::default()), |space| space.find(needs, aligned))?;
+        Some((slot, first, place))
     }
 
     pub(in crate::gpu::sm) fn start(&mut self, slot: usize, code: &Arc<[StaticInst]>, cta: Resident) {
@@ -188,6 +203,9 @@ impl Ctas {
         used.warps += needs.warps;
         used.shared_bytes += needs.shared_bytes;
         used.registers += needs.registers;
+        if let Some(space) = &mut self.space {
+            space.take(cta.place, needs);
+        }
         self.resident += 1;
         self.code[slot] = Arc::clone(code);
         self.kernel[slot] = cta.launch.kernel;
@@ -196,17 +214,20 @@ impl Ctas {
     }
 
     pub(in crate::gpu::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
-        let Resident { launch, needs, instructions, .. } = self.slots[usize::from(slot)].take()?;
+        let Resident { launch, needs, instructions, place, started, before, .. } = self.slots[usize::from(slot)].take()?;
         let used = &mut self.used;
         used.threads -= needs.threads;
         used.warps -= needs.warps;
         used.shared_bytes -= needs.shared_bytes;
         used.registers -= needs.registers;
+        if let Some(space) = &mut self.space {
+            space.give(place, &needs);
+        }
         self.resident -= 1;
         self.blocked = false;
         self.emptied |= self.resident == 0;
         self.find_only_kernel();
-        Some(Ended { launch, instructions })
+        Some(Ended { launch, instructions, started, before })
     }
 
     #[inline]
@@ -241,4 +262,7 @@ pub(in crate::gpu::sm) struct Ended {
     pub(in crate::gpu::sm) launch: CtaLaunch,
     /// Of all its warps.
     pub(in crate::gpu::sm) instructions: u64,
+    /// When it started on this SM, and instructions that it had executed before.
+    pub(in crate::gpu::sm) started: Cycle,
+    pub(in crate::gpu::sm) before: u64,
 }

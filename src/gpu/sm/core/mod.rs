@@ -6,6 +6,8 @@
 
 mod buffer;
 mod ctas;
+mod history;
+mod ranges;
 mod scoreboard;
 mod warps;
 
@@ -23,6 +25,7 @@ pub(super) use buffer::MAX_BUFFER;
 pub(super) use ctas::{Ctas, Ended, Resident, Windows};
 pub(super) use warps::{MAX_WARPS, Warps, bits, oldest_of};
 
+use history::History;
 use scoreboard::Scoreboard;
 
 /// The state that all stages see.
@@ -36,6 +39,8 @@ pub(super) struct Core {
     pub(super) scoreboard: Scoreboard,
     pub(super) ctas: Ctas,
     pub(super) counters: SmStats,
+    /// What became of the last CTAs, for controllers.
+    pub(super) history: Box<History>,
     /// Warps of CTAs whose context was saved or restored by traffic, until the preemption stage hears of it.
     pub(super) contexts_moved: u64,
     /// From which cycle on resident warps are not counted.
@@ -53,7 +58,8 @@ impl Core {
             routes: kinds::routes(&spec),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
-            ctas: Ctas::new(spec.max_ctas),
+            ctas: Ctas::new(&spec),
+            history: Box::new(History::new(kernels)),
             counters: SmStats::new(kernels),
             contexts_moved: 0,
             residency_since: Cycle(0),
@@ -183,7 +189,8 @@ impl Core {
 
     /// A CTA ended in this cycle: counts it and reports it to the grid scheduler.
     pub(super) fn cta_ended(&mut self, ended: Ended, to_grid: LinkId, out: &mut Outbox) {
-        let Ended { launch, instructions } = ended;
+        let Ended { launch, instructions, started, before } = ended;
+        self.history.cta_ended(&launch, instructions, instructions.saturating_sub(before), (started, self.now));
         self.counters.kernels[launch.kernel.index()].ctas += 1;
         self.counters.sm.ctas_ended += 1;
         self.counters.sm.ended_cta_instructions += instructions;

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use super::random::{machines, program};
 use super::*;
 use crate::base::Rng;
-use crate::config::machine::Switch;
+use crate::config::machine::{Allocation, Switch};
 use crate::frontend::WarpStream;
 use crate::gpu::sm::SmDecision;
 use crate::gpu::test_machine::{kernel_info, test_machine};
-use crate::protocol::{Preemption, WarpContext};
+use crate::protocol::{Preemption, SmProgress, WarpContext};
 
 /// CTAs of a run.
 const CTAS: u32 = 5;
@@ -222,4 +222,135 @@ fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
     let packets = u64::from(registers / bytes);
     assert_eq!((stats.sm.packets_sent, stats.sm.packets_received, stats.sm.ctas_switched), (packets, packets, 1));
     assert!((packets..packets + 200).contains(&stats.sm.context_cycles), "{packets} packets in {} cycles", stats.sm.context_cycles);
+}
+
+/// What a run under per-CTA preemption shows: messages and counters, CTAs given back, and the places of all CTAs at each cut.
+struct Named {
+    seen: Seen,
+    given_back: u32,
+    /// CTAs of each way of leaving that were found at cuts: ended, switched, flushed, dropped.
+    gone: [u64; 4],
+}
+
+/// Runs five CTAs of which single ones, chosen at random, are taken away by techniques chosen at random.
+fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (Named, u64) {
+    let program = program(&mut Rng::keyed(seed, &[7]), 5);
+    let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
+    let mut info = kernel_info(160, CTAS);
+    info.shared_bytes = 30_000;
+    let mut bench = Bench::new(machine, vec![(info, program)]);
+    bench.skip = skip;
+    if machine.gpu.sm.order.needs_phases() {
+        bench = bench.with_phases();
+    }
+    bench.latency = 60;
+    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    let mut rng = Rng::keyed(seed, &[11]);
+    let mut grid = Grid::default();
+    let mut next = 60 * (1 + rng.below(8));
+    let (mut left, mut before) = (20, 0);
+    let mut gone = [0; 4];
+    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+        assert!(bench.now < Cycle(2_000_000), "no end: {:#?}", bench.sm.waiting());
+        for _ in 0..60 / epoch {
+            bench.run(epoch);
+        }
+        grid.hand_out(&mut bench);
+        bench.sm.settle(bench.now);
+        let mut values = Vec::new();
+        bench.sm.visit_tasks(&mut values);
+        let progress = SmProgress::decode(&values).expect("an SM writes what is read");
+        assert_eq!(progress.resident.len() as u32, bench.sm.resident_ctas());
+        for (i, one) in progress.resident.iter().enumerate() {
+            assert!(one.executed <= instructions && one.executed_here <= one.executed && one.started <= bench.now.next(), "{one:?}");
+            if machine.gpu.sm.allocation == Allocation::Ranges {
+                let apart = |(a, a_len): (u32, u32), (b, b_len): (u32, u32)| a + a_len <= b || b + b_len <= a;
+                assert!(one.registers.0 + one.registers.1 <= machine.gpu.sm.registers);
+                assert!(one.shared.0 + one.shared.1 <= machine.gpu.sm.shared_bytes);
+                for other in &progress.resident[..i] {
+                    assert!(apart(one.registers, other.registers) && apart(one.shared, other.shared), "{one:?} and {other:?} overlap");
+                }
+            }
+        }
+        for one in progress.gone.iter().filter(|one| one.left.0 >= before) {
+            gone[one.how.map_or(0, |how| if how == Preemption::Drop { 3 } else { 1 + how as usize })] += 1;
+        }
+        before = bench.now.0;
+        if bench.now.0 >= next && left > 0 {
+            for one in &progress.resident {
+                if rng.below(2) == 0 {
+                    let how = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop][rng.below(4) as usize];
+                    bench.sm.apply(bench.now, &SmDecision::PreemptCta(one.kernel, one.cta, how));
+                }
+            }
+            // One that is not there is not missed.
+            bench.sm.apply(bench.now, &SmDecision::PreemptCta(KernelIndex(0), CtaIndex(99), Preemption::Switch));
+            next = bench.now.0 + 60 * (1 + rng.below(20));
+            left -= 1;
+        }
+    }
+    let end = Cycle(bench.now.0.next_multiple_of(20_000));
+    bench.run(end.0 - bench.now.0);
+    bench.sm.settle(end);
+    (Named { seen: (bench.sent.clone(), bench.stats().clone()), given_back: grid.given_back, gone }, instructions * u64::from(CTAS))
+}
+
+/// Machines that count registers and shared memory, and that allocate them by ranges.
+fn allocating() -> impl Iterator<Item = Machine> {
+    switching().flat_map(|machine| {
+        [Allocation::Counts, Allocation::Ranges].map(|allocation| {
+            let mut machine = machine.clone();
+            machine.gpu.sm.allocation = allocation;
+            machine
+        })
+    })
+}
+
+#[test]
+fn nothing_is_lost_when_single_ctas_are_taken_by_different_techniques() {
+    let mut all = [0; 4];
+    for machine in allocating() {
+        for seed in 0..3 {
+            let (run, instructions) = run_named(&machine, seed, true, 60);
+            let (sm, kernel) = (&run.seen.1.sm, &run.seen.1.kernels[0]);
+            assert_eq!(kernel.warp_instructions - sm.flushed_warp_instructions, instructions, "seed {seed}");
+            assert_eq!((ended(&run.seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "seed {seed}");
+            assert_eq!(u64::from(run.given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
+            assert_eq!(sm.packets_sent, sm.packets_received, "seed {seed}");
+            // What controllers see of CTAs that left is what happened.
+            assert_eq!(run.gone, [u64::from(CTAS), sm.ctas_switched, run.gone[2], sm.ctas_flushed - run.gone[2]], "seed {seed}");
+            all.iter_mut().zip(run.gone).for_each(|(all, gone)| *all += gone);
+        }
+    }
+    assert!(all.iter().all(|gone| *gone >= 5), "{all:?}");
+}
+
+#[test]
+fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption_by_cta() {
+    for machine in allocating() {
+        let (run, _) = run_named(&machine, 5, true, 60);
+        for (skip, epoch) in [(false, 60), (true, 20), (true, 1)] {
+            let (other, _) = run_named(&machine, 5, skip, epoch);
+            assert!(other.seen == run.seen && other.gone == run.gone, "skip {skip}, epochs of {epoch}");
+        }
+    }
+}
+
+#[test]
+fn draining_gives_back_what_has_not_started_and_nothing_else() {
+    let machine = test_machine();
+    let program = program(&mut Rng::keyed(3, &[7]), 5);
+    let mut info = kernel_info(160, CTAS);
+    info.shared_bytes = 40_000;
+    let mut bench = Bench::new(&machine, vec![(info, program)]);
+    bench.latency = 60;
+    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    bench.run(60);
+    bench.run(40);
+    let resident = bench.sm.resident_ctas();
+    bench.sm.settle(bench.now);
+    bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Drain));
+    bench.run(10);
+    assert_eq!(bench.stats().sm.ctas_returned, u64::from(CTAS - resident));
+    assert_eq!((bench.sm.resident_ctas(), bench.stats().sm.ctas_switched, bench.stats().sm.ctas_flushed), (resident, 0, 0));
 }

@@ -257,6 +257,7 @@ mod tests {
                 cpus: Table::new(&cores, &cpus),
                 applications: Table::new(&[], &[]),
                 sm_applications: Table::new(&[], &[]),
+                ctas: &[],
                 events: &events,
             };
             let mut out = DecisionSet::new(self.span.knobs());

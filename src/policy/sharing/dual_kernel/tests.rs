@@ -1,0 +1,283 @@
+//! The rules of the scheme, one by one, with the paper's examples, and what is decided when a kernel arrives.
+
+use super::cost::{Cost, own_cpi};
+use super::victim::{candidates, cost_of, positions, victim};
+use super::*;
+use crate::base::CtaIndex;
+use crate::control::{CtaGone, EndedCtas, KernelFacts, Peaks, Resources};
+use crate::policy::testing::{Numbers, Scene as Stand, made};
+
+const BACKGROUND: KernelIndex = KernelIndex(0);
+const TASK: KernelIndex = KernelIndex(1);
+
+/// A CTA whose registers begin at `first`, that has executed so many instructions since cycle 0.
+fn cta(number: u32, first: u32, registers: u32, executed: u64) -> CtaProgress {
+    CtaProgress {
+        kernel: BACKGROUND,
+        cta: CtaIndex(number),
+        registers: (first, registers),
+        shared: (0, 0),
+        threads: 128,
+        started: Cycle(0),
+        executed,
+        executed_here: executed,
+        wrote: false,
+        leaving: false,
+    }
+}
+
+fn cost(latency: f64, overhead: f64) -> Cost {
+    Cost { latency, overhead }
+}
+
+#[test]
+fn a_cta_is_taken_by_the_technique_of_least_overhead_that_meets_the_bound_else_of_least_latency() {
+    let of = |drain: Cost, switch: Cost, flush: Cost, bound: f64| {
+        let costs = |technique| match technique {
+            Technique::Drain => drain,
+            Technique::Switch => switch,
+            Technique::Flush => flush,
+        };
+        technique(costs, bound).0
+    };
+    let (drain, switch, flush) = (cost(3000.0, 0.0), cost(1000.0, 800.0), cost(0.0, 900.0));
+    assert_eq!(of(drain, switch, flush, 3000.0), Technique::Drain, "at the bound it meets it");
+    assert_eq!(of(drain, switch, flush, 2999.0), Technique::Switch);
+    assert_eq!(of(drain, switch, flush, 999.0), Technique::Flush);
+    // Nothing meets the bound: least latency, whatever the overhead.
+    assert_eq!(of(drain, switch, Cost::MOST, 999.0), Technique::Switch);
+    // What cannot be estimated costs most.
+    assert_eq!(of(Cost::MOST, cost(1000.0, f64::INFINITY), flush, 2000.0), Technique::Flush);
+    assert_eq!(of(Cost::MOST, cost(5000.0, f64::INFINITY), Cost::MOST, 2000.0), Technique::Switch);
+}
+
+#[test]
+fn the_victim_is_the_set_of_least_overhead_that_meets_the_bound_else_of_least_latency() {
+    let chosen = [cost(100.0, 50.0), cost(900.0, 0.0), cost(300.0, 20.0)].map(|cost| (Technique::Switch, cost));
+    // A set is as slow as its slowest CTA, and its overheads add up.
+    assert_eq!(cost_of(0b101, &chosen), cost(300.0, 70.0));
+    let sets = [Some(0b101), Some(0b010), Some(0b100)];
+    assert_eq!(victim(&sets, &chosen, 900.0), Some(1));
+    assert_eq!(victim(&sets, &chosen, 300.0), Some(2));
+    assert_eq!(victim(&sets, &chosen, 50.0), Some(2), "none meets it; of two equally fast ones, the one of less overhead");
+    assert_eq!(victim(&[Some(0b101), None, None], &chosen, 50.0), Some(0));
+    assert_eq!(victim(&[None], &chosen, 50.0), None);
+}
+
+/// Figures 3.3(b) and 3.8: eight CTAs in the way of four positions.
+#[test]
+fn the_papers_candidate_sets_and_their_update() {
+    // Each CTA has 100 registers; a new CTA needs 250, so that position 1 begins in the middle of CTA 2.
+    let resident: Vec<CtaProgress> = (0..8).map(|i| cta(i, 100 * i, 100, 1)).collect();
+    let (sm, need) = (
+        Resources { registers: 1000, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
+        Resources { registers: 250, shared_bytes: 0, threads: 256, ctas: 1, ..Resources::default() },
+    );
+    let sets: Vec<u64> = positions(&sm, &need).iter().map(|position| candidates(position, &resident)).collect();
+    let bits = |text: &str| text.bytes().enumerate().fold(0u64, |set, (at, bit)| set | u64::from(bit == b'1') << at);
+    assert_eq!(sets, ["11100000", "00111000", "00000111", "00000001"].map(bits));
+    // Figure 3.9: when the second one is preempted, its CTAs leave the other sets.
+    let updated: Vec<u64> = sets.iter().map(|set| set & !sets[1]).collect();
+    assert_eq!(updated, ["11000000", "00000000", "00000111", "00000001"].map(bits));
+}
+
+#[test]
+fn a_candidate_set_unites_registers_and_shared_memory() {
+    let mut resident = [cta(0, 0, 4096, 1), cta(1, 4096, 4096, 1)];
+    resident[0].shared = (2048, 2048);
+    resident[1].shared = (0, 1024);
+    let sm = Resources { registers: 32768, shared_bytes: 49152, threads: 1536, ctas: 8, ..Resources::default() };
+    let need = Resources { registers: 4096, shared_bytes: 2048, threads: 256, ctas: 1, ..Resources::default() };
+    let all = positions(&sm, &need);
+    assert_eq!((all.len(), all[3]), (8, [(12288, 4096), (6144, 2048)]));
+    assert_eq!([candidates(&all[0], &resident), candidates(&all[1], &resident), candidates(&all[2], &resident)], [0b11, 0b11, 0]);
+}
+
+#[test]
+fn the_cpi_is_the_one_of_lower_deviation() {
+    let known = |running: Option<f64>, ended: Option<(f64, f64)>| Statistics {
+        instructions: Some(100.0),
+        ended_cpi: ended,
+        running_deviation: running,
+    };
+    let of = |statistics: Statistics| statistics.cpi(Estimator::LowerDeviation, Some(7.0));
+    assert_eq!(of(known(Some(1.0), Some((5.0, 2.0)))), Some(7.0), "running CTAs deviate less: its own");
+    assert_eq!(of(known(Some(3.0), Some((5.0, 2.0)))), Some(5.0), "ended ones deviate less: their mean");
+    assert_eq!(of(known(None, Some((5.0, 2.0)))), Some(5.0), "one running CTA has no deviation");
+    assert_eq!(of(known(Some(1.0), None)), Some(7.0), "nothing ended");
+    assert_eq!(known(Some(1.0), Some((5.0, 2.0))).cpi(Estimator::LowerDeviation, None), Some(5.0), "it has not begun");
+    assert_eq!(known(Some(3.0), Some((5.0, 2.0))).cpi(Estimator::Own, Some(7.0)), Some(7.0), "Chimera");
+    assert_eq!(known(None, None).cpi(Estimator::LowerDeviation, None), None);
+}
+
+#[test]
+fn costs_are_those_of_the_papers_formulas() {
+    let mut one = cta(0, 0, 4096, 50);
+    one.shared = (0, 2048);
+    let statistics = Statistics { instructions: Some(80.0), ended_cpi: Some((20.0, 1.0)), running_deviation: None };
+    let view = View {
+        cta: &one,
+        now: Cycle(500),
+        statistics,
+        estimator: Estimator::LowerDeviation,
+        bandwidth: 8.0,
+        may_flush: true,
+        unknown_beyond_mean: false,
+        known: None,
+    };
+    assert_eq!(own_cpi(&one, Cycle(500)), Some(10.0));
+    assert_eq!(view.cost(Technique::Flush), cost(0.0, 50.0));
+    // 18432 bytes of context at 8 bytes per cycle; 0.1 instructions per cycle, there and back.
+    assert_eq!(view.cost(Technique::Switch), cost(2304.0, 460.8));
+    assert_eq!(view.cost(Technique::Drain), cost(30.0 * 20.0, 0.0));
+    assert_eq!(View { known: Some(123.0), ..view }.cost(Technique::Drain), cost(123.0, 0.0), "Oracle");
+    assert_eq!(View { may_flush: false, ..view }.cost(Technique::Flush), Cost::MOST);
+    // Without an ended CTA nothing is known of what is left; without an instruction, nothing of the IPC.
+    assert_eq!(View { statistics: Statistics::default(), ..view }.cost(Technique::Drain), Cost::MOST);
+    let new = cta(0, 0, 4096, 0);
+    assert_eq!(View { cta: &new, ..view }.cost(Technique::Switch).overhead, f64::INFINITY);
+    // More instructions than the mean: it may end any moment.
+    let beyond = cta(0, 0, 4096, 90);
+    assert_eq!(View { cta: &beyond, ..view }.cost(Technique::Drain), cost(0.0, 0.0));
+    assert_eq!(View { cta: &beyond, unknown_beyond_mean: true, ..view }.cost(Technique::Drain), Cost::MOST, "or nothing is known of it");
+}
+
+/// Two SMs of 400 registers, on each two CTAs of 200 at cycle 1000; a kernel whose CTAs need 200 arrives.
+fn stand(ranges: bool) -> Stand {
+    let kernel = |name: &str, app: u16, registers: u32| KernelFacts {
+        name: name.into(),
+        app: AppId(app),
+        ctas: 2,
+        warps_per_cta: 4,
+        ctas_per_sm: 2,
+        needs: Resources { registers, shared_bytes: 0, threads: 128, ctas: 1, ..Resources::default() },
+    };
+    let mut stand = Stand {
+        facts: Facts {
+            sms: 2,
+            warps_per_sm: 48,
+            schedulers_per_sm: 2,
+            sm: Resources { registers: 400, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
+            ranges,
+            kernels: vec![kernel("background", 0, 200), kernel("task", 1, 200)],
+            applications: vec!["a".into(), "b".into()],
+            priorities: vec![0, 1],
+            peaks: Peaks { dram_bytes: 2.0, ..Peaks::default() },
+        },
+        sms: Numbers::named(&["resident_warp_cycles"]),
+        ..Stand::default()
+    };
+    let mut ended = EndedCtas::default();
+    ended.note(500, 500, 1000);
+    // Of 500 instructions CTA 0 has executed 490 and CTA 1 has executed 10; on the other SM 200 and 300.
+    let sm = |first: u32, executed: [u64; 2], ended: EndedCtas| SmProgress {
+        resident: vec![cta(first, 0, 200, executed[0]), cta(first + 1, 200, 200, executed[1])],
+        gone: Vec::new(),
+        ended: vec![(BACKGROUND, ended)],
+    };
+    stand.ctas = vec![sm(0, [490, 10], ended), sm(2, [200, 300], EndedCtas::default())];
+    stand.sms.values = vec![800, 800];
+    stand
+}
+
+fn policy(text: &str) -> Box<dyn Controller> {
+    made("dual_kernel", text)
+}
+
+#[test]
+fn on_each_sm_the_set_that_costs_least_makes_room() {
+    let mut stand = stand(true);
+    let mut policy = policy("bound = 1000");
+    // Ended CTAs have 2 cycles per instruction: CTA 0 ends in 20 cycles, CTA 1 in 980, CTA 2 in 600, CTA 3 in 400. All meet the bound by
+    // draining, which wastes nothing; of sets that waste as much the one that is faster is taken.
+    let answer = stand.cut(&mut *policy, 1000, &[EventKind::KernelReady(TASK)]);
+    assert_eq!(
+        answer,
+        "preempt_cta 2 of cta 0 for kernel 0 on sm0, preempt_cta 2 of cta 3 for kernel 0 on sm1: kernel 1 arrived: 2 CTAs make room for 1 on each SM"
+    );
+}
+
+#[test]
+fn what_became_of_the_victims_is_recorded() {
+    let mut stand = stand(true);
+    let mut policy = policy("bound = 300");
+    let decided = stand.cut(&mut *policy, 1000, &[EventKind::KernelReady(TASK)]);
+    assert!(
+        decided.contains("preempt_cta 2 of cta 0 for kernel 0 on sm0") && decided.contains("preempt_cta 1 of cta 2 for kernel 0 on sm1"),
+        "{decided}"
+    );
+    assert_eq!(policy.alarm(), Some(Cycle(1200)));
+    let gone = |cta: u32, left: u64, how| CtaGone {
+        kernel: BACKGROUND,
+        cta: CtaIndex(cta),
+        started: Cycle(0),
+        left: Cycle(left),
+        executed: 210,
+        how,
+    };
+    stand.ctas[0].gone.push(gone(0, 1099, None));
+    stand.ctas[1].gone.push(gone(2, 900, None));
+    let signals = stand.signals(&mut *policy, 1200);
+    let sm = Some(SmId(0));
+    assert_eq!(signals, [(sm, "drain_estimate", 20.0), (sm, "drain_latency", 100.0), (sm, "latency", 100.0), (sm, "overhead", 0.0)]);
+    stand.ctas[1].gone.push(gone(2, 1249, Some(Preemption::Flush)));
+    let signals = stand.signals(&mut *policy, 1400);
+    let sm = Some(SmId(1));
+    // 2 x 1600 warp cycles of 2 x 48 x 400.
+    assert_eq!(signals, [(sm, "latency", 250.0), (sm, "overhead", 210.0), (None, "utilisation", 3200.0 / 38400.0)]);
+    assert_eq!(policy.alarm(), None);
+}
+
+#[test]
+fn chimera_empties_whole_sms_and_gives_them_back() {
+    let mut stand = stand(false);
+    let mut policy = policy("scheme = \"chimera\"\nbound = 500");
+    let start = stand.cut(&mut *policy, 0, &[]);
+    assert!(start.starts_with("owner 0 on sm0, cta_limit 4294967295 on sm0, owner 0 on sm1"), "{start}");
+    let decided = stand.cut(&mut *policy, 1000, &[EventKind::KernelReady(TASK)]);
+    assert!(decided.starts_with("owner 1 on sm0, cta_limit 1 on sm0, preempt 2 on sm0, preempt_cta"), "{decided}");
+    assert_eq!(decided.matches("preempt_cta").count(), 4);
+    // CTA 0's own CPI is 1000 / 490: 10 instructions end in 21 cycles; CTA 1's is 100, so it is flushed.
+    assert!(decided.contains("preempt_cta 2 of cta 0") && decided.contains("preempt_cta 1 of cta 1"), "{decided}");
+    let end = stand.cut(&mut *policy, 2000, &[EventKind::KernelEnded(TASK)]);
+    assert!(end.starts_with("owner 0 on sm0"), "{end}");
+}
+
+#[test]
+fn kernels_that_may_be_executed_twice_are_dropped_whatever_they_have_written() {
+    let decided = |parameters: &str| {
+        let mut stand = stand(true);
+        stand.ctas.iter_mut().flat_map(|sm| &mut sm.resident).for_each(|cta| cta.wrote = true);
+        stand.cut(&mut *policy(parameters), 1000, &[EventKind::KernelReady(TASK)])
+    };
+    let careful = decided("bound = 500");
+    assert!(careful.contains("preempt_cta 2 of cta 0") && careful.contains("preempt_cta 2 of cta 3"), "drains what ends first: {careful}");
+    assert!(decided("bound = 300\nidempotent = [\"background\"]").contains("preempt_cta 3 of cta 2"));
+}
+
+#[test]
+fn a_kernel_of_the_least_priority_and_sms_without_ranges_are_left_alone() {
+    assert_eq!(stand(true).cut(&mut *policy(""), 1000, &[EventKind::KernelReady(BACKGROUND)]), "");
+    let text = stand(false).cut(&mut *policy(""), 1000, &[EventKind::KernelReady(TASK)]);
+    assert!(text.contains("not allocated by ranges"), "{text}");
+}
+
+#[test]
+fn impossible_parameters_are_refused() {
+    let refused = |parameters: Parameters| DualKernel::new(parameters).unwrap_err().to_string();
+    assert!(refused(Parameters { bound: 100, slack: 100, ..Parameters::default() }).contains("leave no cycle"));
+    assert!(refused(Parameters { scheme: Scheme::Oracle, ..Parameters::default() }).contains("go together"));
+}
+
+#[test]
+fn oracle_drains_what_ends_in_time_by_its_profile() {
+    // CTA 0 takes 8000 cycles for its 500 instructions, the last 10 take 160; CTA 1 takes 400.
+    let profile = Profile::new(&[(0, 0, 0, 8000.0, 500.0), (0, 0, 1, 400.0, 500.0)]);
+    let facts = stand(true).facts;
+    assert_eq!(profile.left(&cta(0, 0, 200, 490), &facts), Some(8000.0 * (1.0 - 490.0 / 500.0)));
+    assert_eq!(profile.left(&cta(9, 0, 200, 490), &facts), None);
+    let mut oracle = policy("scheme = \"oracle\"\nbound = 399\nprofile = [[0, 0, 0, 8000.0, 500.0], [0, 0, 1, 400.0, 500.0]]");
+    let decided = stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)]);
+    // CTA 1 would end in 392 cycles, too. Of CTAs 2 and 3 nothing is known; the estimate says 600 and 400.
+    assert!(decided.starts_with("preempt_cta 2 of cta 0 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{decided}");
+}

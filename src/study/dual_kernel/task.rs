@@ -1,0 +1,364 @@
+//! One run: a benchmark that goes on and on, and a task of higher priority that arrives again and again.
+//!
+//! Checkpoints do not exist, so all preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
+//! other; the rest of a window is for the task to end and the benchmark to recover.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Cycle, Rng};
+use crate::chip::{RunOptions, simulate};
+use crate::config::{Loaded, Machine, Override};
+use crate::frontend::program::Program;
+use crate::frontend::{Part, Workload, mix};
+use crate::policy::registry;
+use crate::stats::TimelineEntry;
+use crate::study::lab::Task;
+
+use super::published::{Benchmark, Configuration, Scheme, content, published};
+
+/// What all runs have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Setup {
+    pub(super) configuration: Configuration,
+    pub(super) settings: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// The machine for a scheme; without one, for an application alone.
+    ///
+    /// # Errors
+    /// When it is not valid, as a message for the user.
+    pub(super) fn machine(&self, scheme: Option<Scheme>) -> Result<Loaded, String> {
+        let mut set: Vec<Override> = Vec::new();
+        if scheme.is_some_and(|scheme| !scheme.shares_sms()) {
+            set.push(Override::new("gpu.dispatch.sharing", "spatial"));
+            set.push(Override::new("gpu.dispatch.share_sm", "false"));
+        }
+        if self.configuration == Configuration::Traffic {
+            set.push(Override::new("gpu.dispatch.switch", "traffic"));
+        }
+        set.extend(self.settings.iter().map(|(key, value)| Override::new(key, value)));
+        Machine::load(&published().own.parameters.machine, &set).map_err(|errors| errors.to_string())
+    }
+
+    /// A benchmark with the needs of Table 4.2, or its own.
+    fn benchmark(&self, benchmark: &Benchmark) -> Result<Workload, String> {
+        let mut workload = load(&benchmark.program, &benchmark.parameters)?;
+        for kernel in workload.kernels.iter_mut().filter(|_| self.configuration != Configuration::Compiled) {
+            let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name);
+            let Some(row) = row else {
+                return Err(format!("{}: Table 4.2 has no row for kernel `{}`", benchmark.program, kernel.info.name));
+            };
+            kernel.info.registers = row.registers / row.threads;
+            kernel.info.shared_bytes = row.shared;
+        }
+        Ok(workload)
+    }
+
+    /// CTAs of the task for each SM.
+    pub(super) fn task_ctas(&self) -> u32 {
+        let task = &published().own.task;
+        if self.configuration == Configuration::Wide { task.wide_ctas } else { task.ctas }
+    }
+
+    /// The task, launched so many times.
+    fn task(&self, launches: u32, sms: u32) -> Result<Workload, String> {
+        let task = &published().own.task;
+        let columns = task.columns_per_cta * self.task_ctas() * sms;
+        let mut parameters = task.parameters.clone();
+        parameters.extend([("columns".to_owned(), columns.to_string()), ("pairs".to_owned(), launches.div_ceil(2).to_string())]);
+        let mut workload = load(&task.program, &parameters)?;
+        for kernel in &mut workload.kernels {
+            // Section 4.2.
+            (kernel.info.registers, kernel.info.shared_bytes) = (4096 / 256, 2048);
+        }
+        Ok(workload)
+    }
+}
+
+fn load(program: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
+    let program = Program::load(Path::new(program), Some(70), parameters).map_err(|error| error.to_string())?;
+    program.workload().map_err(|error| error.to_string())
+}
+
+/// A benchmark alone, which shows how long its CTAs take.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Alone {
+    pub(super) setup: Setup,
+    pub(super) benchmark: &'static Benchmark,
+}
+
+/// What a benchmark does alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Times {
+    /// Core cycles.
+    pub(super) cycles: u64,
+    /// Numbers of each CTA as the controller `cta_times` records them, with their names: launch, index, cycles, warp instructions.
+    pub(super) signals: Vec<(String, f64)>,
+    /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
+    pub(super) kernels: Vec<(u64, f64, f64, u32)>,
+    /// Share of the warp slots that were occupied.
+    pub(super) occupancy: f64,
+}
+
+impl Times {
+    /// What Oracle knows, as the controller takes it. A benchmark is the first application, and its kernels are launched once.
+    pub(super) fn profile(&self) -> toml::Value {
+        let row = |numbers: &[(String, f64)]| {
+            let whole = |i: usize| toml::Value::Integer(numbers[i].1 as i64);
+            let (cycles, instructions) = (toml::Value::Float(numbers[2].1), toml::Value::Float(numbers[3].1));
+            toml::Value::Array(vec![toml::Value::Integer(0), whole(0), whole(1), cycles, instructions])
+        };
+        toml::Value::Array(self.signals.chunks_exact(4).map(row).collect())
+    }
+
+    /// Core cycles from one window to the next.
+    pub(super) fn window(&self) -> u64 {
+        let parameters = &published().own.parameters;
+        let longest = self.kernels.iter().map(|kernel| kernel.1).fold(0.0, f64::max);
+        ((longest * parameters.recovery) as u64).clamp(parameters.window.0, parameters.window.1)
+    }
+}
+
+impl fmt::Display for Alone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} alone {:?}", self.benchmark.name, self.setup.configuration)?;
+        self.setup.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl Task for Alone {
+    type Result = Times;
+
+    fn key(&self) -> Result<String, String> {
+        let machine = self.setup.machine(None)?.provenance.to_toml();
+        Ok(format!("preempt {self} {:?} {machine} {:08x}", self.benchmark, crc32fast::hash(content(&self.benchmark.program)?.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Times, String> {
+        let machine = self.setup.machine(None)?.machine;
+        let workload = Arc::new(self.setup.benchmark(self.benchmark)?);
+        let controllers = vec![registry::from_text("cta_times")?];
+        let options = RunOptions { controllers, ..RunOptions::default() };
+        let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
+        let signals: Vec<(String, f64)> = outcome.timeline.iter().filter_map(|entry| Some((entry.name.to_owned(), entry.value?))).collect();
+        let rows = self.benchmark.kernels.iter().map(|row| {
+            let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
+            for numbers in signals.chunks_exact(4) {
+                if workload.kernels[numbers[0].1 as usize].info.name == row.kernel {
+                    ctas += 1;
+                    cycles += numbers[2].1;
+                    instructions += numbers[3].1;
+                }
+            }
+            let fit = outcome.kernels.iter().find(|kernel| kernel.name == row.kernel).map_or(0, |kernel| kernel.ctas_per_sm);
+            (ctas, cycles / ctas.max(1) as f64, instructions / ctas.max(1) as f64, fit)
+        });
+        let kernels = rows.collect();
+        let slots = u64::from(machine.gpu.sm.warps) * u64::from(machine.gpu.sms) * outcome.cycles.max(1);
+        let residency: u64 = outcome
+            .components
+            .iter()
+            .filter(|component| component.kind == "sm")
+            .flat_map(|component| &component.counters)
+            .filter(|counted| counted.info.name == "resident_warp_cycles")
+            .map(|counted| counted.value)
+            .sum();
+        let occupancy = residency as f64 / slots as f64;
+        Ok(Times { cycles: outcome.cycles, signals, kernels, occupancy })
+    }
+}
+
+/// The task alone.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TaskAlone {
+    pub(super) setup: Setup,
+}
+
+/// Launches of the task alone: their execution times differ little.
+const ALONE_LAUNCHES: u32 = 16;
+
+impl fmt::Display for TaskAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the task alone {:?}", self.setup.configuration)?;
+        self.setup.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl Task for TaskAlone {
+    /// Core cycles of its execution, in the mean.
+    type Result = f64;
+
+    fn key(&self) -> Result<String, String> {
+        let machine = self.setup.machine(None)?.provenance.to_toml();
+        let task = &published().own.task;
+        Ok(format!("preempt {self} {task:?} {machine} {:08x}", crc32fast::hash(content(&task.program)?.as_bytes())))
+    }
+
+    fn run(&self) -> Result<f64, String> {
+        let machine = self.setup.machine(None)?.machine;
+        let workload = Arc::new(self.setup.task(ALONE_LAUNCHES, machine.gpu.sms)?);
+        let outcome = simulate(&machine, &workload, RunOptions::default()).map_err(|error| error.to_string())?.outcome;
+        let spans: Vec<f64> = outcome.kernels.iter().filter_map(|kernel| Some((kernel.ended? - kernel.started?) as f64)).collect();
+        Ok(spans.iter().sum::<f64>() / spans.len().max(1) as f64)
+    }
+}
+
+/// A benchmark that is preempted.
+#[derive(Clone, Debug)]
+pub(super) struct Preempted {
+    pub(super) setup: Setup,
+    pub(super) benchmark: &'static Benchmark,
+    pub(super) scheme: Scheme,
+    /// In us.
+    pub(super) bound: u32,
+    pub(super) points: u32,
+    pub(super) window: u64,
+    pub(super) profile: Arc<toml::Value>,
+}
+
+/// What preemption of a benchmark cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// The bound in core cycles.
+    pub(super) bound: u64,
+    /// Requests, and those of which some SM had to preempt.
+    pub(super) requests: u64,
+    pub(super) busy: u64,
+    /// Preemptions of an SM, and those above the bound.
+    pub(super) preemptions: u64,
+    pub(super) violations: u64,
+    /// Requests with an SM above the bound.
+    pub(super) late: u64,
+    /// From the request to the end of the task, in core cycles.
+    pub(super) finished: Vec<u64>,
+    /// Warp instructions in vain, and those if all victims had been flushed.
+    pub(super) overhead: f64,
+    pub(super) flush_overhead: f64,
+    /// Victims by technique.
+    pub(super) drained: u64,
+    pub(super) switched: u64,
+    pub(super) flushed: u64,
+    /// Sum of utilisations and how many.
+    pub(super) utilisation: (f64, u64),
+    /// Relative errors of the estimated latency of draining: sum and how many.
+    pub(super) drain_error: (f64, u64),
+    /// Latencies of SMs, in core cycles.
+    pub(super) latencies: Vec<u64>,
+}
+
+impl fmt::Display for Preempted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setup, benchmark, scheme, bound, points, .. } = self;
+        write!(f, "{} {scheme:?} {bound} us, {points} times {:?}", benchmark.name, setup.configuration)?;
+        self.setup.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl Preempted {
+    /// The controller, with a bound in core cycles.
+    fn policy(&self, bound: u64) -> Result<Box<dyn crate::control::Controller>, String> {
+        let whole = |number: u64| toml::Value::Integer(number as i64);
+        let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
+        let mut table = toml::Table::from_iter([
+            ("scheme".to_owned(), toml::Value::String(self.scheme.word().to_owned())),
+            ("bound".to_owned(), whole(bound)),
+            ("slack".to_owned(), whole(published().own.parameters.slack)),
+            ("idempotent".to_owned(), toml::Value::Array(idempotent)),
+            ("ctas".to_owned(), whole(u64::from(self.setup.task_ctas()))),
+            ("requests".to_owned(), whole(u64::from(self.points))),
+            ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration == Configuration::Beyond)),
+        ]);
+        if self.scheme == Scheme::Oracle {
+            table.insert("profile".to_owned(), (*self.profile).clone());
+        }
+        let policy = registry::find("dual_kernel").map_err(|error| error.to_string())?;
+        (policy.build)(table).map_err(|error| error.to_string())
+    }
+
+    /// The cycles at which the task arrives.
+    fn arrivals(&self) -> Vec<Cycle> {
+        let parameters = &published().own.parameters;
+        // The same for all schemes and bounds, so that these see the benchmark at the same points.
+        let mut rng = Rng::keyed(parameters.seed, &[u64::from(crc32fast::hash(self.benchmark.name.as_bytes()))]);
+        let spread = (self.window as f64 * parameters.spread) as u64;
+        (1..=u64::from(self.points)).map(|i| Cycle(i * self.window + rng.below(spread.max(1)))).collect()
+    }
+}
+
+impl Task for Preempted {
+    type Result = Counts;
+
+    fn key(&self) -> Result<String, String> {
+        let own = &published().own;
+        let machine = self.setup.machine(Some(self.scheme))?.provenance.to_toml();
+        let files = content(&self.benchmark.program)? + &content(&own.task.program)?;
+        let (parameters, task) = (&own.parameters, &own.task);
+        let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
+        let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);
+        Ok(format!("preempt {self} {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Counts, String> {
+        let machine = self.setup.machine(Some(self.scheme))?.machine;
+        let bound = u64::from(self.bound) * machine.clocks.core.0 / 1000;
+        let task = self.setup.task(self.points, machine.gpu.sms)?;
+        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark)?, priority: 0 }, Part { workload: task, priority: 1 }];
+        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
+        let tasks = workload.applications[1].kernels.clone();
+        let mut arrivals = self.arrivals();
+        // Launches come in pairs; one beyond the points never arrives.
+        arrivals.resize(tasks.len(), Cycle(u64::MAX / 4));
+        workload.applications[1].arrivals = arrivals;
+        let controllers = vec![self.policy(bound)?];
+        // A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer requests.
+        let longest = (u64::from(self.points) + 10) * self.window;
+        let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
+        let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
+        let ended = |kernel: u16| outcome.kernels.get(usize::from(kernel)).and_then(|kernel| kernel.ended);
+        Ok(counts(&outcome.timeline, bound, ended))
+    }
+}
+
+/// What the timeline says; `ended` is the cycle in which a kernel did.
+pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, ended: impl Fn(u16) -> Option<u64>) -> Counts {
+    let mut counts = Counts { bound, ..Counts::default() };
+    let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
+        .iter()
+        .filter_map(|entry| Some((entry.cycle, entry.sm, entry.name, entry.value.filter(|_| entry.reason.is_empty())?)))
+        .collect();
+    let starts: Vec<usize> = (0..signals.len()).filter(|at| signals[*at].2 == "request").collect();
+    for (i, &from) in starts.iter().enumerate() {
+        let one = &signals[from..starts.get(i + 1).copied().unwrap_or(signals.len())];
+        let (at, task) = (one[0].0, one[0].3 as u16);
+        let of = |name: &'static str| one.iter().filter(move |signal| signal.2 == name);
+        let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
+        counts.requests += 1;
+        counts.finished.extend(ended(task).map(|end| end.saturating_sub(at)));
+        let preempted = of("flush_overhead").count() as u64;
+        let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
+        // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
+        let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (preempted - latencies.len() as u64);
+        counts.busy += u64::from(preempted > 0);
+        counts.late += u64::from(above > 0);
+        counts.preemptions += preempted;
+        counts.violations += above;
+        counts.latencies.extend(latencies);
+        counts.overhead += sum("overhead");
+        counts.flush_overhead += sum("flush_overhead");
+        counts.drained += sum("drained") as u64;
+        counts.switched += sum("switched") as u64;
+        counts.flushed += sum("flushed") as u64;
+        counts.utilisation.0 += sum("utilisation");
+        counts.utilisation.1 += of("utilisation").count() as u64;
+        for (estimate, latency) in of("drain_estimate").zip(of("drain_latency")) {
+            counts.drain_error.0 += (estimate.3 - latency.3).abs() / latency.3.max(1.0);
+            counts.drain_error.1 += 1;
+        }
+    }
+    counts
+}

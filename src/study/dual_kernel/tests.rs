@@ -1,0 +1,117 @@
+//! Figures of hand-made runs, and the page.
+
+use super::task::{Counts, counts};
+use super::*;
+use crate::stats::TimelineEntry;
+
+fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> TimelineEntry {
+    TimelineEntry { cycle, controller: "dual_kernel".into(), sm, name, value: Some(value), reason: String::new() }
+}
+
+#[test]
+fn a_timeline_is_counted_by_request() {
+    let mut timeline = vec![
+        entry(1000, None, "request", 4.0),
+        entry(1000, Some(0), "drained", 1.0),
+        entry(1000, Some(0), "flushed", 2.0),
+        entry(1000, Some(0), "flush_overhead", 500.0),
+        entry(1000, Some(1), "flush_overhead", 100.0),
+        entry(1400, Some(0), "drain_estimate", 300.0),
+        entry(1400, Some(0), "drain_latency", 200.0),
+        entry(1400, Some(0), "latency", 250.0),
+        entry(1400, Some(0), "overhead", 90.0),
+        entry(1400, None, "utilisation", 0.5),
+        entry(9000, None, "request", 5.0),
+        entry(9000, Some(0), "flush_overhead", 200.0),
+        entry(9400, Some(0), "latency", 350.0),
+        entry(9400, Some(0), "overhead", 200.0),
+        entry(20_000, None, "request", 6.0),
+    ];
+    // A decision is no number of the ledger.
+    timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
+    let got = counts(&timeline, 300, |kernel| (kernel < 6).then_some(4000 + 8000 * (u64::from(kernel) - 4)));
+    assert_eq!((got.requests, got.busy, got.preemptions), (3, 2, 3));
+    // SM 1 of the first request has no latency; the second request is above the bound.
+    assert_eq!((got.violations, got.late), (2, 2));
+    assert_eq!((got.overhead, got.flush_overhead), (290.0, 800.0));
+    assert_eq!((got.drained, got.flushed, got.switched), (1, 2, 0));
+    assert_eq!(got.finished, [3000, 3000]);
+    assert_eq!((got.utilisation, got.drain_error), ((0.5, 1), (0.5, 1)));
+    assert_eq!(got.violation_rate().map(f64::round), Some(67.0));
+    assert_eq!((got.missed_rate(2700.0), got.missed_rate(2699.0).map(f64::round)), (Some(0.0), Some(67.0)));
+}
+
+/// Results in which every scheme has these violations and overheads in percent, of 100 preemptions at each bound.
+fn results(configuration: Configuration, of: impl Fn(Scheme) -> (u64, f64)) -> Results {
+    let counts = |(scheme, bound): (Scheme, u32)| {
+        let (violations, overhead) = of(scheme);
+        let counts = Counts { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..Counts::default() };
+        (Cell { scheme, bound }, Counts { utilisation: (if scheme.shares_sms() { 0.9 } else { 0.3 }, 1), bound: 2800, ..counts })
+    };
+    let point = Point { benchmark: &benchmarks()[0], times: Times::default(), counts: cells().map(counts).collect() };
+    Results { configuration, task_alone: 1000.0, points: vec![point] }
+}
+
+#[test]
+fn every_published_value_is_compared_and_the_order_is_graded() {
+    let graded = |of: fn(Scheme) -> (u64, f64)| {
+        let mut output = StudyOutput::new("dual-kernel", String::new());
+        findings::show(&mut output, &results(Configuration::Base, of));
+        output
+    };
+    let ordered = graded(|scheme| match scheme {
+        Scheme::Oracle => (6, 30.0),
+        Scheme::Dual => (8, 50.0),
+        Scheme::Chimera | Scheme::ChimeraPlus => (14, 67.0),
+    });
+    assert_eq!(ordered.compared().1.len(), published().values.len());
+    let ours = ordered.compared().1.iter().find(|row| row[0].starts_with("violations at 2 us, dual kernel"));
+    assert!(ours.is_some_and(|row| row.iter().any(|cell| cell == "8.00")), "{ours:?}");
+    let verdict = |output: &StudyOutput, figure: &str| {
+        let row = output.compared().1.iter().find(|row| row[0].starts_with(figure)).cloned();
+        row.unwrap_or_default().iter().any(|cell| cell == "holds")
+    };
+    assert!(verdict(&ordered, "violations: Oracle") && verdict(&ordered, "overhead: Oracle") && verdict(&ordered, "utilisation"));
+    let reversed = graded(|scheme| if scheme == Scheme::Oracle { (20, 80.0) } else { (10, 50.0) });
+    assert!(!verdict(&reversed, "violations: Oracle") && !verdict(&reversed, "overhead: Oracle"));
+    let mut other = StudyOutput::new("dual-kernel", String::new());
+    findings::show(&mut other, &results(Configuration::Wide, |_| (1, 1.0)));
+    assert!(other.compared().1.is_empty());
+}
+
+#[test]
+fn an_unknown_configuration_is_refused() {
+    assert_eq!(configuration(None), Ok(Configuration::Base));
+    assert_eq!(configuration(Some("deep")).unwrap_err(), "--configuration deep: expected one of base, traffic, wide, compiled, beyond");
+}
+
+#[test]
+fn an_sm_holds_as_many_ctas_of_each_kernel_as_table_4_2_says() {
+    use crate::chip::{RunOptions, simulate};
+    use crate::frontend::program::Program;
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let machine = setup.machine(Some(Scheme::Dual)).unwrap().machine;
+    for benchmark in benchmarks() {
+        let mut program = Program::load(Path::new(&benchmark.program), Some(70), &[]).unwrap().workload().unwrap();
+        for kernel in &mut program.kernels {
+            let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name).expect("the table has all kernels");
+            assert_eq!(kernel.info.threads_per_cta().next_multiple_of(32), row.threads, "{} {}", benchmark.name, row.kernel);
+            (kernel.info.registers, kernel.info.shared_bytes) = (row.registers / row.threads, row.shared);
+        }
+        let run = simulate(&machine, &Arc::new(program), RunOptions { max_cycles: Some(1), ..RunOptions::default() }).unwrap();
+        for row in &benchmark.kernels {
+            let kernel = run.outcome.kernels.iter().find(|kernel| kernel.name == row.kernel);
+            assert_eq!(kernel.map(|kernel| kernel.ctas_per_sm), Some(row.ctas), "{} {}", benchmark.name, row.kernel);
+        }
+    }
+}
+
+#[test]
+fn the_page_has_the_instructions_that_the_program_issues_now() {
+    use super::super::lab::Task;
+    let page = std::fs::read_to_string("docs/validation/dual-kernel.md").unwrap();
+    let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
+    let cycles = TaskAlone { setup }.run().unwrap();
+    let sentence = format!("The task alone takes {cycles:.0} core cycles");
+    assert!(page.contains(&sentence), "docs/validation/dual-kernel.md is stale, run the study again: {sentence}");
+}
