@@ -28,6 +28,7 @@ counters! {
         l1_write_sector_misses: "accesses", "Writes that missed in the L1, the line present.";
         l1_bypasses: "accesses", "Accesses that went past the L1.";
         ctas_begun: "CTAs", "CTAs that started; once more where they come back after a preemption.";
+        ctas_bypassing: "CTAs", "CTAs that started and whose loads go past the L1, by decision of a controller.";
         ctas: "CTAs", "CTAs that ended.";
         register_reads: "operands", "Registers that issued instructions read, each once for all lanes of the warp.";
         register_writes: "operands", "Registers that issued instructions write, each once for all lanes of the warp.";
@@ -88,7 +89,6 @@ counters! {
         flushed_warp_instructions: "instructions", "Warp instructions that flushed CTAs had issued, and issue again.";
         context_cycles: "cycles", "Cycles in which the context of a CTA was saved or restored, summed over CTAs.";
         ctas_started: "CTAs", "CTAs that started.";
-        ctas_bypassing: "CTAs", "CTAs that started and whose loads go past the L1, by decision of a controller.";
         ctas_ended: "CTAs", "CTAs that ended.";
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";

@@ -228,7 +228,7 @@ impl CtaStage {
             before: contexts.iter().map(|context| u64::from(context.executed)).sum(),
             place,
         };
-        core.counters.sm.ctas_bypassing += u64::from(windows.past_l1);
+        core.counters.kernels[kernel.index()].ctas_bypassing += u64::from(windows.past_l1);
         core.ctas.start(slot, &program.code, cta);
         core.counters.sm.ctas_started += 1;
         core.counters.kernels[kernel.index()].ctas_begun += 1;
