@@ -37,10 +37,10 @@ step tests without recorded traces
 alone=$(mktemp)
 trap 'rm -f "$log" "$alone"' EXIT
 for test in config cpu dram fidelity import machines native references traces traces_refused; do
-    WARPSHARD_REFERENCE=/nowhere cargo test --test "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
+    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --test "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
 done
 for test in standard_set relaxed; do
-    WARPSHARD_REFERENCE=/nowhere cargo test --test invariance "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
+    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --test invariance "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
 done
 grep -E '^ +Running|^test result' "$alone"
 if ! grep -q 'SKIPPED: recorded traces: /nowhere' "$alone"; then
@@ -62,7 +62,7 @@ PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED
 # chooses other mutations. A failure prints how to repeat it.
-WARPSHARD_FUZZ_SECONDS=60 WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" cargo test --quiet --test fuzz
+WARPSHARD_FUZZ_SECONDS=60 WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" cargo test --workspace --quiet --test fuzz
 
 step loom models
 RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
