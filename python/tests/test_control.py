@@ -123,7 +123,7 @@ def test_a_controller_can_end_a_run():
         ({"knobs": ("cta_limit",)}, [ws.CtaLimit(0)], "cta_limit 0: expected a number, at least 1"),
         ({"knobs": ("cta_limit",)}, [ws.CtaLimit(1, sm=99)], "there is no SM 99: the machine has"),
         ({"knobs": ("power",)}, [ws.Power("off")], "the states are: gated, paused, active"),
-        ({"knobs": ("warps",)}, [], 'there is no knob "warps"; the knobs are: cta_limit, warp_limit, power, owner, preempt, kernel_ctas'),
+        ({"knobs": ("warps",)}, [], 'there is no knob "warps"; the knobs are: cta_limit, warp_limit, power, owner, preempt, preempt_cta, kernel_ctas, bypass'),
         ({"every": 0}, [], "`every` is 0 core cycles"),
         ({"every": None}, [], "is never called: set `every`"),
         ({"on": ("end",)}, [], 'there is no event "end"'),
