@@ -72,7 +72,7 @@ impl CtaStage {
         self.bound.push_back(Bound { at, launch, program, contexts });
     }
 
-    /// Takes out the first bound CTA that has arrived and was sent before `cycle`; not one of those that go first.
+    /// Takes out the first bound CTA that has arrived and was sent before `cycle`, except CTAs that preempt others.
     pub(super) fn take_sent_before(
         &mut self,
         cycle: Cycle,

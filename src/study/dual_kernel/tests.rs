@@ -27,7 +27,7 @@ fn a_timeline_is_counted_by_request() {
         entry(9400, Some(0), "overhead", 200.0),
         entry(20_000, None, "request", 6.0),
     ];
-    // A decision is no number of the ledger.
+    // Rows of decisions are not figures of the ledger.
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
     let got = counts(&timeline, 300, |kernel| (kernel < 6).then_some(4000 + 8000 * (u64::from(kernel) - 4)));
     assert_eq!((got.requests, got.busy, got.preemptions), (3, 2, 3));
