@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PortId, Rng, SectorMask, SliceId, Tick, UnitId};
 use warpshard::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use warpshard::engine::{Route, Unit};
-use warpshard::noc::{Direction, Subnet, SubnetPorts};
+use warpshard::noc::{Direction, Fifo, Subnet, SubnetPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, Payload};
 
 const SMS: u64 = 80;
@@ -55,7 +55,7 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
         mesh: None,
     };
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };
-    let mut subnet = Subnet::new(direction, &spec, inputs as usize, outputs as usize, PORTS);
+    let mut subnet = Subnet::<Fifo>::new(direction, &spec, inputs as usize, outputs as usize, PORTS);
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
     let mut out = Outbox::new(Arc::from(vec![route; 400]), vec![0], 1);
@@ -77,7 +77,7 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
             subnet.deliver(LinkId(PORTS.credit_in.0 + queue), Cycle(until), &Payload::Credit(Credit { queue, count }));
         }
     }
-    subnet.counters().packets
+    subnet.switch().counters().packets
 }
 
 fn crossbar(criterion: &mut Criterion) {

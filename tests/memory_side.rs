@@ -9,7 +9,7 @@ use warpshard::base::{Addr, ClockDomain, Cycle, KernelIndex, LinkId, PartitionId
 use warpshard::config::machine::*;
 use warpshard::engine::{Route, Unit};
 use warpshard::mem::{Partition, PartitionPorts, arrival_capacity};
-use warpshard::noc::{Direction, Subnet, SubnetPorts};
+use warpshard::noc::{Direction, Fifo, Subnet, SubnetPorts};
 use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, Payload};
 
 const SMS: usize = 6;
@@ -37,8 +37,8 @@ fn machine() -> Machine {
 
 /// Units 0 and 1 are the subnets, 2 all SM mocks, the rest the partitions.
 struct Memory {
-    request: Subnet,
-    reply: Subnet,
+    request: Subnet<Fifo>,
+    reply: Subnet<Fifo>,
     partitions: Vec<Partition>,
     map: AddressMap,
     out: Outbox,
@@ -222,11 +222,11 @@ fn requests_equal_replies_over_both_networks() {
     let waiting: Vec<_> = memory.partitions.iter().flat_map(Partition::waiting).chain(memory.request.waiting()).collect();
     assert!(asked.values().all(|left| *left == 0), "{waiting:#?}");
     assert!(waiting.is_empty(), "{waiting:#?}");
-    assert_eq!(memory.request.counters().packets, 6000);
-    assert_eq!(memory.reply.counters().packets as usize, memory.answers.len());
+    assert_eq!(memory.request.switch().counters().packets, 6000);
+    assert_eq!(memory.reply.switch().counters().packets as usize, memory.answers.len());
 
     let (_, stepped) = run(false);
     assert_eq!(memory.answers, stepped.answers);
-    assert_eq!(memory.request.counters(), stepped.request.counters());
-    assert_eq!(memory.reply.counters(), stepped.reply.counters());
+    assert_eq!(memory.request.switch().counters(), stepped.request.switch().counters());
+    assert_eq!(memory.reply.switch().counters(), stepped.reply.switch().counters());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
-use crate::config::machine::{Cpu, Crossbar, MemcpyWarms, Noc, Sharing};
+use crate::config::machine::{self, Cpu, MemcpyWarms, Noc, Sharing};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::engine::{Latency, Plan, PlannedUnit};
@@ -15,7 +15,7 @@ use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
 use crate::mem::{Partition, PartitionPorts, arrival_capacity};
 use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
-use crate::noc::{Direction, OutputQueued, Subnet, SubnetPorts};
+use crate::noc::{Crossbar, Direction, SubnetPorts};
 
 use super::cpu_load::CpuLoad;
 use super::unit::ChipUnit;
@@ -244,10 +244,9 @@ fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: 
             Direction::Reply => (slices, cores),
         };
         let noc = &machine.noc;
-        return Ok(match noc.crossbar {
-            Crossbar::Fifo => ChipUnit::Fifo(Box::new(Subnet::new(direction, noc, inputs, outputs, ports))),
-            Crossbar::OutputQueued => ChipUnit::OutputQueued(Box::new(OutputQueued::new(direction, noc, inputs, outputs, ports))),
-            Crossbar::Vc => ChipUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
+        return Ok(match Crossbar::new(direction, noc, inputs, outputs, ports) {
+            Some(crossbar) => ChipUnit::Crossbar(Box::new(crossbar)),
+            None => ChipUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
         });
     };
     let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
@@ -285,8 +284,8 @@ fn network_cost(machine: &Machine, layout: &ChipLayout) -> f64 {
     let cores = f64::from(layout.sms + layout.cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {
         (Some(mesh), _) => 0.4 * f64::from(mesh.columns * mesh.rows),
-        (None, Crossbar::Fifo) => 0.05 * cores,
-        (None, Crossbar::OutputQueued | Crossbar::Vc) => 0.15 * cores,
+        (None, machine::Crossbar::Fifo) => 0.05 * cores,
+        (None, _) => 0.15 * cores,
     }
 }
 

@@ -52,7 +52,7 @@ fn peaks(machine: &Machine) -> Peaks {
         (Some(mesh), _) => f64::from(2 * mesh.columns.min(mesh.rows) * mesh.channel_bytes),
         (None, Crossbar::Vc) => slices.min(f64::from(machine.gpu.sms)) * f64::from(machine.noc.vc.channel_bytes),
         // A packet per port and cycle, whatever its size.
-        (None, Crossbar::Fifo | Crossbar::OutputQueued) => slices.min(f64::from(machine.gpu.sms)) * access_bytes,
+        (None, _) => slices.min(f64::from(machine.gpu.sms)) * access_bytes,
     };
     let (burst_bytes, bursts) = mem.dram.burst();
     Peaks {

@@ -286,7 +286,7 @@ fn outcome(
                     dram_read_latencies.push(partition.channel().read_latency().clone());
                 }
             }
-            ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
+            ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
         }
     }
     let applications = applications(workload, &kernels, &per_kernel, &ends);

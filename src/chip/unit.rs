@@ -13,7 +13,7 @@ use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 use crate::mem::{Partition, StallCounts};
 use crate::noc::mesh::{MeshCounters, MeshNet};
-use crate::noc::{NetCounters, OutputQueued, Subnet};
+use crate::noc::{Crossbar, NetCounters};
 use crate::protocol::{EventKind, Outbox, Payload};
 use crate::stats::{CounterInfo, CounterVisitor, Counters};
 
@@ -24,10 +24,8 @@ pub enum ChipUnit {
     Sm(Box<Sm>),
     /// A memory partition.
     Partition(Box<Partition>),
-    /// The request or the reply network, as a `fifo` crossbar.
-    Fifo(Box<Subnet>),
-    /// The request or the reply network, as an `output_queued` crossbar.
-    OutputQueued(Box<OutputQueued>),
+    /// The request or the reply network, as a crossbar without flits.
+    Crossbar(Box<Crossbar>),
     /// The request or the reply network, as a mesh or a `vc` crossbar.
     Mesh(Box<MeshNet>),
     /// A CPU core.
@@ -51,8 +49,7 @@ macro_rules! each {
         match $self {
             ChipUnit::Sm($unit) => $body,
             ChipUnit::Partition($unit) => $body,
-            ChipUnit::Fifo($unit) => $body,
-            ChipUnit::OutputQueued($unit) => $body,
+            ChipUnit::Crossbar($unit) => $body,
             ChipUnit::Mesh($unit) => $body,
             ChipUnit::Cpu($unit) => $body,
             ChipUnit::Grid($unit) => $body,

@@ -35,7 +35,6 @@ struct Output {
 /// The outputs of a crossbar.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    count: usize,
     outputs: Slots<Output>,
     /// A bit for each ready output, in `words` words.
     ready: Slots<u64>,
@@ -52,19 +51,12 @@ impl Outputs {
     pub(super) fn new(count: usize, capacity: u32, last_granted: u16) -> Self {
         assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
         Self {
-            count,
             outputs: Slots::new(count, Output { credits: CreditSender::new(capacity), requests: 0, last_granted }),
             ready: Slots::new(count.div_ceil(64), 0),
             words: count.div_ceil(64) as u32,
             requested_count: 0,
             ready_count: 0,
         }
-    }
-
-    /// The number of outputs.
-    #[inline]
-    pub(super) fn count(&self) -> usize {
-        self.count
     }
 
     /// The number of requested outputs.
@@ -114,7 +106,7 @@ impl Outputs {
     /// Adds a request for this output.
     #[inline]
     pub(super) fn request(&mut self, output: usize) {
-        debug_assert!(output < self.count, "output {output} of {}", self.count);
+        debug_assert!(output < 64 * self.words as usize, "output {output} of {} words", self.words);
         let Output { credits, requests, .. } = self.outputs.get_mut(output as u32);
         *requests += 1;
         // Without branches, which would be unpredictable.

@@ -46,6 +46,20 @@ pub(crate) const RECIPES: &[Recipe] = &[
         ],
     },
     Recipe {
+        row: "crossbar",
+        name: "rotating",
+        names: &[],
+        changes: &[
+            ("src/noc/rotating.rs", New(include_str!("rotating.rs"))),
+            ("src/noc/mod.rs", After("mod queues;", "mod rotating;")),
+            ("src/noc/mod.rs", After("    output_queued::OutputQueued,", "    rotating::Rotating,")),
+            (
+                "src/config/choices.rs",
+                After("OutputQueued = \"output_queued\": ", "        Rotating = \"rotating\": \"inputs take turns at the outputs\","),
+            ),
+        ],
+    },
+    Recipe {
         row: "replacement policy of a cache",
         name: "lifo",
         names: &[],

@@ -344,7 +344,7 @@ impl Unit for Sm {
         core.count_residency(core.now);
         core.counters.sm.cycles = core.now.0;
         core.counters.sm.active_cycles = core.active_cycle();
-        self.lsu.count_blocked(at, core);
+        self.lsu.count_waits(at, core);
         self.lsu.watch_arithmetic(&self.completions);
         self.lsu.count_loads(at, core);
         self.observers.count(at);

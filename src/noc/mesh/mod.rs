@@ -29,4 +29,4 @@ pub use network::{Network, Sink};
 pub use packet::Packet;
 pub use spec::{NetworkSpec, Pipeline, Size, VcRange};
 pub use topology::Topology;
-pub use unit::{MeshCounters, MeshNet, MeshUnit, SubnetSpec};
+pub use unit::{MeshCounters, MeshNet, Routers, SubnetSpec};

@@ -8,14 +8,12 @@
 
 use std::convert::Infallible;
 
-use crate::base::{Cycle, LinkId, Slots};
+use crate::base::{Cycle, LinkId};
 use crate::engine::Unit;
-use crate::protocol::{CreditReceiver, CreditSender, EventKind, MemPacket, Outbox, Payload};
+use crate::protocol::{CreditSender, EventKind, MemPacket, Outbox, Payload};
 use crate::stats::{CounterVisitor, counters};
 
-use super::super::calendar::{Calendar, Cursor};
-use super::super::crossbar::{Direction, SubnetPorts};
-use super::super::queues::Queue;
+use super::super::subnet::{Direction, Ends, Extent, Subnet, SubnetPorts, Switch};
 use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
@@ -65,29 +63,18 @@ counters! {
     }
 }
 
-/// Senders, receivers and the machine's packets in flight.
+/// The machine's packets in flight, and the receivers.
 #[derive(Clone, Debug)]
-struct NetworkInterface {
-    direction: Direction,
-    ports: SubnetPorts,
+struct InFlight {
     packets: Vec<(MemPacket, u32)>,
     free: Vec<u32>,
     /// Places at the receivers.
     credits: Box<[CreditSender]>,
-    /// Places of the inputs, which packets leave with their tail.
-    returns: Slots<CreditReceiver>,
     lanes_per_input: usize,
     counters: MeshCounters,
 }
 
-impl NetworkInterface {
-    fn receiver(&self, packet: &MemPacket) -> usize {
-        match self.direction {
-            Direction::Request => packet.slice.index(),
-            Direction::Reply => packet.port.index(),
-        }
-    }
-
+impl InFlight {
     fn keep(&mut self, packet: MemPacket, at: Cycle) -> u32 {
         let kept = (packet, at.0 as u32);
         if let Some(tag) = self.free.pop() {
@@ -100,52 +87,45 @@ impl NetworkInterface {
 }
 
 struct Delivery<'a> {
-    interface: &'a mut NetworkInterface,
+    in_flight: &'a mut InFlight,
+    ends: &'a mut Ends,
     out: &'a mut Outbox,
 }
 
 impl Sink for Delivery<'_> {
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
-        let interface = &mut *self.interface;
-        let (kept, at) = interface.packets[packet.tag as usize];
-        let receiver = interface.receiver(&kept);
-        if !interface.credits[receiver].can_send() {
-            interface.counters.blocked += 1;
+        let Self { in_flight, ends, out } = self;
+        let (kept, at) = in_flight.packets[packet.tag as usize];
+        let receiver = ends.direction.output(&kept);
+        if !in_flight.credits[receiver].can_send() {
+            in_flight.counters.blocked += 1;
             return false;
         }
-        interface.credits[receiver].spend();
-        interface.free.push(packet.tag);
-        interface.counters.packets += 1;
-        interface.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
-        self.out.send(LinkId(interface.ports.data_out.0 + receiver as u16), now, Payload::Mem(kept));
+        in_flight.credits[receiver].spend();
+        in_flight.free.push(packet.tag);
+        in_flight.counters.packets += 1;
+        in_flight.counters.packet_cycles += u64::from((now.0 as u32).wrapping_sub(at));
+        out.send(ends.link_to(receiver), now, Payload::Mem(kept));
         true
     }
 
-    fn departed(&mut self, now: Cycle, lane: usize) {
-        let interface = &mut *self.interface;
-        let input = lane / interface.lanes_per_input;
-        interface.returns.get_mut(input as u32).release(now, self.out);
+    fn departed(&mut self, _: Cycle, lane: usize) {
+        self.ends.give_place(lane / self.in_flight.lanes_per_input, self.out);
     }
 }
 
-/// One subnet of routers of one size, see [`Network`].
+/// Routers of one size that move the packets of a subnet, see [`Network`].
 #[derive(Clone, Debug)]
-pub struct MeshUnit<const W: usize, const P: usize, const C: usize> {
+pub struct Routers<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
-    now: Cycle,
     /// One for all traffic classes, or one for each.
     nets: Vec<Network<W, P, C>>,
-    /// Packets that are not visible yet.
-    queues: Box<[Queue]>,
-    /// Inputs whose next packet becomes visible, followed by outputs whose next credits do.
-    calendar: Calendar,
-    interface: NetworkInterface,
+    in_flight: InFlight,
 }
 
-impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
-    fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
-        let (inputs, outputs, classes) = (spec.senders.len(), spec.receivers.len(), spec.network.classes.len());
-        assert!(ports.output_capacity >= 1 && spec.input_queue >= 1, "a network without room for a packet");
+impl<const W: usize, const P: usize, const C: usize> Routers<W, P, C> {
+    fn new(spec: &SubnetSpec, output_capacity: u32) -> Self {
+        let (outputs, classes) = (spec.receivers.len(), spec.network.classes.len());
         assert!(spec.flit_bytes.len() == classes && !spec.flit_bytes.contains(&0), "every traffic class needs a width");
         assert!(spec.class_of_core.iter().all(|class| usize::from(*class) < classes), "a core without a traffic class");
         let nets = if spec.apart {
@@ -162,17 +142,11 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             vec![Network::new(&spec.network, &lanes)]
         };
         Self {
-            now: Cycle(0),
             nets,
-            queues: Queue::several(inputs),
-            calendar: Calendar::new(inputs + outputs),
-            interface: NetworkInterface {
-                direction,
-                ports,
+            in_flight: InFlight {
                 packets: Vec::new(),
                 free: Vec::new(),
-                credits: vec![CreditSender::new(ports.output_capacity); outputs].into(),
-                returns: ports.returns(inputs, spec.input_queue),
+                credits: vec![CreditSender::new(output_capacity); outputs].into(),
                 lanes_per_input: if spec.apart { 1 } else { classes },
                 counters: MeshCounters::default(),
             },
@@ -180,59 +154,8 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
         }
     }
 
-    fn name(&self) -> String {
-        let direction = match self.interface.direction {
-            Direction::Request => "request",
-            Direction::Reply => "reply",
-        };
-        format!("{direction} {}", self.spec.network.topology)
-    }
-
-    fn deliver(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.now, "{}: {link} brings a message for {at}, which is before {}", self.name(), self.now);
-        let (inputs, outputs) = (self.spec.senders.len(), self.spec.receivers.len());
-        match payload {
-            Payload::Mem(packet) => {
-                let input = usize::from(link.0.wrapping_sub(self.interface.ports.data_in.0));
-                assert!(input < inputs, "{}: a packet comes over {link}, which is no input", self.name());
-                if self.queues[input].push(at, &packet) {
-                    self.calendar.note(self.now, at, input);
-                }
-            }
-            Payload::Credit(credit) => {
-                let output = usize::from(link.0.wrapping_sub(self.interface.ports.credit_in.0));
-                assert!(output < outputs, "{}: credits come over {link}, which is no output", self.name());
-                if self.interface.credits[output].deliver(at, credit.count) {
-                    self.calendar.note(self.now, at, inputs + output);
-                }
-            }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.name()),
-        }
-    }
-
-    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.now < until {
-            if skip {
-                let next = self.next_event();
-                if next >= until {
-                    self.now = until;
-                    break;
-                }
-                self.now = next;
-            }
-            if self.calendar.arrive(self.now) {
-                self.process_arrivals();
-            }
-            // Classes with their own networks share only the receivers, which serve them round robin.
-            let count = self.nets.len();
-            for turn in 0..count {
-                let net = &mut self.nets[(self.now.0 as usize).wrapping_add(turn) % count];
-                net.step(self.now, &mut Delivery { interface: &mut self.interface, out });
-            }
-            self.now.0 += 1;
-        }
-        let counters = &mut self.interface.counters;
-        (counters.flits, counters.hops, counters.conflicts, counters.credit_stalls) = (0, 0, 0, 0);
+    fn counters(&self) -> MeshCounters {
+        let mut counters = self.in_flight.counters.clone();
         for net in &self.nets {
             let activity = net.activity();
             counters.flits += net.flits_ejected();
@@ -240,65 +163,70 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
             counters.conflicts += activity.refused;
             counters.credit_stalls += activity.starved;
         }
+        counters
     }
+}
 
-    fn next_event(&self) -> Cycle {
-        let next = self.nets.iter().map(|net| net.next_event(self.now)).min().unwrap_or(Cycle::NEVER);
-        next.min(self.calendar.next(self.now))
-    }
-
-    fn settle(&mut self, at: Cycle) {
-        debug_assert!(at <= self.now || self.next_event() >= at, "{} has work before {at}", self.name());
-        self.now = self.now.max(at);
-    }
-
-    /// Processes the packets and credits that become visible in this cycle.
-    fn process_arrivals(&mut self) {
-        let inputs = self.spec.senders.len();
-        let mut cursor = Cursor::default();
-        while let Some(port) = self.calendar.take(self.now, &mut cursor) {
-            if port < inputs { self.enter(port) } else { self.take_credits(port - inputs) }
-        }
+impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C> {
+    fn name(&self) -> String {
+        self.spec.network.topology.to_string()
     }
 
     /// Puts the visible packets of an input into the source queues.
-    fn enter(&mut self, input: usize) {
-        while let Some(&waiting) = self.queues[input].front() {
-            let (at, packet) = (waiting.arrival(self.now), waiting.packet);
-            if at > self.now {
-                self.calendar.note(self.now, at, input);
-                break;
-            }
-            self.queues[input].pop();
-            let receiver = self.interface.receiver(&packet);
-            assert!(receiver < self.spec.receivers.len(), "{}: a packet for output {receiver}", self.name());
-            let flits = self.spec.flits(self.interface.direction, &packet);
+    fn enter(&mut self, ends: &mut Ends, input: usize) {
+        while let Some((packet, at)) = ends.next_visible(input) {
+            let receiver = ends.direction.output(&packet);
+            let flits = self.spec.flits(ends.direction, &packet);
             let class = usize::from(self.spec.class_of_core[packet.port.index()]);
-            let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.interface.lanes_per_input + class) };
-            let tag = self.interface.keep(packet, at);
+            let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.in_flight.lanes_per_input + class) };
+            let tag = self.in_flight.keep(packet, at);
             self.nets[net].offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
         }
     }
 
-    fn take_credits(&mut self, output: usize) {
-        let credits = &mut self.interface.credits[output];
-        credits.collect(self.now);
-        if credits.next() != Cycle::NEVER {
-            self.calendar.note(self.now, credits.next(), self.spec.senders.len() + output);
-        }
-        let terminal = usize::from(self.spec.receivers[output]);
-        self.nets.iter_mut().for_each(|net| net.wake(terminal));
+    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+        self.in_flight.credits[output].deliver(at, credits)
     }
 
-    fn waiting(&self) -> Vec<String> {
+    fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
+        let credits = &mut self.in_flight.credits[output];
+        credits.collect(now);
+        let next = credits.next();
+        let terminal = usize::from(self.spec.receivers[output]);
+        self.nets.iter_mut().for_each(|net| net.wake(terminal));
+        Some(next).filter(|next| *next != Cycle::NEVER)
+    }
+
+    /// Routers count what they do, not what they wait for.
+    fn count(&mut self, _: u64) {}
+
+    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        let now = ends.now;
+        // Classes with their own networks share only the receivers, which serve them round robin.
+        let count = self.nets.len();
+        for turn in 0..count {
+            let net = &mut self.nets[(now.0 as usize).wrapping_add(turn) % count];
+            net.step(now, &mut Delivery { in_flight: &mut self.in_flight, ends, out });
+        }
+    }
+
+    fn next_event(&self, now: Cycle) -> Cycle {
+        self.nets.iter().map(|net| net.next_event(now)).min().unwrap_or(Cycle::NEVER)
+    }
+
+    fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
+        visitor.counters(&self.counters());
+    }
+
+    fn waiting(&self, ends: &Ends) -> Vec<String> {
         let under_way: usize = self.nets.iter().map(Network::in_flight).sum();
         if under_way == 0 {
             return Vec::new();
         }
         let full: Vec<String> =
-            (0..self.interface.credits.len()).filter(|output| !self.interface.credits[*output].can_send()).map(|o| o.to_string()).collect();
+            (0..ends.outputs).filter(|output| !self.in_flight.credits[*output].can_send()).map(|output| output.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
-        vec![format!("{}: {under_way} packets are under way at {}: {reason}", self.name(), self.now)]
+        vec![format!("{under_way} packets are under way at {}: {reason}", ends.now)]
     }
 }
 
@@ -306,17 +234,27 @@ impl<const W: usize, const P: usize, const C: usize> MeshUnit<W, P, C> {
 #[derive(Clone, Debug)]
 pub enum MeshNet {
     /// Of [`Size::Mesh4`].
-    Mesh4(Box<MeshUnit<1, 8, 32>>),
+    Mesh4(Box<Subnet<Routers<1, 8, 32>>>),
     /// Of [`Size::Mesh8`].
-    Mesh8(Box<MeshUnit<1, 8, 64>>),
+    Mesh8(Box<Subnet<Routers<1, 8, 64>>>),
     /// Of [`Size::Mesh16`].
-    Mesh16(Box<MeshUnit<2, 8, 128>>),
+    Mesh16(Box<Subnet<Routers<2, 8, 128>>>),
     /// Of [`Size::Crossbar64`].
-    Crossbar64(Box<MeshUnit<4, 64, 256>>),
+    Crossbar64(Box<Subnet<Routers<4, 64, 256>>>),
     /// Of [`Size::Crossbar128`].
-    Crossbar128(Box<MeshUnit<8, 128, 512>>),
+    Crossbar128(Box<Subnet<Routers<8, 128, 512>>>),
     /// Of [`Size::Largest`].
-    Largest(Box<MeshUnit<32, 128, 2048>>),
+    Largest(Box<Subnet<Routers<32, 128, 2048>>>),
+}
+
+/// The ends around routers of a size.
+fn subnet<const W: usize, const P: usize, const C: usize>(
+    direction: Direction,
+    spec: &SubnetSpec,
+    ports: SubnetPorts,
+) -> Box<Subnet<Routers<W, P, C>>> {
+    let extent = Extent { inputs: spec.senders.len(), outputs: spec.receivers.len(), input_queue: spec.input_queue };
+    Box::new(Subnet::around(Routers::new(spec, ports.output_capacity), direction, extent, ports))
 }
 
 macro_rules! each {
@@ -342,23 +280,23 @@ impl MeshNet {
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
         assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
         match spec.network.size() {
-            Size::Mesh4 => Self::Mesh4(Box::new(MeshUnit::new(direction, spec, ports))),
-            Size::Mesh8 => Self::Mesh8(Box::new(MeshUnit::new(direction, spec, ports))),
-            Size::Mesh16 => Self::Mesh16(Box::new(MeshUnit::new(direction, spec, ports))),
-            Size::Crossbar64 => Self::Crossbar64(Box::new(MeshUnit::new(direction, spec, ports))),
-            Size::Crossbar128 => Self::Crossbar128(Box::new(MeshUnit::new(direction, spec, ports))),
-            Size::Largest => Self::Largest(Box::new(MeshUnit::new(direction, spec, ports))),
+            Size::Mesh4 => Self::Mesh4(subnet(direction, spec, ports)),
+            Size::Mesh8 => Self::Mesh8(subnet(direction, spec, ports)),
+            Size::Mesh16 => Self::Mesh16(subnet(direction, spec, ports)),
+            Size::Crossbar64 => Self::Crossbar64(subnet(direction, spec, ports)),
+            Size::Crossbar128 => Self::Crossbar128(subnet(direction, spec, ports)),
+            Size::Largest => Self::Largest(subnet(direction, spec, ports)),
         }
     }
 
     /// The counters so far.
-    pub fn counters(&self) -> &MeshCounters {
-        each!(self, unit => &unit.interface.counters)
+    pub fn counters(&self) -> MeshCounters {
+        each!(self, unit => unit.switch().counters())
     }
 
     /// The direction of its packets.
     pub fn direction(&self) -> Direction {
-        each!(self, unit => unit.interface.direction)
+        each!(self, unit => unit.direction())
     }
 }
 
@@ -368,7 +306,7 @@ impl Unit for MeshNet {
     type Decision = Infallible;
 
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
-        each!(self, unit => unit.deliver(link, at, *payload));
+        each!(self, unit => unit.deliver(link, at, payload));
     }
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
@@ -384,8 +322,7 @@ impl Unit for MeshNet {
     }
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
-        visitor.component(self.direction().component(), 0);
-        visitor.counters(self.counters());
+        each!(self, unit => unit.visit_counters(visitor));
     }
 
     fn sends_events(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::config::machine::{Arbiter, Crossbar, Noc, VcCrossbar};
 use crate::engine::{Route, Unit};
 use crate::protocol::{Credit, EventKind, MemOp, MemPacket, Outbox, Payload};
 
-use super::super::{Direction, OutputQueued, SubnetPorts};
+use super::super::{Direction, OutputQueued, Subnet, SubnetPorts};
 use super::*;
 
 const SENDERS: usize = 6;
@@ -107,7 +107,7 @@ proptest! {
         let run = |spans: &[u64], skip: bool| {
             if queued {
                 let noc = Noc { input_queue: 8, output_queue: capacity, link_latency: 1, arbiter: Arbiter::Islip, crossbar: Crossbar::Fifo, vc: VcCrossbar::NONE, mesh: None };
-                let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
+                let mut net = Subnet::<OutputQueued>::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(capacity));
                 simulate(&mut net, &arrivals, 2500, spans, skip)
             } else {
                 simulate(&mut MeshNet::new(Direction::Request, &SubnetSpec { apart, ..spec() }, ports(capacity)), &arrivals, 2500, spans, skip)
@@ -196,7 +196,7 @@ fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_o
         vc: VcCrossbar::NONE,
         mesh: None,
     };
-    let mut net = OutputQueued::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
+    let mut net = Subnet::<OutputQueued>::new(Direction::Request, &noc, SENDERS, RECEIVERS, ports(100));
     let arrivals = [(3, 4, 0), (3, 1, 0), (3, 1, 0), (3, 1, 2), (4, 0, 0)];
     let (events, _) = simulate(&mut net, &arrivals, 50, &[5], true);
     let packets: Vec<_> =

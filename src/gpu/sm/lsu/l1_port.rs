@@ -23,7 +23,7 @@ impl Lsu {
             if self.net.can_send() {
                 self.send_down(core, observers, out);
             } else {
-                core.counters.sm.network_full_cycles += 1;
+                self.waits.requests += 1;
             }
         }
         self.look_up(core, observers);
@@ -60,7 +60,7 @@ impl Lsu {
         while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
             take_served(&served, l1, &mut self.loads, core, observers);
         }
-        core.counters.sm.l1_retries += l1.retries();
+        self.waits.retries = l1.retries() as u8;
         if l1.prefetcher.is_some() {
             l1.prefetch_ahead(core.now);
         }

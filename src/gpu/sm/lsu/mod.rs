@@ -36,6 +36,7 @@ use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
 
+use blocked::Waits;
 use contexts::{Contexts, Part};
 use loads::Loads;
 use token::Token;
@@ -124,7 +125,8 @@ pub(super) struct Lsu {
     ccache: Option<Box<SimpleTags>>,
     /// Contexts of CTAs under way, where they are traffic.
     contexts: Option<Box<Contexts>>,
-    /// The cycle from which on what the unit does is not counted.
+    waits: Waits,
+    /// The cycle from which on what the unit waits for is not counted.
     uncounted: Cycle,
     /// The first cycle in which the unit does more than try again.
     next: Cycle,
@@ -151,6 +153,7 @@ impl Lsu {
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             contexts: (machine.gpu.dispatch.switch == Switch::Traffic).then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
+            waits: Waits::default(),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
         }
@@ -241,10 +244,15 @@ impl Lsu {
         out: &mut Outbox,
     ) -> bool {
         self.watch_arithmetic(arithmetic);
-        self.count_blocked(core.now, core);
+        self.count_waits(core.now, core);
+        self.waits = Waits::default();
         let entered = self.cycle(core, operands, arithmetic, observers, out);
-        self.uncounted = core.now.next();
-        self.next = self.next_event(self.uncounted);
+        self.count_waits(core.now.next(), core);
+        let hold = self.hold(self.uncounted);
+        self.next = self.next_event(self.uncounted, hold);
+        if self.next > self.uncounted {
+            self.waits = self.standing(hold);
+        }
         entered
     }
 
@@ -269,10 +277,8 @@ impl Lsu {
         if self.l1.is_some() {
             self.l1_cycle(core, observers, out);
         }
-        if self.waits_for_bank() {
-            core.counters.sm.l1_bank_conflicts += 1;
-            core.counters.sm.memory_stall_cycles += 1;
-        } else if self.entry.is_some() {
+        self.waits.hold = self.hold(core.now);
+        if self.waits.hold.is_none() {
             self.work_on_entry(core, out);
         }
         if self.contexts.is_some() {
@@ -345,7 +351,7 @@ impl Lsu {
             return;
         }
         if !self.net.can_send() {
-            core.counters.sm.network_full_cycles += 1;
+            self.waits.requests += 1;
         } else if let Some((line, load, place)) = texture.pop_request() {
             let kernel = self.loads.get(load).kernel;
             self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { place }, kernel, core, out);

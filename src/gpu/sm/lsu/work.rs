@@ -9,13 +9,9 @@ use super::token::Token;
 use super::{Entry, Lsu, SharedAnswer, Work, answers};
 
 impl Lsu {
-    /// The instruction in the unit makes what accesses it can, and leaves when it has none left. It does not wait for a bank of the L1.
+    /// The instruction in the unit, if there is one, makes what accesses it can, and leaves when it has none left. Nothing holds it.
     pub(super) fn work_on_entry(&mut self, core: &mut Core, out: &mut Outbox) {
         let Some(entry) = self.entry else { return };
-        if matches!(entry.work, Work::SharedLoad | Work::SharedStore) && core.now < entry.leaves {
-            core.counters.sm.memory_stall_cycles += 1;
-            return;
-        }
         if !self.accesses.is_empty() {
             if entry.texture {
                 self.send_to_texture(&entry);
@@ -32,9 +28,6 @@ impl Lsu {
         let warp = usize::from(entry.warp);
         match entry.work {
             Work::SharedLoad => {
-                if self.shared_pipe.len() as u64 == self.shared_latency {
-                    return;
-                }
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
                 let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
                 self.elsewhere |= 1 << answers::SHARED;
@@ -54,19 +47,13 @@ impl Lsu {
     /// Gives one access to the texture cache.
     fn send_to_texture(&mut self, entry: &Entry) {
         let (Some(texture), Work::Load(load)) = (&mut self.texture, entry.work) else { return };
-        if texture.is_full() {
-            texture.counters.texture_full_cycles += 1;
-        } else if let Some(access) = self.accesses.pop() {
+        if let Some(access) = self.accesses.pop() {
             texture.enter(access.addr, load);
         }
     }
 
     /// Sends one access to the network.
     fn send_past_l1(&mut self, entry: &Entry, core: &mut Core, out: &mut Outbox) {
-        if !self.net.can_send() {
-            core.counters.sm.network_full_cycles += 1;
-            return;
-        }
         let Some(access) = self.accesses.pop() else { return };
         let warp = usize::from(entry.warp);
         let kernel = core.kernel_of(warp);
