@@ -11,6 +11,8 @@ mod files;
 mod gating;
 #[path = "invariance/hetero.rs"]
 mod hetero;
+#[path = "invariance/ranks.rs"]
+mod ranks;
 #[path = "invariance/relaxed.rs"]
 mod relaxed;
 #[path = "invariance/sharing.rs"]

@@ -24,7 +24,7 @@ impl fmt::Display for Frequency {
 }
 
 /// A point in time, or a span, in base ticks since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Tick(pub u64);
 
 impl Tick {
@@ -41,7 +41,7 @@ impl fmt::Display for Tick {
 /// An edge of one clock domain, counted from 0 at the start of the run.
 ///
 /// The clock is that of the unit that holds the value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Cycle(pub u64);
 
 impl Cycle {

@@ -21,6 +21,7 @@ mod build;
 mod cpu_load;
 mod facts;
 mod observe;
+mod share;
 mod simulate;
 mod snapshot;
 #[cfg(test)]

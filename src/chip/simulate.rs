@@ -10,17 +10,16 @@ use warpshard_sync::{Published, StopFlag};
 use crate::base::Cycle;
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{EngineError, Finished, MessageLog, Scaling, Settings, StopReason, Unit, run};
+use crate::engine::{EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
 use crate::frontend::{Application, Workload};
-use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
 use crate::mem::dram::control::Issued;
-use crate::mem::llc::LlcKernelCounters;
 use crate::protocol::Payload;
-use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
+use crate::stats::{ApplicationStats, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
 use super::observe::{Observer, Progress};
+use super::share::{Results, collect};
 use super::snapshot::Schemas;
 use super::unit::ChipUnit;
 
@@ -54,6 +53,8 @@ pub struct RunOptions {
     pub stop: StopFlag,
     /// Where the run publishes its progress.
     pub progress: Option<Published<Progress>>,
+    /// The other processes that simulate the same machine, where there are any; all have the same options but for threads.
+    pub ranks: Option<Box<dyn Ranks>>,
 }
 
 impl Default for RunOptions {
@@ -73,6 +74,7 @@ impl Default for RunOptions {
             controllers: Vec::new(),
             stop: StopFlag::new(),
             progress: None,
+            ranks: None,
         }
     }
 }
@@ -146,18 +148,21 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         .watching(options.cpu.as_ref())
         .counting(schemas);
     let startup = started.elapsed().as_secs_f64();
-    let finished = run(plan, observer, &settings).map_err(|error| match error {
+    let mut finished = run_in_ranks(plan, observer, &settings, options.ranks).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
         EngineError::Deadlock(text) => RunError::Deadlock(text),
         EngineError::Failure(text) => RunError::Trace(text),
         EngineError::Panic(text) => RunError::Panic(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup);
+    let counted = (finished.late, finished.host.messages);
+    let results = collect(&finished.units, &finished.owned, workload.kernels.len(), counted, finished.ranks.as_mut());
+    let results = results.map_err(RunError::Trace)?;
     let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
         lookahead_cycles: finished.host.lookahead,
-        messages: finished.host.messages,
-        late: finished.late,
+        messages: results.messages,
+        late: results.late,
     });
     let Finished { mut units, at, reason, director, log, .. } = finished;
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
@@ -166,7 +171,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
-    let mut outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
+    let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
     outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
@@ -214,14 +219,10 @@ fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
 }
 
 /// What is known of each application, where several shared the GPU.
-fn applications(
-    workload: &Workload,
-    kernels: &[KernelStats],
-    counted: &[OfKernel],
-    ends: &[(u32, Option<Cycle>)],
-) -> Vec<ApplicationStats> {
-    let sum = |kernels: &Range<u16>, of: fn(&KernelCounters) -> u64| -> u64 {
-        counted[usize::from(kernels.start)..usize::from(kernels.end)].iter().map(|counted| of(&counted.sm)).sum()
+fn applications(workload: &Workload, kernels: &[KernelStats], ends: &[(u32, Option<Cycle>)]) -> Vec<ApplicationStats> {
+    let of = |kernel: &KernelStats, name: &str| kernel.counters.iter().find(|counted| counted.info.name == name).map_or(0, |c| c.value);
+    let sum = |range: &Range<u16>, name: &str| -> u64 {
+        kernels[usize::from(range.start)..usize::from(range.end)].iter().map(|kernel| of(kernel, name)).sum()
     };
     let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
         let own = &kernels[usize::from(app.kernels.start)..usize::from(app.kernels.end)];
@@ -231,72 +232,25 @@ fn applications(
             launched: own.iter().filter_map(|kernel| kernel.launched).min(),
             ended: ended.map(|cycle| cycle.0),
             executions: *executions,
-            warp_instructions: sum(&app.kernels, |counters| counters.warp_instructions),
-            thread_instructions: sum(&app.kernels, |counters| counters.thread_instructions),
-            later_warp_instructions: sum(&app.again, |counters| counters.warp_instructions),
+            warp_instructions: sum(&app.kernels, "warp_instructions"),
+            thread_instructions: sum(&app.kernels, "thread_instructions"),
+            later_warp_instructions: sum(&app.again, "warp_instructions"),
             alone: None,
         }
     };
     workload.applications.iter().zip(ends).map(one).collect()
 }
 
-/// What SMs and LLC slices counted for a kernel launch.
-#[derive(Clone, Default)]
-struct OfKernel {
-    sm: KernelCounters,
-    classes: ClassCounts,
-    stalls: StallCounts,
-    llc: LlcKernelCounters,
-}
-
 fn outcome(
-    units: Vec<ChipUnit>,
+    results: Results,
     at: u64,
     reason: StopReason,
     observer: Observer,
     workload: &Workload,
     cpu_applications: Vec<String>,
 ) -> Outcome {
-    let mut components = Vec::new();
-    let mut dram_read_latencies = Vec::new();
-    let mut kernels: Vec<KernelStats> = Vec::new();
-    let mut per_kernel = vec![OfKernel::default(); workload.kernels.len()];
-    let (mut end, mut ends) = (None, Vec::new());
-    for unit in &units {
-        unit.visit_counters(&mut components);
-        match unit {
-            ChipUnit::Sm(sm) => {
-                let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
-                for (sum, ((part, of_class), stalls)) in per_kernel.iter_mut().zip(parts) {
-                    sum.sm.add(part);
-                    add_classes(&mut sum.classes, of_class);
-                    sum.stalls.iter_mut().zip(stalls).for_each(|(sum, part)| *sum += part);
-                }
-            }
-            ChipUnit::Grid(grid) => {
-                kernels = grid.kernel_stats();
-                ends = grid.application_ends().collect();
-                end = grid.end_cycle().map(|cycle| cycle.0);
-            }
-            ChipUnit::Partition(partition) => {
-                for slice in partition.kernels() {
-                    per_kernel.iter_mut().zip(slice).for_each(|(sum, part)| sum.llc.add(part));
-                }
-                if partition.channel().command_level().is_some() {
-                    dram_read_latencies.push(partition.channel().read_latency().clone());
-                }
-            }
-            ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
-        }
-    }
-    let applications = applications(workload, &kernels, &per_kernel, &ends);
-    for (kernel, counted) in kernels.iter_mut().zip(&per_kernel) {
-        let mut push = |info, value| kernel.counters.push(Counted { info, value });
-        counted.sm.visit(&mut push);
-        visit_classes(&counted.classes, &mut push);
-        visit_stalls(&counted.stalls, &mut push);
-        counted.llc.visit(&mut push);
-    }
+    let Results { components, kernels, latencies: dram_read_latencies, ends, end, .. } = results;
+    let applications = applications(workload, &kernels, &ends);
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,
         (StopReason::Ended, _) | (_, Some(_)) => EndedBy::Completed,

@@ -12,9 +12,10 @@ use crate::base::{Cycle, Tick, UnitId};
 
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, improve, place};
+use super::ranks::{Division, EpochReport, Values};
 use super::scaling::{ActiveWorkers, EpochFacts};
 use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
-use super::worker::Worker;
+use super::worker::{REMOTE, Worker};
 use super::{Unit, Work};
 
 /// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
@@ -70,6 +71,9 @@ pub(super) struct Coordinator<U: Unit, D> {
     /// The worker of each shard, for each number of active workers that there was; that of the present number is taken out.
     pub(super) placements: Vec<Vec<u16>>,
     pub(super) worker_of_shard: Vec<u16>,
+    /// The other ranks, if there are any, and the units that they step.
+    pub(super) division: Option<Division>,
+    pub(super) elsewhere: Vec<(UnitId, U)>,
     pub(super) shard_costs: Vec<ShardCost>,
     pub(super) workers: ActiveWorkers,
     pub(super) began: Instant,
@@ -79,8 +83,12 @@ pub(super) struct Coordinator<U: Unit, D> {
 /// Runs after every epoch, in the worker that arrived last.
 pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     match shared.step {
-        Step::Run => after_run(shared, workers),
+        Step::Run => {
+            shared.from_ranks.clear();
+            after_run(shared, workers);
+        }
         Step::Deliver => {
+            shared.from_ranks.clear();
             rescale(shared, workers);
             balance(shared, workers);
             shared.step = Step::Run;
@@ -88,8 +96,10 @@ pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
         }
         Step::Settle => after_settle(shared, workers),
         Step::Explain => {
-            let report = deadlock_report(&shared.names, workers);
-            shared.coordinator().ending = Some(Ending::Deadlock(report));
+            let waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
+            let gathered = shared.coordinator().gather_waiting(waiting);
+            let ending = gathered.map_or_else(Ending::Failure, |waiting| Ending::Deadlock(deadlock_report(&shared.names, waiting)));
+            shared.coordinator().ending = Some(ending);
             shared.step = Step::Stop;
         }
         Step::Stop => {}
@@ -104,41 +114,37 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     let period = shared.reference.period;
     shared.presents.iter_mut().zip(&shared.bounds).for_each(|(present, bound)| *present = (*present).max(*bound));
     shared.decisions.clear();
-    let (mut sent, mut next) = (0, Tick::NEVER);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     own.epochs += 1;
-    for worker in workers.iter_mut().take(shared.active) {
-        sent += worker.sent;
-        next = next.min(worker.next);
-        for event in worker.events.drain(..) {
-            if own.director.wants(event.kind) {
-                let effect = Cycle((event.at.0 + own.event_latency).div_ceil(period));
-                let at = Cycle(event.at.0 / period);
-                let cut = shared.reference.tick(effect);
-                let passed = |(present, class): (&Cycle, &TimeClass)| *present > class.clock.edge_at_or_after(cut);
-                debug_assert!(!shared.presents.iter().zip(&shared.classes).any(passed), "an event at {at} takes effect in the past");
-                own.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
-            }
-        }
-    }
-    if own.epochs.is_multiple_of(LOOK_EVERY) && own.looked.elapsed() >= PROGRESS_EVERY {
-        own.looked = Instant::now();
-        let mut work = Work::default();
-        for worker in workers.iter_mut() {
-            worker.work.close();
-            for part in worker.work.iter_mut().map(|slot| slot.unit.progress()) {
-                work.instructions += part.instructions;
-                work.tasks += part.tasks;
-            }
-        }
-        own.director.progress(Cycle(own.foremost().0 / period), work);
-        if let Some(failure) = own.director.failure() {
+    let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
+        Ok(report) => report,
+        Err(failure) => {
             own.ending = Some(Ending::Failure(failure));
             shared.step = Step::Stop;
             return;
         }
+    };
+    let EpochReport { sent, next, .. } = report;
+    for event in report.events.into_iter().filter(|event| own.director.wants(event.kind)) {
+        let effect = Cycle((event.at.0 + own.event_latency).div_ceil(period));
+        let at = Cycle(event.at.0 / period);
+        let cut = shared.reference.tick(effect);
+        let passed = |(present, class): (&Cycle, &TimeClass)| *present > class.clock.edge_at_or_after(cut);
+        debug_assert!(!shared.presents.iter().zip(&shared.classes).any(passed), "an event at {at} takes effect in the past");
+        own.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
     }
-    if own.stop_at.is_none() && own.stop.requested() {
+    if let Some(work) = report.work
+        && own.looked.elapsed() >= PROGRESS_EVERY
+    {
+        own.looked = Instant::now();
+        own.director.progress(Cycle(own.foremost().0 / period), work);
+    }
+    if let Some(failure) = report.failure {
+        own.ending = Some(Ending::Failure(failure));
+        shared.step = Step::Stop;
+        return;
+    }
+    if own.stop_at.is_none() && report.stop {
         own.stop_at = Some(Cycle(own.foremost().0.div_ceil(period)));
     }
     let idle = sent == 0 && next == Tick::NEVER;
@@ -209,17 +215,26 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
 }
 
 /// What workers read of their units, in the order of the units.
-fn by_unit(read: impl Iterator<Item = (UnitId, Vec<u64>)>) -> Vec<Vec<u64>> {
-    let mut read: Vec<_> = read.collect();
+fn by_unit(mut read: Values) -> Vec<Vec<u64>> {
     read.sort_by_key(|(unit, _)| *unit);
     read.into_iter().map(|(_, values)| values).collect()
 }
 
 fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let at = shared.last_cut;
-    let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.counters.drain(..)));
-    let tasks = by_unit(workers.iter_mut().flat_map(|worker| worker.tasks.drain(..)));
+    let mut values: [Values; 2] = [
+        workers.iter_mut().flat_map(|worker| worker.counters.drain(..)).collect(),
+        workers.iter_mut().flat_map(|worker| worker.tasks.drain(..)).collect(),
+    ];
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
+    if (shared.sampled || shared.sees_tasks)
+        && let Some(Err(failure)) = own.division.as_mut().map(|division| division.gather(&mut values))
+    {
+        own.ending = Some(Ending::Failure(failure));
+        shared.step = Step::Stop;
+        return;
+    }
+    let [counters, tasks] = values.map(by_unit);
     for (present, class) in shared.presents.iter_mut().zip(&shared.classes) {
         *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
     }
@@ -258,10 +273,84 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     set_bounds(shared);
 }
 
+impl<U: Unit, D: Director<U>> Coordinator<U, D> {
+    /// What happened in an epoch, in this rank and all others; their messages go to `from_ranks`.
+    fn epoch_report(
+        &mut self,
+        workers: &mut Locals<'_, Worker<U>>,
+        active: usize,
+        from_ranks: &mut Vec<Vec<u8>>,
+    ) -> Result<EpochReport<U::Event>, String> {
+        let alone = self.division.is_none();
+        let looks = self.epochs.is_multiple_of(LOOK_EVERY) && (!alone || self.looked.elapsed() >= PROGRESS_EVERY);
+        let mut report = EpochReport {
+            sent: 0,
+            next: Tick::NEVER,
+            events: Vec::new(),
+            work: looks.then(|| work_of(workers)),
+            stop: self.stop.requested(),
+            failure: looks.then(|| self.director.failure()).flatten(),
+        };
+        for worker in workers.iter_mut().take(active) {
+            report.sent += worker.sent;
+            report.next = report.next.min(worker.next);
+            report.events.append(&mut worker.events);
+        }
+        let Some(division) = &mut self.division else { return Ok(report) };
+        let mut messages: Vec<Vec<u8>> = vec![Vec::new(); division.ranks.count()];
+        for worker in workers.iter_mut() {
+            messages.iter_mut().zip(&mut worker.to_ranks).for_each(|(all, own)| all.append(own));
+        }
+        for (other, messages) in division.exchange(&report, &mut messages)? {
+            report.sent += other.sent;
+            report.next = report.next.min(other.next);
+            report.events.extend(other.events);
+            report.stop |= other.stop;
+            report.failure = report.failure.or(other.failure);
+            if let (Some(work), Some(other)) = (&mut report.work, other.work) {
+                work.instructions += other.instructions;
+                work.tasks += other.tasks;
+            }
+            from_ranks.push(messages);
+        }
+        Ok(report)
+    }
+
+    /// Adds what the units of the other ranks wait for.
+    fn gather_waiting(&mut self, mut waiting: Vec<(UnitId, Vec<String>)>) -> Result<Vec<(UnitId, Vec<String>)>, String> {
+        if let Some(division) = &mut self.division {
+            for (other, _) in division.exchange(&waiting, &mut [])? {
+                waiting.extend(other);
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+/// Work that the units of this rank have done.
+fn work_of<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> Work {
+    let mut work = Work::default();
+    for worker in workers.iter_mut() {
+        worker.work.close();
+        for part in worker.work.iter_mut().map(|slot| slot.unit.progress()) {
+            work.instructions += part.instructions;
+            work.tasks += part.tasks;
+        }
+    }
+    work
+}
+
 impl<U: Unit, D> Coordinator<U, D> {
     /// The global tick that the foremost group has reached.
     fn foremost(&self) -> Tick {
         self.reached.iter().copied().max().unwrap_or_default()
+    }
+
+    /// The worker of each unit.
+    pub(super) fn worker_of(&self) -> Vec<u16> {
+        let own = |unit: usize| self.division.as_ref().is_none_or(|division| division.owns(unit));
+        let worker = |(unit, &shard): (usize, &u32)| if own(unit) { self.worker_of_shard[shard as usize] } else { REMOTE };
+        self.shard_of.iter().enumerate().map(worker).collect()
     }
 
     /// Chooses how many workers are active from now on.
@@ -324,7 +413,7 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     let mut slots: Vec<_> = workers.iter_mut().flat_map(|worker| worker.work.drain()).collect();
     slots.sort_by_key(|slot| slot.id);
-    let worker_of: Vec<u16> = own.shard_of.iter().map(|&shard| own.worker_of_shard[shard as usize]).collect();
+    let worker_of = own.worker_of();
     for slot in slots {
         let worker = usize::from(worker_of[slot.id.index()]);
         workers.get_mut(worker).work.push(slot);
@@ -334,8 +423,7 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
     }
 }
 
-fn deadlock_report<U: Unit>(names: &[String], workers: &mut Locals<'_, Worker<U>>) -> String {
-    let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
+fn deadlock_report(names: &[String], mut waiting: Vec<(UnitId, Vec<String>)>) -> String {
     waiting.sort_by_key(|(unit, _)| *unit);
     let mut report = String::from("nothing in the machine can proceed, but work is left:\n");
     for (unit, lines) in waiting {

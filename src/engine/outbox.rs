@@ -30,7 +30,7 @@ impl Route {
 }
 
 /// A message in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sent<P> {
     /// The link it travels on.
     pub link: LinkId,
@@ -49,7 +49,7 @@ impl<P> Sent<P> {
 }
 
 /// An event that a unit reported to the coordinator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event<E> {
     /// Who reported it.
     pub unit: UnitId,

@@ -16,6 +16,7 @@ use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
 use super::placement::{ShardCost, place};
 use super::plan::Plan;
+use super::ranks::{Division, Ranks};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
 use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
@@ -66,7 +67,6 @@ impl Default for Settings {
 }
 
 /// The result of a finished run.
-#[derive(Debug)]
 pub struct Finished<U: Unit, D> {
     /// The units, settled at the last cut, by identifier.
     pub units: Vec<U>,
@@ -82,6 +82,10 @@ pub struct Finished<U: Unit, D> {
     pub late: LateMessages,
     /// What the host did.
     pub host: EngineFacts,
+    /// The ranks of the run, where there were several; units of other ranks are as they were planned.
+    pub ranks: Option<Box<dyn Ranks>>,
+    /// Whether this rank stepped a unit, by identifier.
+    pub owned: Vec<bool>,
 }
 
 /// What the host did while running.
@@ -131,6 +135,20 @@ pub enum EngineError {
 /// # Errors
 /// See [`EngineError`].
 pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
+    run_in_ranks(plan, director, settings, None)
+}
+
+/// Runs `plan` to its end as one of several ranks, which all call this with the same plan, director and settings but for the number of
+/// threads; alone without `ranks`.
+///
+/// # Errors
+/// See [`EngineError`].
+pub fn run_in_ranks<U: Unit, D: Director<U>>(
+    plan: Plan<U>,
+    director: D,
+    settings: &Settings,
+    ranks: Option<Box<dyn Ranks>>,
+) -> Result<Finished<U, D>, EngineError> {
     let retiming = retime(&plan).map_err(EngineError::Plan)?;
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
@@ -144,11 +162,12 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
         )));
     }
     let halves = match settings.epoch {
-        None => Turns::in_halves(&plan, &retiming, settings.threads),
-        Some(_) => None,
+        // Ranks may have different numbers of threads, but must step the same units in an epoch.
+        None if ranks.is_none() => Turns::in_halves(&plan, &retiming, settings.threads),
+        _ => None,
     };
     let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
-    let parties = Parties::new(plan, director, &retiming, &turns, settings);
+    let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks);
     parties.run(&retiming, &turns, settings.pin)
 }
 
@@ -160,7 +179,7 @@ struct Parties<U: Unit, D: Send> {
 }
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
-    fn new(plan: Plan<U>, director: D, retiming: &Retiming, turns: &Turns, settings: &Settings) -> Self {
+    fn new(plan: Plan<U>, director: D, retiming: &Retiming, turns: &Turns, settings: &Settings, ranks: Option<Box<dyn Ranks>>) -> Self {
         let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
         let threads = settings.threads.min(shards.max(1));
         let routes: Arc<[Route]> = plan
@@ -179,9 +198,14 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             let shard = &mut costs[unit.shard as usize];
             *shard = ShardCost { kind: unit.kind, cost: shard.cost + unit.cost };
         }
-        let worker_of_shard = place(&costs, threads);
         let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
-        let worker_of: Vec<u16> = shard_of.iter().map(|&shard| worker_of_shard[shard as usize]).collect();
+        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of));
+        if let Some(division) = &division {
+            // What others step costs nothing here.
+            let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));
+            elsewhere.for_each(|unit| costs[shard_of[unit] as usize].cost = 0.0);
+        }
+        let worker_of_shard = place(&costs, threads);
 
         let mut senders: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         let mut receivers: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
@@ -206,7 +230,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             .collect();
 
         let mut classes: Vec<TimeClass> = Vec::new();
-        let mut names = Vec::new();
+        let (mut names, mut elsewhere) = (Vec::new(), Vec::new());
         for (index, planned) in plan.units.into_iter().enumerate() {
             let class = TimeClass { clock: planned.clock, offset: retiming.offsets[index], group: turns.group_of[index] };
             let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
@@ -214,12 +238,15 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 classes.len() - 1
             });
             names.push(planned.name);
+            if division.as_ref().is_some_and(|division| !division.owns(index)) {
+                elsewhere.push((UnitId(index as u16), planned.unit));
+                continue;
+            }
             let next = planned.unit.next_event();
             let class = class as u16;
             let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, nanos: 0, all_nanos: 0 };
-            workers[usize::from(worker_of[index])].work.push(slot);
+            workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
         }
-        workers.iter_mut().for_each(|worker| worker.index_slots(&classes, &worker_of));
 
         let period = plan.reference.period;
         let stride = turns.stride * period;
@@ -244,11 +271,20 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             shard_of,
             placements: vec![Vec::new(); threads + 1],
             worker_of_shard,
+            division,
+            elsewhere,
             shard_costs: costs,
             workers: ActiveWorkers::new(settings.scaling, threads),
             began: Instant::now(),
             looked: Instant::now(),
         };
+        let worker_of = coordinator.worker_of();
+        for worker in &mut workers {
+            if let Some(division) = &coordinator.division {
+                worker.in_ranks(division.ranks.count(), &division.rank_of);
+            }
+            worker.index_slots(&classes, &worker_of);
+        }
         let shared = Shared {
             step: if starts_with_cut { Step::Settle } else { Step::Run },
             epoch: 1,
@@ -269,6 +305,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             relaxed: settings.relaxed,
             links: plan.links,
             names,
+            from_ranks: Vec::new(),
             coordinator: Mutex::new(coordinator),
         };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -386,6 +423,11 @@ fn finish<U: Unit, D>(
     let nanos: Vec<u64> = slots.iter().map(|slot| slot.all_nanos + slot.nanos).collect();
     let all = nanos.iter().sum::<u64>().max(1);
     host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
-    let units = slots.into_iter().map(|slot| slot.unit).collect();
-    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host })
+    let mut owned = vec![true; slots.len() + coordinator.elsewhere.len()];
+    coordinator.elsewhere.iter().for_each(|(unit, _)| owned[unit.index()] = false);
+    let mut units: Vec<(UnitId, U)> = slots.into_iter().map(|slot| (slot.id, slot.unit)).chain(coordinator.elsewhere).collect();
+    units.sort_by_key(|(id, _)| *id);
+    let units = units.into_iter().map(|(_, unit)| unit).collect();
+    let ranks = coordinator.division.map(|division| division.ranks);
+    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, ranks, owned })
 }

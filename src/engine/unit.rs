@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::base::{Cycle, LinkId};
 use crate::stats::CounterVisitor;
 
@@ -13,10 +16,10 @@ use super::outbox::{Outbox, Sent};
 /// cycles are edges of the unit's own clock in its own local time: the engine may simulate units skewed against each other, and no
 /// unit can observe it.
 pub trait Unit: Send + 'static {
-    /// What crosses links.
-    type Payload: Copy + Send + fmt::Debug + 'static;
+    /// What crosses links; plain data, since the two ends may be in different processes.
+    type Payload: Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
     /// What units report to the director: that the run ended, that a phase began.
-    type Event: Copy + Send + fmt::Debug + 'static;
+    type Event: Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
     /// What the director may ask of the unit; [`Infallible`](std::convert::Infallible) for nothing.
     type Decision: Clone + Send + Sync + 'static;
 
@@ -83,7 +86,7 @@ pub trait Unit: Send + 'static {
 }
 
 /// Work that a unit did, for a progress display.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Work {
     /// Instructions issued.
     pub instructions: u64,

@@ -15,6 +15,7 @@ use super::Unit;
 use super::agenda::Agenda;
 use super::log::{Logged, MessageLog};
 use super::outbox::{Event, Outbox, Sent};
+use super::ranks::{read_messages, write_messages};
 use super::shared::{Shared, Slot, TimeClass};
 
 /// Fewer units than this are not offered to other workers: fetching their state costs more than waiting for them.
@@ -23,6 +24,9 @@ const WORTH_OFFERING: usize = 4;
 const LEAVE: u64 = 1;
 /// Counters that most units have; lists of values start with room for so many.
 const TYPICAL_COUNTERS: usize = 128;
+
+/// In place of a worker, for units that another rank steps.
+pub(super) const REMOTE: u16 = u16::MAX;
 
 /// All messages from one worker to one unit in an epoch.
 type Messages<U> = Vec<Sent<<U as Unit>::Payload>>;
@@ -41,7 +45,7 @@ impl<U: Unit> Default for Transfer<U> {
     }
 }
 
-/// The worker that owns a unit, and the unit's place among those that it owns.
+/// The worker that owns a unit, and the unit's place among those that it owns; [`REMOTE`] and the rank, where another rank steps it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Assignment {
     worker: u16,
@@ -62,6 +66,10 @@ pub(super) struct Worker<U: Unit> {
     /// Who owns each unit of the machine, and how many units each worker owns.
     assignments: Vec<Assignment>,
     owned: Vec<u16>,
+    /// The rank of each unit, where there are several.
+    rank_of: Vec<u16>,
+    /// Messages to the units of each other rank, encoded.
+    pub(super) to_ranks: Vec<Vec<u8>>,
     /// To and from each worker, one transfer at a time.
     senders: Vec<Sender<Transfer<U>>>,
     receivers: Vec<Receiver<Transfer<U>>>,
@@ -104,6 +112,8 @@ impl<U: Unit> Worker<U> {
             outbox,
             assignments: vec![Assignment::default(); units],
             owned: vec![0; senders.len()],
+            rank_of: Vec::new(),
+            to_ranks: Vec::new(),
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -121,6 +131,12 @@ impl<U: Unit> Worker<U> {
         }
     }
 
+    /// One of several ranks, which step the units that `rank_of` says.
+    pub(super) fn in_ranks(&mut self, ranks: usize, rank_of: &[u16]) {
+        self.to_ranks = vec![Vec::new(); ranks];
+        self.rank_of = rank_of.to_vec();
+    }
+
     /// Fills the tables by place after units have moved; worker `worker_of[unit]` owns that unit, and each worker holds its units in
     /// ascending order.
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
@@ -133,7 +149,11 @@ impl<U: Unit> Worker<U> {
         }
         self.agenda.reset(entries.into_iter());
         self.owned.fill(0);
-        for (assignment, &worker) in self.assignments.iter_mut().zip(worker_of) {
+        for (unit, (assignment, &worker)) in self.assignments.iter_mut().zip(worker_of).enumerate() {
+            if worker == REMOTE {
+                *assignment = Assignment { worker, place: self.rank_of[unit] };
+                continue;
+            }
             let owned = &mut self.owned[usize::from(worker)];
             *assignment = Assignment { worker, place: *owned };
             *owned += 1;
@@ -171,6 +191,20 @@ impl<U: Unit> Worker<U> {
                         agenda.lower(place, shared.classes[class].global(first));
                     }
                     to_unit.clear();
+                }
+            });
+        }
+        let place = &self.place;
+        for bytes in &shared.from_ranks {
+            let own = |unit: UnitId| place[unit.index()] != u32::MAX;
+            read_messages::<U>(bytes, own, |unit, messages| {
+                let place = place[unit.index()] as usize;
+                let slot = work.get_mut(place);
+                let class = usize::from(slot.class);
+                let first = deliver(&mut slot.unit, &messages, shared.presents[class], shared.classes[class], shared, log, late);
+                if first < slot.next {
+                    slot.next = first;
+                    agenda.lower(place, shared.classes[class].global(first));
                 }
             });
         }
@@ -264,6 +298,16 @@ impl<U: Unit> Worker<U> {
                     filled.push(u32::from(place));
                 }
             });
+        }
+        if !self.to_ranks.is_empty() {
+            let mut messages = Vec::new();
+            for &unit in units.iter().filter(|unit| assignments[usize::from(**unit)].worker == REMOTE) {
+                batches.get_mut(u32::from(unit)).collect(&mut messages);
+                self.sent += messages.len() as u64;
+                let rank = usize::from(assignments[usize::from(unit)].place);
+                write_messages::<U>(unit, &messages, &mut self.to_ranks[rank]);
+                messages.clear();
+            }
         }
         units.clear();
         self.messages += self.sent;

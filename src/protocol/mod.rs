@@ -22,7 +22,7 @@ use crate::base::{Addr, AppId, CpuId, CtaIndex, KernelIndex, PortId, SectorMask,
 use crate::engine::Sent;
 
 /// Whatever travels on a link of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Payload {
     /// A request of a core to an LLC slice, or a slice's reply; which of the two follows from the link.
     Mem(MemPacket),
@@ -54,7 +54,7 @@ pub type Outbox = engine::Outbox<Payload, EventKind>;
 pub type Event = engine::Event<EventKind>;
 
 /// The operation of a memory request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum MemOp {
     /// Read the sectors.
@@ -72,7 +72,7 @@ pub enum MemOp {
 pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
 
 /// A request from a core to an LLC slice, or the reply to it: the same packet, with the sectors that are returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MemPacket {
     /// The line's address, or the sector's for exactly one sector.
     pub addr: Addr,
@@ -94,7 +94,7 @@ pub struct MemPacket {
 }
 
 /// A copy from the host that passes through the LLC slices on its way to DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Warm {
     /// First byte.
     pub addr: Addr,
@@ -103,7 +103,7 @@ pub struct Warm {
 }
 
 /// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CtaLaunch {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -116,7 +116,7 @@ pub struct CtaLaunch {
 }
 
 /// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct WarpContext {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -133,7 +133,7 @@ pub struct WarpContext {
 }
 
 /// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CtaNotice {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -169,7 +169,7 @@ pub enum Preemption {
 }
 
 /// Something that ends a run, a phase or a sample. It takes effect about one lookahead after it was reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum EventKind {
     /// All kernels ended.
     RunEnded,

@@ -33,7 +33,7 @@ pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
     files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
 }
 
-fn files(case: &Case, result: &RunResult) -> Files {
+pub(crate) fn files(case: &Case, result: &RunResult) -> Files {
     let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
     Files {
         stats: json::stats(&facts, &result.outcome),

@@ -52,14 +52,14 @@ pub(crate) type SeenCut = (u64, Vec<u64>);
 /// A token under way: link, low half of the arrival, number of the token.
 pub(crate) type LoggedToken = (u16, u32, u32);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Token {
     id: u32,
     hops_left: u32,
 }
 
 /// What nodes report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum NodeEvent {
     /// A token made all its rounds.
     TakenOut,

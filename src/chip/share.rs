@@ -1,0 +1,187 @@
+//! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::Cycle;
+use crate::engine::{Ranks, share};
+use crate::gpu::cta::Grid;
+use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
+use crate::mem::llc::LlcKernelCounters;
+use crate::stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies};
+
+use super::unit::ChipUnit;
+use crate::engine::Unit;
+
+/// What SMs and LLC slices counted for a kernel launch.
+#[derive(Clone, Default)]
+struct OfKernel {
+    sm: KernelCounters,
+    classes: ClassCounts,
+    stalls: StallCounts,
+    llc: LlcKernelCounters,
+}
+
+impl OfKernel {
+    fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
+        self.sm.visit(see);
+        visit_classes(&self.classes, see);
+        visit_stalls(&self.stalls, see);
+        self.llc.visit(see);
+    }
+}
+
+/// What the grid scheduler knows of a kernel and other ranks do not.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct KernelTimes {
+    ctas_done: u32,
+    launched: Option<u64>,
+    started: Option<u64>,
+    ended: Option<u64>,
+    launch_latency_cycles: u64,
+}
+
+/// What the grid scheduler has at the end of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct OfGrid {
+    kernels: Vec<KernelTimes>,
+    /// How often each application ended, and when first.
+    ends: Vec<(u32, Option<Cycle>)>,
+    end: Option<u64>,
+}
+
+/// A rank's part of the results.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Share {
+    /// The values of the counters of units, by unit.
+    counters: Vec<(u32, Vec<u64>)>,
+    /// The values of the counters of kernels over these units, by kernel.
+    kernels: Vec<Vec<u64>>,
+    /// Read latencies of DRAM channels, by unit.
+    latencies: Vec<(u32, Latencies)>,
+    grid: Option<OfGrid>,
+    late: LateMessages,
+    messages: u64,
+}
+
+/// What is known of all units.
+pub(super) struct Results {
+    pub(super) components: Vec<ComponentStats>,
+    pub(super) kernels: Vec<KernelStats>,
+    pub(super) latencies: Vec<Latencies>,
+    /// How often each application ended, and when first.
+    pub(super) ends: Vec<(u32, Option<Cycle>)>,
+    /// When the workload ended.
+    pub(super) end: Option<u64>,
+    /// Messages that came late, and all messages.
+    pub(super) late: LateMessages,
+    pub(super) messages: u64,
+}
+
+impl Share {
+    /// That of this rank, which stepped the units that `owned` says.
+    fn of(units: &[ChipUnit], owned: &[bool], kernels: usize, late: LateMessages, messages: u64) -> Self {
+        let mut share = Self { late, messages, ..Self::default() };
+        let mut of_kernels = vec![OfKernel::default(); kernels];
+        for (index, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
+            let mut values = Vec::new();
+            unit.visit_counters(&mut values);
+            share.counters.push((index as u32, values));
+            match unit {
+                ChipUnit::Sm(sm) => {
+                    let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
+                    for (sum, ((part, of_class), stalls)) in of_kernels.iter_mut().zip(parts) {
+                        sum.sm.add(part);
+                        add_classes(&mut sum.classes, of_class);
+                        sum.stalls.iter_mut().zip(stalls).for_each(|(sum, part)| *sum += part);
+                    }
+                }
+                ChipUnit::Grid(grid) => share.grid = Some(of_grid(grid)),
+                ChipUnit::Partition(partition) => {
+                    for slice in partition.kernels() {
+                        of_kernels.iter_mut().zip(slice).for_each(|(sum, part)| sum.llc.add(part));
+                    }
+                    if partition.channel().command_level().is_some() {
+                        share.latencies.push((index as u32, partition.channel().read_latency().clone()));
+                    }
+                }
+                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
+            }
+        }
+        share.kernels = of_kernels
+            .iter()
+            .map(|kernel| {
+                let mut values = Vec::new();
+                kernel.visit(&mut |_, value| values.push(value));
+                values
+            })
+            .collect();
+        share
+    }
+
+    fn add(&mut self, other: Self) {
+        self.counters.extend(other.counters);
+        self.latencies.extend(other.latencies);
+        for (sums, parts) in self.kernels.iter_mut().zip(other.kernels) {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+        self.grid = self.grid.take().or(other.grid);
+        self.late.add(&other.late);
+        self.messages += other.messages;
+    }
+}
+
+fn of_grid(grid: &Grid) -> OfGrid {
+    let times = |kernel: KernelStats| {
+        let KernelStats { ctas_done, launched, started, ended, launch_latency_cycles, .. } = kernel;
+        KernelTimes { ctas_done, launched, started, ended, launch_latency_cycles }
+    };
+    OfGrid {
+        kernels: grid.kernel_stats().into_iter().map(times).collect(),
+        ends: grid.application_ends().collect(),
+        end: grid.end_cycle().map(|cycle| cycle.0),
+    }
+}
+
+/// The results of all units, with those of the ranks that stepped what this one did not.
+///
+/// # Errors
+/// When a rank is gone; a message for the user.
+pub(super) fn collect(
+    units: &[ChipUnit],
+    owned: &[bool],
+    kernels: usize,
+    (late, messages): (LateMessages, u64),
+    ranks: Option<&mut Box<dyn Ranks>>,
+) -> Result<Results, String> {
+    let mut all = Share::of(units, owned, kernels, late, messages);
+    if let Some(ranks) = ranks {
+        for other in share(ranks.as_mut(), &all)? {
+            all.add(other);
+        }
+    }
+    all.counters.sort_by_key(|(unit, _)| *unit);
+    all.latencies.sort_by_key(|(unit, _)| *unit);
+    let mut components: Vec<ComponentStats> = Vec::new();
+    let mut stats = Vec::new();
+    for (unit, (_, values)) in units.iter().zip(&all.counters) {
+        let first = components.len();
+        unit.visit_counters(&mut components);
+        let counted = components[first..].iter_mut().flat_map(|component| &mut component.counters);
+        counted.zip(values).for_each(|(counted, value)| counted.value = *value);
+        if let ChipUnit::Grid(grid) = unit {
+            stats = grid.kernel_stats();
+        }
+    }
+    let OfGrid { kernels: times, ends, end } = all.grid.unwrap_or(OfGrid { kernels: Vec::new(), ends: Vec::new(), end: None });
+    let mut infos = Vec::new();
+    OfKernel::default().visit(&mut |info, _| infos.push(info));
+    for ((kernel, times), values) in stats.iter_mut().zip(times).zip(&all.kernels) {
+        let KernelTimes { ctas_done, launched, started, ended, launch_latency_cycles } = times;
+        kernel.ctas_done = ctas_done;
+        (kernel.launched, kernel.started, kernel.ended) = (launched, started, ended);
+        kernel.launch_latency_cycles = launch_latency_cycles;
+        kernel.counters.extend(infos.iter().zip(values).map(|(info, value)| Counted { info, value: *value }));
+    }
+    let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();
+    Ok(Results { components, kernels: stats, latencies, ends, end, late: all.late, messages: all.messages })
+}

@@ -1,0 +1,218 @@
+//! Several processes that simulate one machine: ranks.
+//!
+//! Every rank has the whole plan but steps only its own units. After each epoch the ranks exchange one packet with each other: what their
+//! coordinators need, and the messages to the other's units. With these, all coordinators are in the same state: they set the same bounds,
+//! make the same cuts, and at a cut gather the counters of all units, so that every rank's director sees the same and decides the same.
+//! Nothing is therefore sent but what units send, and results are those of one process.
+//!
+//! Invariant: all ranks call [`Ranks::exchange`] equally often, in the same epochs and cuts.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::{Tick, UnitId};
+
+use super::outbox::{Event, Sent};
+use super::placement::{ShardCost, place};
+use super::{Unit, Work};
+
+/// The processes of a run, as one of them sees them.
+pub trait Ranks: Send {
+    /// The number of this one.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Sends `out[r]` to every other rank r, and returns what each of them sent, by rank; the own entries are empty.
+    ///
+    /// # Errors
+    /// When a rank is gone; a message for the user that names it.
+    fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+}
+
+/// Ranks that are threads of one process.
+#[derive(Debug)]
+pub struct LocalRanks {
+    rank: usize,
+    to: Vec<Sender<Vec<u8>>>,
+    from: Vec<Receiver<Vec<u8>>>,
+}
+
+impl LocalRanks {
+    /// `count` ranks that are connected with each other.
+    pub fn connected(count: usize) -> Vec<Self> {
+        let mut to: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        let mut ranks: Vec<Self> = Vec::new();
+        for rank in 0..count {
+            let mut from = Vec::new();
+            for to in &mut to {
+                let (sender, receiver) = channel();
+                to.push(sender);
+                from.push(receiver);
+            }
+            ranks.push(Self { rank, to: Vec::new(), from });
+        }
+        ranks.iter_mut().zip(to).for_each(|(rank, to)| rank.to = to);
+        ranks
+    }
+}
+
+impl Ranks for LocalRanks {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn count(&self) -> usize {
+        self.to.len()
+    }
+
+    fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+        let gone = |rank: usize| format!("rank {rank} of {} ended before the run did", self.from.len());
+        for (rank, (to, bytes)) in self.to.iter().zip(out).enumerate().filter(|(rank, _)| *rank != self.rank) {
+            to.send(std::mem::take(bytes)).map_err(|_| gone(rank))?;
+        }
+        let take = |(rank, from): (usize, &Receiver<Vec<u8>>)| {
+            if rank == self.rank { Ok(Vec::new()) } else { from.recv().map_err(|_| gone(rank)) }
+        };
+        self.from.iter().enumerate().map(take).collect()
+    }
+}
+
+/// What a rank tells every other one after an epoch, before the messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct EpochReport<E> {
+    /// Messages that its units sent.
+    pub(super) sent: u64,
+    /// The next event of its units, as a global tick.
+    pub(super) next: Tick,
+    pub(super) events: Vec<Event<E>>,
+    /// Work that its units have done, now and then.
+    pub(super) work: Option<Work>,
+    /// It was asked to stop.
+    pub(super) stop: bool,
+    /// It cannot go on; why.
+    pub(super) failure: Option<String>,
+}
+
+/// Values of units at a cut.
+pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
+
+/// The other ranks, and which rank steps which unit.
+pub(super) struct Division {
+    pub(super) ranks: Box<dyn Ranks>,
+    pub(super) rank_of: Vec<u16>,
+}
+
+impl std::fmt::Debug for Division {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rank {} of {}", self.ranks.rank(), self.ranks.count())
+    }
+}
+
+impl Division {
+    /// Divides the shards of a plan over the ranks by their costs.
+    pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32]) -> Self {
+        let of_shard = place(shards, ranks.count());
+        let rank_of = shard_of.iter().map(|&shard| of_shard[shard as usize]).collect();
+        Self { ranks, rank_of }
+    }
+
+    /// Whether this rank steps a unit.
+    pub(super) fn owns(&self, unit: usize) -> bool {
+        usize::from(self.rank_of[unit]) == self.ranks.rank()
+    }
+
+    /// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank: the value and what followed it.
+    pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
+        &mut self,
+        value: &T,
+        following: &mut [Vec<u8>],
+    ) -> Result<Vec<(T, Vec<u8>)>, String> {
+        exchange(self.ranks.as_mut(), value, following)
+    }
+
+    /// Adds the values of the units of all other ranks.
+    pub(super) fn gather(&mut self, own: &mut [Values; 2]) -> Result<(), String> {
+        for ([counters, tasks], _) in self.exchange::<[Values; 2]>(own, &mut [])? {
+            own[0].extend(counters);
+            own[1].extend(tasks);
+        }
+        Ok(())
+    }
+}
+
+/// Sends `value` to every other rank; returns what these sent, by rank.
+///
+/// # Errors
+/// When a rank is gone, or runs another build.
+pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, String> {
+    Ok(exchange(ranks, value, &mut [])?.into_iter().map(|(value, _)| value).collect())
+}
+
+/// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank: the value and what followed it.
+fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
+    ranks: &mut dyn Ranks,
+    value: &T,
+    following: &mut [Vec<u8>],
+) -> Result<Vec<(T, Vec<u8>)>, String> {
+    let (own, count) = (ranks.rank(), ranks.count());
+    let head = encode(value, Vec::new());
+    let mut out: Vec<Vec<u8>> = vec![Vec::new(); count];
+    for (rank, out) in out.iter_mut().enumerate().filter(|(rank, _)| *rank != own) {
+        out.reserve(head.len() + following.get(rank).map_or(0, Vec::len));
+        out.extend_from_slice(&head);
+        if let Some(following) = following.get_mut(rank) {
+            out.append(following);
+        }
+    }
+    let came = ranks.exchange(&mut out)?;
+    let mut parts = Vec::with_capacity(count - 1);
+    for (rank, bytes) in came.into_iter().enumerate().filter(|(rank, _)| *rank != own) {
+        let (value, rest) = postcard::take_from_bytes(&bytes)
+            .map_err(|error| format!("what rank {rank} sent cannot be read ({error}); all ranks must run the same build of the program"))?;
+        let rest = rest.to_vec();
+        parts.push((value, rest));
+    }
+    Ok(parts)
+}
+
+/// Appends a value to `out`.
+fn encode<T: Serialize + ?Sized>(value: &T, out: Vec<u8>) -> Vec<u8> {
+    match postcard::to_extend(value, out) {
+        Ok(out) => out,
+        Err(error) => unreachable!("plain data is written to memory: {error}"),
+    }
+}
+
+/// Appends the messages to a unit of another rank.
+pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[Sent<U::Payload>], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&unit.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    let written = encode(messages, std::mem::take(out));
+    *out = written;
+    let length = (out.len() - start - 6) as u32;
+    out[start + 2..start + 6].copy_from_slice(&length.to_le_bytes());
+}
+
+/// The messages that another rank sent, unit by unit.
+pub(super) fn read_messages<U: Unit>(
+    mut bytes: &[u8],
+    mut wanted: impl FnMut(UnitId) -> bool,
+    mut take: impl FnMut(UnitId, Vec<Sent<U::Payload>>),
+) {
+    while let Some((head, rest)) = bytes.split_first_chunk::<6>() {
+        let unit = UnitId(u16::from_le_bytes([head[0], head[1]]));
+        let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
+        let (own, rest) = rest.split_at(length);
+        if wanted(unit) {
+            match postcard::from_bytes(own) {
+                Ok(messages) => take(unit, messages),
+                Err(error) => panic!("messages of another rank to {unit} cannot be read: {error}"),
+            }
+        }
+        bytes = rest;
+    }
+}
