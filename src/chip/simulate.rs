@@ -204,6 +204,7 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
             .map(|((name, _), share)| (name.clone(), *share))
             .collect(),
         messages: host.messages,
+        ranks: host.ranks,
         peak_memory_bytes: None,
     }
 }

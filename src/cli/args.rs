@@ -196,6 +196,10 @@ pub struct RunArgs {
     /// Pin each worker thread to a core.
     #[arg(long, help_heading = "Execution")]
     pub pin: bool,
+    /// Simulate together with the other processes that mpirun or srun started, each with --threads threads; the first writes the
+    /// results, which do not depend on it. Needs a build with MPI (docs/ranks.md).
+    #[arg(long, conflicts_with = "alone", help_heading = "Execution")]
+    pub mpi: bool,
 
     /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are those that change
     /// results].

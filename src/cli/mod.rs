@@ -24,6 +24,7 @@ mod phases;
 mod policies;
 mod program;
 mod progress;
+mod ranks;
 mod report;
 mod run;
 mod runfile;

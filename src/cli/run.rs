@@ -11,6 +11,7 @@ use crate::stats::EndedBy;
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
 use super::progress::ProgressView;
+use super::ranks::World;
 use super::session::Opened;
 use super::{interrupt, output};
 
@@ -22,11 +23,31 @@ const RESULTS: &str = "results";
 /// # Errors
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
+    if !args.mpi {
+        return run_alone(args, arguments, None);
+    }
+    let (world, stop) = (World::join()?, StopFlag::new());
+    let ended = if world.is_first() { run_alone(args, arguments, Some(&world)) } else { take_part(args, arguments, &world, &stop) };
+    ended.map_err(|failure| world.abort(&failure, &stop))
+}
+
+/// Simulates a part of what the first rank writes and prints.
+fn take_part(args: &RunArgs, arguments: &[OsString], world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
+    let asked = stop.clone();
+    interrupt::install_patient(move || asked.request());
+    let ready = Opened::new(args, arguments)?.load()?.in_ranks(world.ranks());
+    let finished = ready.simulate(Vec::new(), stop.clone(), None)?;
+    Ok(if finished.outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+/// Simulates, writes and prints, as the only process or as the first of `world`.
+fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> Result<Exit, Failure> {
     let opened = Opened::new(args, arguments)?;
     opened.warnings().for_each(|warning| output::warn(&warning));
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let ready = opened.load()?;
+    let ready = if let Some(world) = world { ready.in_ranks(world.ranks()) } else { ready };
     let destination = match named {
         Some(folder) => folder,
         None => Destination::numbered(Path::new(RESULTS), &ready.folder_name())?,

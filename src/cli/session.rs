@@ -15,6 +15,7 @@ use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, Progress, RunOptions, S
 use crate::config::{Loaded, Machine};
 use crate::control::Controller;
 use crate::energy::Model;
+use crate::engine::Ranks;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
 use crate::report::picture::PictureError;
@@ -114,7 +115,7 @@ impl<'a> Opened<'a> {
         let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration::of(args, arguments));
         let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, args.seed) };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
-        Ok(Ready { args, loaded, workload: Arc::new(workload), origin, clock, threads, cpu, facts, prepared })
+        Ok(Ready { args, loaded, workload: Arc::new(workload), origin, clock, threads, cpu, facts, prepared, ranks: None })
     }
 
     fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
@@ -166,9 +167,16 @@ pub struct Ready<'a> {
     facts: RunFacts,
     /// Seconds of loading, without decoding.
     prepared: f64,
+    ranks: Option<Box<dyn Ranks>>,
 }
 
 impl Ready<'_> {
+    /// The same, simulated together with other processes.
+    #[must_use]
+    pub fn in_ranks(self, ranks: Box<dyn Ranks>) -> Self {
+        Self { ranks: Some(ranks), ..self }
+    }
+
     /// The machine's name, the workload's, and what the options change, as the name of a result folder.
     pub fn folder_name(&self) -> String {
         file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, configuration::suffix(self.args)))
@@ -185,7 +193,7 @@ impl Ready<'_> {
         stop: StopFlag,
         progress: Option<Published<Progress>>,
     ) -> Result<Finished, Failure> {
-        let Self { args, loaded, workload, origin, clock, threads, cpu, facts, prepared } = self;
+        let Self { args, loaded, workload, origin, clock, threads, cpu, facts, prepared, ranks } = self;
         let mut facts = facts;
         if let Some(configuration) = facts.configuration.as_mut().filter(|_| !controllers.is_empty()) {
             let names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
@@ -209,6 +217,7 @@ impl Ready<'_> {
             controllers: all,
             stop,
             progress,
+            ranks,
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();

@@ -8,17 +8,19 @@
 //! Invariant: all ranks call [`Ranks::exchange`] equally often, in the same epochs and cuts.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Tick, UnitId};
+use crate::stats::RankFacts;
 
 use super::outbox::{Event, Sent};
 use super::placement::{ShardCost, place};
 use super::{Unit, Work};
 
 /// The processes of a run, as one of them sees them.
-pub trait Ranks: Send {
+pub trait Ranks: Send + std::fmt::Debug {
     /// The number of this one.
     fn rank(&self) -> usize;
 
@@ -96,19 +98,18 @@ pub(super) struct EpochReport<E> {
     pub(super) failure: Option<String>,
 }
 
+/// A value that a rank sent, and what followed it.
+type Part<T> = (T, Vec<u8>);
+
 /// Values of units at a cut.
 pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
 
 /// The other ranks, and which rank steps which unit.
+#[derive(Debug)]
 pub(super) struct Division {
     pub(super) ranks: Box<dyn Ranks>,
     pub(super) rank_of: Vec<u16>,
-}
-
-impl std::fmt::Debug for Division {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "rank {} of {}", self.ranks.rank(), self.ranks.count())
-    }
+    pub(super) facts: RankFacts,
 }
 
 impl Division {
@@ -116,7 +117,8 @@ impl Division {
     pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32]) -> Self {
         let of_shard = place(shards, ranks.count());
         let rank_of = shard_of.iter().map(|&shard| of_shard[shard as usize]).collect();
-        Self { ranks, rank_of }
+        let facts = RankFacts { count: ranks.count() as u32, ..RankFacts::default() };
+        Self { ranks, rank_of, facts }
     }
 
     /// Whether this rank steps a unit.
@@ -129,8 +131,13 @@ impl Division {
         &mut self,
         value: &T,
         following: &mut [Vec<u8>],
-    ) -> Result<Vec<(T, Vec<u8>)>, String> {
-        exchange(self.ranks.as_mut(), value, following)
+    ) -> Result<Vec<Part<T>>, String> {
+        let began = Instant::now();
+        let (parts, bytes) = exchange(self.ranks.as_mut(), value, following)?;
+        self.facts.exchanges += 1;
+        self.facts.seconds += began.elapsed().as_secs_f64();
+        self.facts.bytes += bytes;
+        Ok(parts)
     }
 
     /// Adds the values of the units of all other ranks.
@@ -148,15 +155,15 @@ impl Division {
 /// # Errors
 /// When a rank is gone, or runs another build.
 pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, String> {
-    Ok(exchange(ranks, value, &mut [])?.into_iter().map(|(value, _)| value).collect())
+    Ok(exchange(ranks, value, &mut [])?.0.into_iter().map(|(value, _)| value).collect())
 }
 
-/// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank: the value and what followed it.
+/// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank, and the bytes sent.
 fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
     ranks: &mut dyn Ranks,
     value: &T,
     following: &mut [Vec<u8>],
-) -> Result<Vec<(T, Vec<u8>)>, String> {
+) -> Result<(Vec<Part<T>>, u64), String> {
     let (own, count) = (ranks.rank(), ranks.count());
     let head = encode(value, Vec::new());
     let mut out: Vec<Vec<u8>> = vec![Vec::new(); count];
@@ -167,6 +174,7 @@ fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
             out.append(following);
         }
     }
+    let bytes = out.iter().map(|out| out.len() as u64).sum();
     let came = ranks.exchange(&mut out)?;
     let mut parts = Vec::with_capacity(count - 1);
     for (rank, bytes) in came.into_iter().enumerate().filter(|(rank, _)| *rank != own) {
@@ -175,7 +183,7 @@ fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
         let rest = rest.to_vec();
         parts.push((value, rest));
     }
-    Ok(parts)
+    Ok((parts, bytes))
 }
 
 /// Appends a value to `out`.

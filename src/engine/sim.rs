@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use crate::base::{Cycle, Tick, UnitId};
-use crate::stats::LateMessages;
+use crate::stats::{LateMessages, RankFacts};
 
 use super::Unit;
 use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate};
@@ -67,6 +67,7 @@ impl Default for Settings {
 }
 
 /// The result of a finished run.
+#[derive(Debug)]
 pub struct Finished<U: Unit, D> {
     /// The units, settled at the last cut, by identifier.
     pub units: Vec<U>,
@@ -113,6 +114,8 @@ pub struct EngineFacts {
     pub mean_workers: f64,
     /// How often their number changed.
     pub worker_changes: u64,
+    /// What several ranks cost, where there are any.
+    pub ranks: Option<RankFacts>,
     /// Share of the measured stepping time per unit.
     pub unit_share: Vec<f64>,
 }
@@ -428,6 +431,7 @@ fn finish<U: Unit, D>(
     let mut units: Vec<(UnitId, U)> = slots.into_iter().map(|slot| (slot.id, slot.unit)).chain(coordinator.elsewhere).collect();
     units.sort_by_key(|(id, _)| *id);
     let units = units.into_iter().map(|(_, unit)| unit).collect();
+    host.ranks = coordinator.division.as_ref().map(|division| division.facts);
     let ranks = coordinator.division.map(|division| division.ranks);
     Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, ranks, owned })
 }

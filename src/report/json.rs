@@ -270,6 +270,12 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
         "imbalance": balance.map(|b| b.imbalance),
         "workers": workers.collect::<Value>(),
         "network_share": shares.collect::<Map<String, Value>>(),
+        "ranks": host.ranks.map(|ranks| json!({
+            "count": ranks.count,
+            "exchanges": ranks.exchanges,
+            "exchange_seconds": ranks.seconds,
+            "bytes_sent": ranks.bytes,
+        })),
         "peak_memory_bytes": host.peak_memory_bytes,
     }))
 }

@@ -156,6 +156,7 @@ pub(super) fn host() -> HostFacts {
         ],
         network_share: vec![("request_net".into(), 0.125), ("reply_net".into(), 0.25)],
         messages: 12_345,
+        ranks: None,
         peak_memory_bytes: Some(256 << 20),
     }
 }

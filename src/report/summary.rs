@@ -279,6 +279,11 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     if host.mean_workers + 0.05 < f64::from(host.threads) {
         lines.insert(1, format!("{:.1} of {} workers active on average: more were not faster", host.mean_workers, host.threads));
     }
+    if let Some(ranks) = &host.ranks {
+        let each = ranks.seconds / ranks.exchanges.max(1) as f64;
+        let (exchanges, bytes) = (count(ranks.exchanges), si(ranks.bytes as f64));
+        lines.push(format!("rank 0 of {}: {exchanges} exchanges of {}, {bytes}B sent", ranks.count, seconds(each)));
+    }
     if let Some(balance) = metrics::worker_balance(host) {
         lines.push(format!(
             "workers busy {}, waiting {}, busiest / mean {:.2}",

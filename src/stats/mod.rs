@@ -13,6 +13,7 @@ mod relaxed;
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
 pub use outcome::{
-    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
+    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts, TimelineEntry,
+    WorkerFacts,
 };
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

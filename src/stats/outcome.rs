@@ -181,6 +181,19 @@ pub struct WorkerFacts {
     pub taken: u64,
 }
 
+/// What it costs that several processes, ranks, simulate one machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RankFacts {
+    /// How many there are.
+    pub count: u32,
+    /// Exchanges, one per epoch and one per cut at which counters are read.
+    pub exchanges: u64,
+    /// Seconds of these, waiting for slower ranks included.
+    pub seconds: f64,
+    /// Bytes that this rank sent.
+    pub bytes: u64,
+}
+
 /// What the host did. Differs from run to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostFacts {
@@ -214,6 +227,8 @@ pub struct HostFacts {
     pub network_share: Vec<(String, f64)>,
     /// Messages exchanged.
     pub messages: u64,
+    /// What it cost that several processes simulated the machine, where they did.
+    pub ranks: Option<RankFacts>,
     /// Peak resident memory of the process in bytes, where the host reports it.
     pub peak_memory_bytes: Option<u64>,
 }

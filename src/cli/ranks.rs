@@ -1,0 +1,174 @@
+//! Runs in several processes: the ranks that `mpirun` or `srun` started.
+//!
+//! Every rank loads machine and workload, and simulates its part. Rank 0 alone writes results and prints.
+
+use warpshard_sync::StopFlag;
+
+use crate::engine::Ranks;
+
+use super::exit::Failure;
+
+/// The processes of a run that `--mpi` asks for, for as long as the run lasts.
+#[derive(Debug)]
+pub(super) struct World(imp::World);
+
+impl World {
+    /// Joins the ranks.
+    ///
+    /// # Errors
+    /// When this build or this process cannot.
+    pub(super) fn join() -> Result<Self, Failure> {
+        imp::World::join().map(Self)
+    }
+
+    /// Whether this is the rank that writes results and prints.
+    pub(super) fn is_first(&self) -> bool {
+        self.0.rank() == 0
+    }
+
+    /// The ranks, for the engine.
+    pub(super) fn ranks(&self) -> Box<dyn Ranks> {
+        self.0.ranks()
+    }
+
+    /// Prints a failure and ends all ranks, since they may wait for this one. Wrong input is found by all of them: a rank other than 0 therefore
+    /// prints only what rank 0 does not, which asks the others to stop when it ends the run.
+    pub(super) fn abort(&self, failure: &Failure, stop: &StopFlag) -> ! {
+        self.0.abort(failure, stop)
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+mod imp {
+    use warpshard_sync::StopFlag;
+
+    use super::super::exit::{Exit, Failure};
+    use crate::engine::Ranks;
+
+    /// There is none: nothing joins.
+    #[derive(Debug)]
+    pub(super) enum World {}
+
+    impl World {
+        pub(super) fn join() -> Result<Self, Failure> {
+            let text = "--mpi: this program was built without MPI; build it with `cargo build --release --features mpi` \
+                        (which needs an MPI library and libclang), or run without --mpi";
+            Err(Failure::new(Exit::Usage, text))
+        }
+
+        pub(super) fn rank(&self) -> usize {
+            match *self {}
+        }
+
+        pub(super) fn ranks(&self) -> Box<dyn Ranks> {
+            match *self {}
+        }
+
+        pub(super) fn abort(&self, _: &Failure, _: &StopFlag) -> ! {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(feature = "mpi")]
+mod imp {
+    use std::time::Duration;
+
+    use mpi::environment::Universe;
+    use mpi::point_to_point::MatchedReceiveVec;
+    use mpi::request::{WaitGuard, scope};
+    use mpi::topology::SimpleCommunicator;
+    use mpi::traits::{Communicator, Destination, Source};
+    use mpi::{Threading, initialize_with_threading};
+    use warpshard_sync::StopFlag;
+
+    use super::super::exit::{Exit, Failure};
+    use super::super::output;
+    use crate::engine::Ranks;
+
+    /// How long a rank with a failure waits for rank 0 to end the run with the same one.
+    const GRACE: Duration = Duration::from_millis(500);
+
+    /// The ranks of MPI's world.
+    pub(super) struct World {
+        /// Ends MPI when it is dropped.
+        _universe: Universe,
+        rank: usize,
+        count: usize,
+    }
+
+    impl std::fmt::Debug for World {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "rank {} of {}", self.rank, self.count)
+        }
+    }
+
+    impl World {
+        pub(super) fn join() -> Result<Self, Failure> {
+            // Whichever worker is the last of an epoch calls MPI, one at a time.
+            let (universe, provided) = initialize_with_threading(Threading::Serialized)
+                .ok_or_else(|| Failure::new(Exit::Internal, "--mpi: MPI was started before"))?;
+            if provided < Threading::Serialized {
+                return Err(Failure::new(
+                    Exit::Usage,
+                    format!("--mpi: this MPI library allows threads only as {provided:?}, not as Serialized"),
+                ));
+            }
+            let world = universe.world();
+            Ok(Self { rank: world.rank() as usize, count: world.size() as usize, _universe: universe })
+        }
+
+        pub(super) fn rank(&self) -> usize {
+            self.rank
+        }
+
+        pub(super) fn ranks(&self) -> Box<dyn Ranks> {
+            Box::new(MpiRanks { rank: self.rank, count: self.count })
+        }
+
+        pub(super) fn abort(&self, failure: &Failure, stop: &StopFlag) -> ! {
+            if self.rank == 0 {
+                output::report(failure);
+            } else {
+                std::thread::sleep(GRACE);
+                if !stop.requested() {
+                    output::report(&Failure::new(failure.exit, format!("rank {} of {}: {}", self.rank, self.count, failure.message)));
+                }
+            }
+            SimpleCommunicator::world().abort(failure.exit as i32)
+        }
+    }
+
+    /// The ranks of MPI's world, which every thread of the process can name.
+    #[derive(Debug)]
+    struct MpiRanks {
+        rank: usize,
+        count: usize,
+    }
+
+    impl Ranks for MpiRanks {
+        fn rank(&self) -> usize {
+            self.rank
+        }
+
+        fn count(&self) -> usize {
+            self.count
+        }
+
+        fn exchange(&mut self, out: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+            let world = SimpleCommunicator::world();
+            let others = || (0..self.count).filter(|rank| *rank != self.rank);
+            let mut came = vec![Vec::new(); self.count];
+            // An error of MPI, such as a rank that is gone, ends the process: that is MPI's own default.
+            scope(|scope| {
+                let send = |rank: usize| WaitGuard::from(world.process_at_rank(rank as i32).immediate_send(scope, &out[rank][..]));
+                let sending: Vec<_> = others().map(send).collect();
+                for rank in others() {
+                    came[rank] = world.process_at_rank(rank as i32).matched_probe().matched_receive_vec::<u8>().0;
+                }
+                drop(sending);
+            });
+            Ok(came)
+        }
+    }
+}
