@@ -33,5 +33,5 @@ pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use observe::{Observer, Progress};
-pub use simulate::{RunError, RunOptions, RunResult, simulate};
+pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

@@ -10,7 +10,7 @@ use warpshard_sync::{Published, StopFlag};
 use crate::base::Cycle;
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
+use crate::engine::{EngineError, Finished, MessageLog, Ranks, Recording, Scaling, Settings, StopReason, Unit, run_in_ranks};
 use crate::frontend::{Application, Workload};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
@@ -45,6 +45,8 @@ pub struct RunOptions {
     pub cut: ShardCut,
     /// Records every message, for checks that are independent of counters.
     pub log: bool,
+    /// Records the host time of every unit in every epoch; on one thread.
+    pub record: bool,
     /// The load of the CPU cores; they are off when not given.
     pub cpu: Option<CpuLoad>,
     /// Controllers, in the order in which they see a cut.
@@ -70,6 +72,7 @@ impl Default for RunOptions {
             skip: true,
             cut: ShardCut::default(),
             log: false,
+            record: false,
             cpu: None,
             controllers: Vec::new(),
             stop: StopFlag::new(),
@@ -109,6 +112,30 @@ pub struct RunResult {
     pub dram_commands: Vec<Vec<Issued>>,
     /// The names of the links: "sm3 -> request network".
     pub link_names: Vec<String>,
+    /// What the run cost epoch by epoch, where that was asked for.
+    pub recording: Option<HostRecording>,
+}
+
+/// The host's time of every unit in every epoch, with what is known of the units.
+#[derive(Debug)]
+pub struct HostRecording {
+    /// What was recorded.
+    pub recorded: Recording,
+    /// All units.
+    pub units: Vec<RecordedUnit>,
+}
+
+/// What a recording says of a unit.
+#[derive(Debug)]
+pub struct RecordedUnit {
+    /// Its name: "sm3", "request network".
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The shard that it belongs to.
+    pub shard: u32,
+    /// Its estimated host cost, relative to an SM.
+    pub cost: f64,
 }
 
 /// Simulates `workload` on `machine` to its end, its limit or an interruption.
@@ -131,6 +158,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
             partition.record_commands();
         }
     }
+    let planned: Vec<(u32, f64)> = plan.units.iter().map(|unit| (unit.shard, unit.cost)).collect();
     let settings = Settings {
         threads: options.threads,
         scaling: options.scaling,
@@ -141,6 +169,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         skip: options.skip,
         pin: options.pin,
         log: options.log,
+        record: options.record,
         stop: options.stop,
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
@@ -164,7 +193,9 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         messages: results.messages,
         late: results.late,
     });
-    let Finished { mut units, at, reason, director, log, .. } = finished;
+    let Finished { mut units, at, reason, director, log, recording, .. } = finished;
+    let of_units = names.into_iter().zip(kinds).zip(planned).map(|((name, kind), (shard, cost))| RecordedUnit { name, kind, shard, cost });
+    let recording = recording.map(|recorded| HostRecording { recorded, units: of_units.collect() });
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
         ChipUnit::Partition(partition) => Some(partition.take_commands()),
@@ -173,7 +204,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
     outcome.notes.extend(one_by_one(machine, workload));
-    Ok(RunResult { outcome, host, log, dram_commands, link_names })
+    Ok(RunResult { outcome, host, log, dram_commands, link_names, recording })
 }
 
 fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {

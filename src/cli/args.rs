@@ -377,12 +377,28 @@ pub struct BenchArgs {
     /// lengths and compare every simulated file. The first difference ends the check with exit code 70.
     #[arg(long, conflicts_with_all = ["sizes", "process", "native"])]
     pub check: bool,
+    /// Instead, foretell the speed-up on 1 to 256 workers and 1 to 32 ranks, from the recorded cost of each unit in each epoch of three kernel
+    /// models, and measure it on --threads.
+    #[arg(long, conflicts_with_all = ["sizes", "process", "native", "check", "only"])]
+    pub scaling: bool,
+    /// With --scaling: microseconds from one rank to another.
+    #[arg(long, value_name = "US", default_value = "10", value_parser = time, requires = "scaling")]
+    pub latency: f64,
+    /// With --scaling: nanoseconds of a barrier for each worker [default: measured between two threads].
+    #[arg(long, value_name = "NS", value_parser = time, requires = "scaling")]
+    pub barrier: Option<f64>,
     /// With --check: end each run at this core cycle.
     #[arg(long, value_name = "N", requires = "check")]
     pub max_cycles: Option<NonZeroU64>,
     /// Traces and machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
+}
+
+/// A span of time, in any unit.
+fn time(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is no time: a number from 0 to 1000000 was expected");
+    text.parse().ok().filter(|time| (0.0..=1e6).contains(time)).ok_or_else(wrong)
 }
 
 /// Options of `list`.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::frontend::sass::DecodeClock;
 use crate::report::Destination;
-use crate::study::bench::CheckOptions;
+use crate::study::bench::{CheckOptions, ScalingOptions};
 use crate::study::{self, BenchOptions, LoadFn, ProgressFn, References, Request, StudyError, StudyOutput, Traces, accel_sim};
 
 use super::args::{BenchArgs, StudyArgs, TraceSetArgs};
@@ -94,7 +94,10 @@ pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     };
     let (traces, references) = (traces(&args.traces), references(&args.traces)?);
     let check = CheckOptions { only: args.only.clone(), max_cycles: args.max_cycles.map(NonZeroU64::get) };
+    let scaling =
+        ScalingOptions { threads: options.threads.clone(), runs: options.runs, latency_us: args.latency, barrier_ns: args.barrier };
     let result = match &args.sizes {
+        None if args.scaling => study::bench::run_scaling(&traces, &scaling),
         None if args.check => study::bench::run_check(&references, &traces, &check),
         Some(sizes) => study::bench::run_sizes(&traces, sizes, options.runs),
         None if args.process => study::bench::run_process(&references, &traces, accel_sim::configuration_of(traces.machine), &options),

@@ -13,6 +13,7 @@ use crate::base::{Cycle, Tick, UnitId};
 use super::director::{Cut, Director, SeenEvent};
 use super::placement::{ShardCost, improve, place};
 use super::ranks::{Division, EpochReport, Values};
+use super::record::Recorder;
 use super::scaling::{ActiveWorkers, EpochFacts};
 use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
 use super::worker::{REMOTE, Worker};
@@ -74,6 +75,8 @@ pub(super) struct Coordinator<U: Unit, D> {
     /// The other ranks, if there are any, and the units that they step.
     pub(super) division: Option<Division>,
     pub(super) elsewhere: Vec<(UnitId, U)>,
+    /// Records what each epoch costs, where that is asked for.
+    pub(super) recorder: Option<Recorder>,
     pub(super) shard_costs: Vec<ShardCost>,
     pub(super) workers: ActiveWorkers,
     pub(super) began: Instant,
@@ -116,6 +119,11 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     shared.decisions.clear();
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     own.epochs += 1;
+    if let Some(recorder) = &mut own.recorder {
+        let sent = workers.iter_mut().map(|worker| worker.sent).sum();
+        let exchanging = workers.iter_mut().map(|worker| worker.exchanging).sum();
+        recorder.note(workers.iter_mut().flat_map(|worker| worker.work.iter_mut().map(|slot| (slot.id, slot.nanos))), exchanging, sent);
+    }
     let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
         Ok(report) => report,
         Err(failure) => {
@@ -208,7 +216,7 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
         *limit = class.global(*bound);
     }
     let round = own.epochs / groups as u64;
-    shared.measured = round.is_multiple_of(MEASURE_EVERY);
+    shared.measured = own.recorder.is_some() || round.is_multiple_of(MEASURE_EVERY);
     shared.backwards = round % 2 == 1;
     shared.step = Step::Run;
     shared.epoch += 1;

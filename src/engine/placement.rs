@@ -17,6 +17,10 @@ pub struct ShardCost {
     pub cost: f64,
 }
 
+/// The cost of a unit that is stepped before the others, relative to that of an SM: begun last, it would keep one worker busy while all others
+/// wait.
+pub const LONG: f64 = 2.0;
+
 /// Shards of a kind below this number are placed one by one.
 const FEW: usize = 4;
 

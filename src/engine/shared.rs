@@ -44,6 +44,8 @@ pub(super) struct Slot<U> {
     pub(super) unit: U,
     /// Index into the epoch's bounds: units of equal clock and offset have equal bounds.
     pub(super) class: u16,
+    /// Whether it takes as long as several others, so that workers begin with it.
+    pub(super) long: bool,
     /// The unit's next event, delivered messages included.
     pub(super) next: Cycle,
     /// Host nanoseconds measured in sampled epochs since the shards were last balanced, older ones with less weight.

@@ -14,9 +14,10 @@ use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate};
 use super::director::Director;
 use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
-use super::placement::{ShardCost, place};
+use super::placement::{LONG, ShardCost, place};
 use super::plan::Plan;
 use super::ranks::{Division, Ranks};
+use super::record::{Recorder, Recording};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
 use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
@@ -45,6 +46,8 @@ pub struct Settings {
     pub pin: bool,
     /// Records every message, at both ends of its link.
     pub log: bool,
+    /// Records the host time of every unit in every epoch; on one thread.
+    pub record: bool,
     /// Ends the run at the next cut.
     pub stop: StopFlag,
 }
@@ -61,6 +64,7 @@ impl Default for Settings {
             skip: true,
             pin: false,
             log: false,
+            record: false,
             stop: StopFlag::new(),
         }
     }
@@ -83,6 +87,8 @@ pub struct Finished<U: Unit, D> {
     pub late: LateMessages,
     /// What the host did.
     pub host: EngineFacts,
+    /// What it cost epoch by epoch, if [`Settings::record`] is set.
+    pub recording: Option<Recording>,
     /// The ranks of the run, where there were several; units of other ranks are as they were planned.
     pub ranks: Option<Box<dyn Ranks>>,
     /// Whether this rank stepped a unit, by identifier.
@@ -156,6 +162,9 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
         return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
+    }
+    if settings.record && settings.threads != 1 {
+        return Err(EngineError::Plan("the time of units is recorded on one thread".into()));
     }
     if epoch_cycles > retiming.lookahead && !settings.relaxed {
         return Err(EngineError::Plan(format!(
@@ -247,7 +256,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             let next = planned.unit.next_event();
             let class = class as u16;
-            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, next, nanos: 0, all_nanos: 0 };
+            let long = planned.cost >= LONG;
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0 };
             workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
         }
 
@@ -276,6 +286,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             worker_of_shard,
             division,
             elsewhere,
+            recorder: settings.record.then(|| Recorder::new(units)),
             shard_costs: costs,
             workers: ActiveWorkers::new(settings.scaling, threads),
             began: Instant::now(),
@@ -283,6 +294,9 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         };
         let worker_of = coordinator.worker_of();
         for worker in &mut workers {
+            if settings.record {
+                worker.traffic = vec![0; plan.links.len()];
+            }
             if let Some(division) = &coordinator.division {
                 worker.in_ranks(division.ranks.count(), &division.rank_of);
             }
@@ -387,7 +401,7 @@ fn finish<U: Unit, D>(
     turns: &Turns,
     elapsed: Duration,
 ) -> Result<Finished<U, D>, EngineError> {
-    let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let reason = match coordinator.ending {
         Some(Ending::Cut(reason)) => reason,
         Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
@@ -407,10 +421,15 @@ fn finish<U: Unit, D>(
         limit: retiming.limit.clone(),
         ..EngineFacts::default()
     };
+    let mut recording = None;
     let (mut log, mut late) = (MessageLog::default(), LateMessages::default());
     let mut slots = Vec::new();
     for mut worker in workers {
         worker.work.close();
+        if let Some(recorder) = coordinator.recorder.take() {
+            let sent = shared.links.iter().zip(&worker.traffic).filter(|(_, sent)| **sent > 0);
+            recording = Some(recorder.finish(sent.map(|(link, sent)| (link.from, link.to, *sent)).collect()));
+        }
         let held = worker.work.drain();
         let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
         host.workers.push((worker.busy.as_secs_f64(), worker.waited.as_secs_f64(), shards.len() as u32, worker.taken));
@@ -433,5 +452,5 @@ fn finish<U: Unit, D>(
     let units = units.into_iter().map(|(_, unit)| unit).collect();
     host.ranks = coordinator.division.as_ref().map(|division| division.facts);
     let ranks = coordinator.division.map(|division| division.ranks);
-    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, ranks, owned })
+    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, recording, ranks, owned })
 }

@@ -59,6 +59,8 @@ pub(super) struct Worker<U: Unit> {
     agenda: Agenda,
     /// Places of the units that were due in the last epoch; their next events are in the list, not yet in the agenda.
     due: Vec<u32>,
+    /// Places of the units that take long.
+    long: Vec<u32>,
     /// Place of each unit that the worker owns.
     place: Vec<u32>,
     /// What its units and those that it takes over send, in a batch per unit of the machine.
@@ -74,6 +76,10 @@ pub(super) struct Worker<U: Unit> {
     senders: Vec<Sender<Transfer<U>>>,
     receivers: Vec<Receiver<Transfer<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
+    /// Host time of delivering and handing on messages in the last epoch, where the time of units is measured.
+    pub(super) exchanging: Duration,
+    /// Messages on each link, where they are counted.
+    pub(super) traffic: Vec<u64>,
     /// Messages sent in this epoch and in all.
     pub(super) sent: u64,
     pub(super) messages: u64,
@@ -108,6 +114,7 @@ impl<U: Unit> Worker<U> {
             work,
             agenda: Agenda::default(),
             due: Vec::new(),
+            long: Vec::new(),
             place: vec![u32::MAX; units],
             outbox,
             assignments: vec![Assignment::default(); units],
@@ -117,6 +124,8 @@ impl<U: Unit> Worker<U> {
             senders,
             receivers,
             log: log.then(MessageLog::default),
+            exchanging: Duration::ZERO,
+            traffic: Vec::new(),
             sent: 0,
             messages: 0,
             taken: 0,
@@ -142,9 +151,13 @@ impl<U: Unit> Worker<U> {
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
         self.place.fill(u32::MAX);
         self.due.clear();
+        self.long.clear();
         let mut entries = Vec::with_capacity(self.work.len());
         for (index, slot) in self.work.iter_mut().enumerate() {
             self.place[slot.id.index()] = index as u32;
+            if slot.long {
+                self.long.push(index as u32);
+            }
             entries.push((slot.class, classes[usize::from(slot.class)].global(slot.next)));
         }
         self.agenda.reset(entries.into_iter());
@@ -225,6 +238,7 @@ impl<U: Unit> Worker<U> {
 
     /// Steps its units up to their bounds, then units of other workers that have not been stepped yet.
     pub(super) fn run<C>(&mut self, shared: &Shared<U, C>) {
+        let began = shared.measured.then(Instant::now);
         self.receive(shared);
         self.apply(shared);
         self.next = self.agenda.due(&shared.limits, &mut self.due);
@@ -236,10 +250,11 @@ impl<U: Unit> Worker<U> {
         if shared.backwards {
             self.due.reverse();
         }
-        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: None };
-        if shared.measured {
-            stepper.mark = Some(Instant::now());
+        if shared.active > 1 {
+            self.begin_with_long();
         }
+        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: shared.measured.then(Instant::now) };
+        let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
         if shared.active == 1 || self.due.len() < WORTH_OFFERING {
             for (i, &place) in self.due.iter().enumerate() {
                 if let Some(&far) = self.due.get(i + 2) {
@@ -268,13 +283,28 @@ impl<U: Unit> Worker<U> {
             }
         }
         self.next = stepper.next;
+        let stepped = stepper.mark;
         self.send(shared);
+        if let (Some(before), Some(stepped)) = (before, stepped) {
+            self.exchanging = before + stepped.elapsed();
+        }
+    }
+
+    /// Moves the units that take long to the front of those that are due.
+    fn begin_with_long(&mut self) {
+        let mut first = 0;
+        for long in &self.long {
+            if let Some(at) = self.due.iter().position(|place| place == long) {
+                self.due[first..=at].rotate_right(1);
+                first += 1;
+            }
+        }
     }
 
     /// Hands the messages of this epoch to the workers that own the receiving units.
     fn send<C>(&mut self, shared: &Shared<U, C>) {
         self.sent = 0;
-        let Self { outbox, assignments, owned, senders, log, .. } = self;
+        let Self { outbox, assignments, owned, senders, log, traffic, .. } = self;
         let (units, batches) = outbox.filled_batches();
         for (worker, sender) in senders.iter_mut().enumerate() {
             let of_worker = |unit: &usize| usize::from(assignments[*unit].worker) == worker;
@@ -294,6 +324,9 @@ impl<U: Unit> Worker<U> {
                     if let Some(log) = log {
                         let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
                         log.sent.extend(to_unit.iter().map(logged));
+                    }
+                    if !traffic.is_empty() {
+                        to_unit.iter().for_each(|sent| traffic[sent.link.index()] += 1);
                     }
                     filled.push(u32::from(place));
                 }

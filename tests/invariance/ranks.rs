@@ -85,6 +85,7 @@ fn a_request_to_stop_on_one_rank_ends_all_at_the_same_cycle() {
 }
 
 /// A rank that is gone after a few exchanges.
+#[derive(Debug)]
 struct Dying(LocalRanks, u32);
 
 impl Ranks for Dying {

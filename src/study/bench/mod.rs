@@ -3,6 +3,7 @@
 mod check;
 mod cost;
 mod process;
+mod scaling;
 mod set;
 mod sizes;
 
@@ -13,6 +14,7 @@ use super::reference::{LeftOut, References, native_trace};
 use super::{StudyError, StudyOutput, TraceRun, Traces};
 pub use check::CheckOptions;
 use cost::{CostLine, KINDS, Sample};
+pub use scaling::ScalingOptions;
 use set::Class;
 
 pub(super) use set::{Origin, STANDARD_SET};
@@ -139,6 +141,14 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
         }
     }
     Ok(output)
+}
+
+/// Foretells the speed-up on many workers and ranks from recorded runs, and measures it on some.
+///
+/// # Errors
+/// When the machine cannot be built or does not run.
+pub fn run_scaling(traces: &Traces<'_>, options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
+    scaling::run(traces.machine, &traces.overrides, options)
 }
 
 /// Measures what a warp instruction costs on machines of these numbers of SMs.

@@ -93,6 +93,15 @@ const CASES: [Case; 6] = [
     },
 ];
 
+/// The workload of a case on a machine of `sms` SMs.
+///
+/// # Errors
+/// When there is no such case, or its model is wrong.
+pub(super) fn workload(case: &str, sms: u32) -> Result<Workload, String> {
+    let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
+    (case.workload)(sms)
+}
+
 /// Rows and columns of a matrix of exactly `tiles` tiles: the divisors that are nearest to each other.
 fn near_square(tiles: u32) -> (u32, u32) {
     let rows = (1..=tiles.isqrt()).rev().find(|rows| tiles.is_multiple_of(*rows)).unwrap_or(1);
@@ -173,7 +182,7 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
     Ok(output)
 }
 
-fn load(machine: &str, overrides: &[(String, String)], more: &[(String, String)]) -> Result<Machine, StudyError> {
+pub(super) fn load(machine: &str, overrides: &[(String, String)], more: &[(String, String)]) -> Result<Machine, StudyError> {
     let overrides: Vec<Override> = overrides.iter().chain(more).map(|(key, value)| Override::new(key, value)).collect();
     Machine::load(machine, &overrides).map(|loaded| loaded.machine).map_err(|errors| StudyError::Input(errors.to_string()))
 }
