@@ -15,6 +15,10 @@ mod hetero;
 mod relaxed;
 #[path = "invariance/sharing.rs"]
 mod sharing;
+#[path = "common/systems.rs"]
+mod small_systems;
+#[path = "invariance/systems.rs"]
+mod systems;
 #[path = "invariance/standard_set.rs"]
 mod standard_set;
 

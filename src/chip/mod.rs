@@ -23,6 +23,8 @@ mod facts;
 mod observe;
 mod simulate;
 mod snapshot;
+mod system;
+mod system_stats;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -32,5 +34,6 @@ pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use observe::{Observer, Progress};
+pub use system_stats::for_machine;
 pub use simulate::{RunError, RunOptions, RunResult, simulate};
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

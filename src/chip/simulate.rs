@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use warpshard_sync::{Published, StopFlag};
 
-use crate::base::Cycle;
+use crate::base::{Cycle, UnitId};
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::engine::{EngineError, Finished, MessageLog, Scaling, Settings, StopReason, Unit, run};
@@ -18,10 +18,11 @@ use crate::mem::llc::LlcKernelCounters;
 use crate::protocol::Payload;
 use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
-use super::build::{Built, ShardCut, build};
+use super::build::{Built, ChipLayout, ShardCut, build};
 use super::cpu_load::CpuLoad;
 use super::observe::{Observer, Progress};
 use super::snapshot::Schemas;
+use super::system_stats::{Ids, for_machine, system_stats, take_ends, take_kernels};
 use super::unit::ChipUnit;
 
 /// The options of a run.
@@ -115,6 +116,7 @@ pub struct RunResult {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
+    let workload = &for_machine(machine, workload).map_err(RunError::Config)?;
     let Built { mut plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
@@ -166,7 +168,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
-    let mut outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
+    let mut outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names, &layout) };
+    outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, link_names })
 }
@@ -256,14 +259,22 @@ fn outcome(
     observer: Observer,
     workload: &Workload,
     cpu_applications: Vec<String>,
+    layout: &ChipLayout,
 ) -> Outcome {
     let mut components = Vec::new();
     let mut dram_read_latencies = Vec::new();
     let mut kernels: Vec<KernelStats> = Vec::new();
     let mut per_kernel = vec![OfKernel::default(); workload.kernels.len()];
-    let (mut end, mut ends) = (None, Vec::new());
-    for unit in &units {
+    let mut ends: Vec<(u32, Option<Cycle>)> = Vec::new();
+    let mut end = Some(0);
+    let mut ids = Ids::default();
+    for (number, unit) in (0..).zip(&units) {
+        let first = components.len();
         unit.visit_counters(&mut components);
+        let gpu = layout.gpu_of(UnitId(number)).unwrap_or_default();
+        if layout.gpus > 1 {
+            ids.count_over_gpus(gpu, &mut components[first..]);
+        }
         match unit {
             ChipUnit::Sm(sm) => {
                 let parts = sm.stats().kernels.iter().zip(&sm.stats().classes).zip(&sm.stats().stalls);
@@ -274,9 +285,9 @@ fn outcome(
                 }
             }
             ChipUnit::Grid(grid) => {
-                kernels = grid.kernel_stats();
-                ends = grid.application_ends().collect();
-                end = grid.end_cycle().map(|cycle| cycle.0);
+                take_kernels(&mut kernels, grid.kernel_stats(), workload, gpu);
+                take_ends(&mut ends, grid.application_ends(), workload, gpu);
+                end = end.zip(grid.end_cycle()).map(|(latest, cycle)| cycle.0.max(latest));
             }
             ChipUnit::Partition(partition) => {
                 for slice in partition.kernels() {
@@ -286,7 +297,7 @@ fn outcome(
                     dram_read_latencies.push(partition.channel().read_latency().clone());
                 }
             }
-            ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
+            ChipUnit::Fifo(_) | ChipUnit::OutputQueued(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) => {}
         }
     }
     let applications = applications(workload, &kernels, &per_kernel, &ends);
@@ -317,6 +328,7 @@ fn outcome(
         intervals,
         timeline,
         relaxed: None,
+        system: None,
         notes,
     }
 }

@@ -13,6 +13,7 @@ use warpshard_stats as stats;
 
 mod calendar;
 mod crossbar;
+pub mod hub;
 pub mod mesh;
 mod output_queued;
 mod outputs;

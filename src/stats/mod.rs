@@ -12,7 +12,5 @@ mod relaxed;
 
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
-pub use outcome::{
-    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
-};
+pub use outcome::{Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, SystemStats, TimelineEntry, WorkerFacts};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

@@ -216,6 +216,8 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         after: launch.after.clone(),
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
+        gpu: None,
+        copy: None,
     }
 }
 
@@ -253,5 +255,5 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         Kernel { info: info(launch, number), source: Arc::new(source) }
     };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new() })
+    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
 }
