@@ -392,6 +392,7 @@ impl Gpu<'_> {
             system: self.system.map(|_| SystemPorts {
                 gpu: GpuId(self.number as u8),
                 to_hub: wiring.grid_to_hub,
+                latency: to_copies(self.machine),
                 from_hub: wiring.hub_to_grid,
             }),
         }
@@ -520,6 +521,13 @@ fn add_cpus(
     Ok(())
 }
 
+/// Core cycles from the grid scheduler to the hub: its own latency, and what lies before the hub on the networks' side, too. With less, the
+/// loop from there to an SM and back to the grid scheduler would shorten the lookahead.
+fn to_copies(machine: &Machine) -> u64 {
+    let hub = machine.system.as_ref().map_or(0, |system| system.hub.latency);
+    machine.gpu.dispatch.latency + (hub * machine.clocks.core.0).div_ceil(machine.clocks.noc.0)
+}
+
 /// Makes the links of a GPU in the order that [`Wiring`] counts them.
 fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout, gpu: u32) {
     let hop = machine.noc.link_latency * clocks.noc.period;
@@ -529,6 +537,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
     let hub = machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
     let to_hub = hub.map_or(net, |(_, latency)| latency);
+    let to_copies = Latency::Fixed(Tick(to_copies(machine) * clocks.core.period));
     let here = |unit| layout.on_gpu(gpu, unit);
     let sms: Vec<UnitId> = (0..layout.sms).map(|sm| here(UnitId(sm as u16))).collect();
     let cpus: Vec<UnitId> = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16))).collect();
@@ -563,7 +572,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| here(layout.partition(PartitionId(partition as u16)))).collect();
     bundle(&partitions, grid, false, Latency::Slack);
     if hub.is_some() {
-        bundle(&hubs[..1], grid, false, dispatch);
+        bundle(&hubs[..1], grid, false, to_copies);
         bundle(&hubs[..1], grid, true, dispatch);
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
     let mut settings = vec![
         ("system.gpus", gpus),
         ("system.hub.ports", "2"),
-        ("system.hub.latency", "5"),
+        ("system.hub.latency", "30"),
         ("system.hub.pending", "8"),
         ("system.hub.copy_lines", "8"),
         ("system.hub.fault_latency", "50"),

@@ -61,6 +61,8 @@ pub struct SystemPorts {
     pub gpu: GpuId,
     /// Copies to start, and signals.
     pub to_hub: LinkId,
+    /// The latency of that link, in core cycles.
+    pub latency: u64,
     /// Copies that ended, and signals.
     pub from_hub: LinkId,
 }
@@ -255,11 +257,11 @@ impl Grid {
             let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
             *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
             self.counters.kernels_launched += 1;
-            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)).max(self.present);
+            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(system.latency)).max(self.present);
             self.copies_due.push_back((ready, kernel));
         }
         while let Some((_, kernel)) = self.copies_due.pop_front_if(|(at, _)| *at <= self.present) {
-            self.records.record_mut(kernel).started = Some(self.present.after(self.latency));
+            self.records.record_mut(kernel).started = Some(self.present.after(system.latency));
             out.send(system.to_hub, self.present, Payload::StartCopy(kernel));
             out.event(self.present, EventKind::KernelStarted(kernel));
         }
