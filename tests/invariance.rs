@@ -17,10 +17,10 @@ mod relaxed;
 mod sharing;
 #[path = "common/systems.rs"]
 mod small_systems;
-#[path = "invariance/systems.rs"]
-mod systems;
 #[path = "invariance/standard_set.rs"]
 mod standard_set;
+#[path = "invariance/systems.rs"]
+mod systems;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

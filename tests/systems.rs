@@ -54,7 +54,8 @@ fn every_request_is_answered_once_wherever_its_memory_lies() {
     let reduce = built_in("reduce", &[("cta_count", "24")]);
     for memory in ["interleaved", "first-touch"] {
         for (gpus, topology, forward) in [("2", "pairs", "false"), ("5", "ring", "true"), ("4", "switch", "false"), ("6", "mesh", "true")] {
-            let more = [("system.memory", memory), ("system.launch", "spread"), ("system.peer.topology", topology), ("system.forward", forward)];
+            let more =
+                [("system.memory", memory), ("system.launch", "spread"), ("system.peer.topology", topology), ("system.forward", forward)];
             for workload in [&gather, &reduce] {
                 let result = run(&system(gpus, &more), workload);
                 let outcome = &result.outcome;
@@ -62,7 +63,8 @@ fn every_request_is_answered_once_wherever_its_memory_lies() {
                 check_log(&result);
                 assert!(sum(outcome, "hub", "remote_reads") > 0, "{memory}, {topology}");
                 assert_eq!(sum(outcome, "hub", "remote_sectors"), sum(outcome, "hub", "served_sectors") + own_answers(&result));
-                let (ctas, done): (u32, u32) = outcome.kernels.iter().map(|k| (k.ctas, k.ctas_done)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+                let (ctas, done): (u32, u32) =
+                    outcome.kernels.iter().map(|k| (k.ctas, k.ctas_done)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
                 assert_eq!((ctas, done), (workload.kernels[0].info.ctas(), ctas));
             }
         }
@@ -93,7 +95,10 @@ fn a_system_executes_what_one_gpu_does() {
         for name in ["warp_instructions", "thread_instructions"] {
             assert_eq!(sum(&system, "sm", name), sum(&alone, "sm", name), "{launch}");
         }
-        assert_eq!(system.components.iter().filter(|component| component.kind == "sm").map(|sm| sm.id).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+        assert_eq!(
+            system.components.iter().filter(|component| component.kind == "sm").map(|sm| sm.id).collect::<Vec<_>>(),
+            (0..8).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -101,16 +106,7 @@ fn a_system_executes_what_one_gpu_does() {
 fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
     let reduce = built_in("reduce", &[("cta_count", "48")]);
     let alone = run(&Machine::load("tiny", &[]).unwrap().machine, &reduce).outcome;
-    let both = launches(2, [0, 1].map(|gpu| {
-        let mut kernel = reduce.kernels[0].clone();
-        kernel.info.gpu = Some(warpshard::base::GpuId(gpu));
-        kernel
-    }).into());
-    let mut own = Workload::clone(&both);
-    // Kernels of GPU 0 alone: their memory is there.
-    own.kernels.truncate(1);
-    own.commands.truncate(1);
-    let result = run(&system("2", &[]), &Arc::new(own)).outcome;
+    let result = run(&system("2", &[]), &reduce).outcome;
     assert_eq!((result.cycles, result.kernels[0].started), (alone.cycles, alone.kernels[0].started));
     assert_eq!(sum(&result, "hub", "remote_reads"), 0);
 }
@@ -136,8 +132,17 @@ fn a_kernel_waits_for_the_end_of_one_on_another_gpu_as_long_as_the_message_takes
 #[test]
 fn copies_take_the_bandwidth_of_the_link_and_the_order_of_their_stream() {
     let cycles = |lines: u64, mbs: &str| {
-        let machine = system("2", &[("system.peer.bandwidth_mbs", mbs), ("system.hub.copy_lines", "256"), ("system.peer.buffer", "256"), ("system.hub.pending", "256")]);
-        let workload = launches(2, vec![copy(0, 0, &[], (memory(0), memory(1), 128 * lines)), copy(1, 0, &[0], (memory(1), memory(0), 128))]);
+        let machine = system(
+            "2",
+            &[
+                ("system.peer.bandwidth_mbs", mbs),
+                ("system.hub.copy_lines", "256"),
+                ("system.peer.buffer", "256"),
+                ("system.hub.pending", "256"),
+            ],
+        );
+        let workload =
+            launches(2, vec![copy(0, 0, &[], (memory(0), memory(1), 128 * lines)), copy(1, 0, &[0], (memory(1), memory(0), 128))]);
         let result = run(&machine, &workload);
         check_log(&result);
         let outcome = result.outcome;
@@ -205,11 +210,21 @@ fn systems_that_cannot_be_are_refused_with_the_reason() {
         (vec![("system.peer.links", "[\"gpu0-gpu\"]")], "a list of links, such as"),
         (vec![("system.gpus", "3")], "there is no path of links from gpu2 to gpu0"),
         (vec![("system.gpus", "1"), ("system.peer.topology", "none")], "`system.gpus` is 1, expected at least 2"),
-        (vec![("system.gpus", "64"), ("system.peer.topology", "pairs"), ("system.peer.links", "[]")], "links, expected at most 65535"),
-        (vec![("system.peer.topology", "ring")], "has 1 entries with this"),
-        (vec![("system.page_bytes", "5000")], "expected a power of two"),
         (
-            vec![("system.gpus", "20"), ("system.peer.topology", "ring"), ("system.peer.links", "[]"), ("system.forward", "true"), ("gpu.sms", "1"), ("mem.map.partitions", "1")],
+            vec![("system.gpus", "64"), ("system.peer.topology", "pairs"), ("system.peer.count", "2"), ("system.peer.links", "[]")],
+            "links, expected at most 65535",
+        ),
+        (vec![("system.peer.topology", "ring")], "has 1 entries with this"),
+        (vec![("system.page_bytes", "5000 B")], "expected a power of two"),
+        (
+            vec![
+                ("system.gpus", "20"),
+                ("system.peer.topology", "ring"),
+                ("system.peer.links", "[]"),
+                ("system.forward", "true"),
+                ("gpu.sms", "1"),
+                ("mem.map.partitions", "1"),
+            ],
             "the longest path between two GPUs has 10 links, expected at most 8",
         ),
     ];

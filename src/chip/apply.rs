@@ -28,7 +28,7 @@ pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId,
         None => 0..layout.all_sms() as u16,
     };
     let of_sm = |sm: SmId| {
-                let unit = layout.sm(sm);
+        let unit = layout.sm(sm);
         let to_sm = |decision| (unit, ChipDecision::Sm(decision));
         let (grid, sm) = layout.grid_of(sm);
         let to_grid = |decision| (grid, ChipDecision::Grid(decision));

@@ -535,7 +535,8 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     // The raster pipe lies between the network and the slice's tags; as part of the link it gives the lookahead its length.
     let to_slice = Latency::Fixed(Tick(hop + machine.mem.rop_latency * clocks.llc.period));
     let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
-    let hub = machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
+    let hub =
+        machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
     let to_hub = hub.map_or(net, |(_, latency)| latency);
     let to_copies = Latency::Fixed(Tick(to_copies(machine) * clocks.core.period));
     let here = |unit| layout.on_gpu(gpu, unit);

@@ -34,6 +34,6 @@ pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use observe::{Observer, Progress};
-pub use system_stats::for_machine;
 pub use simulate::{RunError, RunOptions, RunResult, simulate};
+pub use system_stats::for_machine;
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

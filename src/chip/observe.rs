@@ -171,7 +171,10 @@ impl Director<ChipUnit> for Observer {
             && (cut.last || cut.at.0.is_multiple_of(interval))
         {
             let part = now.since(&self.before);
-            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs].into_iter().flat_map(Rows::sums).collect();
+            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs]
+                .into_iter()
+                .flat_map(Rows::sums)
+                .collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
         }

@@ -208,12 +208,16 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
 
 /// A note where kernels that could run at once ran one after the other.
 fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
-    let streams: BTreeSet<_> = workload.kernels.iter().map(|kernel| (kernel.info.app, kernel.info.stream)).collect();
+    let running = workload.kernels.iter().filter(|kernel| kernel.info.copy.is_none());
+    let all: BTreeSet<_> = running.map(|kernel| (kernel.info.on_gpu(), kernel.info.app, kernel.info.stream)).collect();
+    // The GPU with the most of them.
+    let of_gpu = |gpu: u32| all.iter().filter(|(on, ..)| u32::from(on.0) == gpu).count();
+    let streams = (0..machine.gpus()).map(of_gpu).max().unwrap_or(0);
     let text = format!(
         "the kernels of {} streams ran one after the other: this machine runs one kernel at a time (gpu.dispatch.max_kernels)",
-        streams.len()
+        streams
     );
-    (machine.gpu.dispatch.max_kernels == 1 && streams.len() > 1).then_some((text, 1))
+    (machine.gpu.dispatch.max_kernels == 1 && streams > 1).then_some((text, 1))
 }
 
 /// What is known of each application, where several shared the GPU.

@@ -85,13 +85,14 @@ fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
         return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let entry =
-        |entry: &MixEntry| one(&entry.workload, Some(folder)).map(|named| Named {
+    let entry = |entry: &MixEntry| {
+        one(&entry.workload, Some(folder)).map(|named| Named {
             priority: entry.priority,
             at: entry.at,
             gpu: entry.gpu.map(GpuId).or(named.gpu),
             ..named
-        });
+        })
+    };
     mix.applications.iter().map(entry).collect()
 }
 

@@ -118,7 +118,9 @@ impl Routes {
                 continue;
             }
             let passes = |to: usize| to == gpu || to >= gpus || forward;
-            let closer = |lane: &Lane| lane.from == node && distance[lane.to] != u32::MAX && distance[lane.to] + 1 == distance[node] && passes(lane.to);
+            let closer = |lane: &Lane| {
+                lane.from == node && distance[lane.to] != u32::MAX && distance[lane.to] + 1 == distance[node] && passes(lane.to)
+            };
             let next = self.lanes.iter().filter(|lane| closer(lane)).map(|lane| lane.to).min();
             let lanes = (0..).zip(&self.lanes).filter(|(_, lane)| closer(lane) && Some(lane.to) == next);
             self.ways[node][gpu] = lanes.map(|(number, _)| number).collect();

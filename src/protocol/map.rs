@@ -108,7 +108,10 @@ struct Hashed {
 
 impl Hashed {
     fn new(map: &AddressMap) -> Option<Self> {
-        let suits = map.constant_bits.1 == 0 && map.hash == PartitionHash::Ipoly && map.partitions.is_power_of_two() && map.slices_per_partition <= 2;
+        let suits = map.constant_bits.1 == 0
+            && map.hash == PartitionHash::Ipoly
+            && map.partitions.is_power_of_two()
+            && map.slices_per_partition <= 2;
         let slice_bits = map.slices_per_partition.trailing_zeros();
         let partition_bits = map.partitions.trailing_zeros();
         let bank = map.bank_mask.trailing_zeros();

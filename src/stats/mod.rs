@@ -12,5 +12,8 @@ mod relaxed;
 
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
-pub use outcome::{Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, SystemStats, TimelineEntry, WorkerFacts};
+pub use outcome::{
+    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, SystemStats,
+    TimelineEntry, WorkerFacts,
+};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

@@ -6,13 +6,14 @@ use warpshard::chip::{RunOptions, ShardCut};
 use warpshard::engine::Scaling;
 use warpshard::frontend::Workload;
 
-use super::small_systems::{in_turn, system};
 use super::common::{Case, built_in};
 use super::files::{Files, run};
+use super::small_systems::{in_turn, system};
 use super::{interval, same};
 
 fn cases() -> Vec<Case> {
-    let case = |name: &str, machine, workload: &Arc<Workload>, policy| Case { name: name.into(), machine, workload: Arc::clone(workload), policy };
+    let case =
+        |name: &str, machine, workload: &Arc<Workload>, policy| Case { name: name.into(), machine, workload: Arc::clone(workload), policy };
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);
     let reduce = built_in("reduce", &[("cta_count", "48")]);
     let histogram = built_in("reduce", &[("cta_count", "16")]);

@@ -58,11 +58,18 @@ pub(super) const KEYS: &[Key] = &[
     system_key!("launch", Kind::Choice(Launch::WORDS), "On which GPUs the CTAs of a kernel run.", |s| s.launch).default("\"bound\""),
     system_key!("forward", Kind::Flag, "Whether packets may pass through a GPU on their way between two others.", |s| s.forward)
         .default("false"),
-    system_key!("hub.ports", Kind::Count(1, 64), "Ports of a GPU's hub at each of its networks; each takes and gives a packet per cycle.", |s| s.hub.ports)
-        .default("8"),
-    system_key!("hub.latency", Kind::Cycles("noc", 1, 65536), "From a network to the hub.", |s| s.hub.latency).default("81"),
-    system_key!("hub.pending", Kind::Count(1, 1 << 20), "Requests of other GPUs that wait for answers of this one's memory.", |s| s.hub.pending)
-        .default("8192"),
+    system_key!(
+        "hub.ports",
+        Kind::Count(1, 64),
+        "Ports of a GPU's hub at each of its networks; each takes and gives a packet per cycle.",
+        |s| s.hub.ports
+    )
+    .default("8"),
+    system_key!("hub.latency", Kind::Cycles("noc", 1, 65536), "From a network to the hub.", |s| s.hub.latency).default("161"),
+    system_key!("hub.pending", Kind::Count(1, 1 << 20), "Requests of other GPUs that wait for answers of this one's memory.", |s| s
+        .hub
+        .pending)
+    .default("8192"),
     system_key!("hub.copy_lines", Kind::Count(1, 65535), "Lines of 128 bytes that the copy engine has under way.", |s| s.hub.copy_lines)
         .default("4096"),
     system_key!(
@@ -78,7 +85,8 @@ pub(super) const KEYS: &[Key] = &[
         .default("1"),
     link_key!(peer, "columns", Kind::Count(1, 64), "GPUs of a row of a mesh.", |l| l.columns).default("2"),
     link_key!(peer, "links", Kind::Wires, "The links of a list.", |l| l.wires).default("[]"),
-    link_key!(peer, "bandwidth_mbs", Kind::Count(1, 10_000_000), "Megabytes (10^6 bytes) per second of a link, in each direction.", |l| l.bandwidth),
+    link_key!(peer, "bandwidth_mbs", Kind::Count(1, 10_000_000), "Megabytes (10^6 bytes) per second of a link, in each direction.", |l| l
+        .bandwidth),
     link_key!(
         peer,
         "latency_ns",

@@ -29,16 +29,16 @@ use std::sync::Arc;
 use crate::base::{Addr, Cycle, GpuId, KernelIndex, LinkId, PortId, SectorMask};
 use crate::engine::Unit;
 use crate::protocol::{
-    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, OWN_PAGE, Outbox, PAGE_PORT, Path, Payload, SIGNAL_PORT,
-    Signal,
+    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, OWN_PAGE, Outbox, PAGE_PORT, Path, Payload,
+    SIGNAL_PORT, Signal,
 };
 use crate::stats::CounterVisitor;
 
 use super::crossbar::Direction;
 use super::queues::Queue;
 
-use copy::{CopyEngine, Then};
 pub use copy::CopyJob;
+use copy::{CopyEngine, Then};
 pub use counters::{HubCounters, LinkCounters};
 use output::{Leads, Output, Rate};
 use pages::Pages;
@@ -638,7 +638,11 @@ impl Unit for Hub {
                 Leads::Reply => "the reply network".to_owned(),
             };
             let credits: u32 = output.credits.iter().map(crate::protocol::CreditSender::available).sum();
-            lines.push(format!("{}: {} queues wait for {what} (output {number}), which has {credits} credits", self.name, output.waiting()));
+            lines.push(format!(
+                "{}: {} queues wait for {what} (output {number}), which has {credits} credits",
+                self.name,
+                output.waiting()
+            ));
         }
         if let Some(inside) = &self.inside {
             let (pending, lines_open, parked) = (inside.slots.used(), inside.copy.open(), inside.pages.waiting());

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use crate::base::{Addr, GpuId, KernelIndex, StreamId};
-use crate::frontend::{Dim3, PeerCopy};
 use crate::frontend::isa::Generation;
+use crate::frontend::{Dim3, PeerCopy};
 
 use super::super::error::ProgramError;
 use super::super::exec::{Kernel, LOCAL_WINDOW, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture};

@@ -146,7 +146,13 @@ impl Chip {
         let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
         let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
         let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
-        let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms as u16), first_to_partition: LinkId(0), partitions: 0, system: None };
+        let ports = GridPorts {
+            first_to_sm: LinkId(0),
+            first_from_sm: LinkId(sms as u16),
+            first_to_partition: LinkId(0),
+            partitions: 0,
+            system: None,
+        };
         let capacity = Capacity {
             whole: [WHOLE_SM; 5],
             needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
