@@ -66,6 +66,8 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         after: Vec::new(),
         shared_base: Addr(0),
         local_base: Addr(0),
+        gpu: None,
+        copy: None,
     };
     let kernels = vec![Kernel { info, source: Arc::new(Fixed(Arc::new(program))) }];
     Arc::new(Workload {
@@ -74,6 +76,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         kernels,
         applications: Vec::new(),
         notes: Vec::new(),
+        homes: Vec::new(),
     })
 }
 

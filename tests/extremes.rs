@@ -112,6 +112,7 @@ fn values(key: &Key) -> Vec<String> {
             quoted(&["RBC", "RBCS", &long, &wide, "RRRR.RRRRBCCC.BCCSSSSS", "BRCCCSSSSS", "CRBBSSSSS"])
         }
         Kind::Nodes => ["[]", "[\"gpu\"]", "[\"gpu cpu mem\"]", "[\"gpu99999999999\"]"].map(str::to_owned).into(),
+        Kind::Wires => ["[]", "[\"gpu0-gpu1\"]", "[\"gpu0-gpu0\"]", "[\"gpu0-gpu99\"]", "[\"gpu0-switch0 x65\"]"].map(str::to_owned).into(),
         Kind::Text => quoted(&["", "\\u001b[2J", "x"]),
     }
 }

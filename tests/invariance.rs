@@ -17,8 +17,12 @@ mod ranks;
 mod relaxed;
 #[path = "invariance/sharing.rs"]
 mod sharing;
+#[path = "common/systems.rs"]
+mod small_systems;
 #[path = "invariance/standard_set.rs"]
 mod standard_set;
+#[path = "invariance/systems.rs"]
+mod systems;
 
 use common::{Case, cases};
 use files::{Files, run, run_stopped};

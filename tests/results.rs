@@ -55,6 +55,9 @@ struct Stats {
     /// CPU cores with applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpu_cores: Option<Vec<CpuCore>>,
+    /// GPUs and links, on machines of several GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<System>,
     /// Energy of machines with event energies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     energy: Option<Energy>,
@@ -124,6 +127,9 @@ struct Kernel {
     id: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     application: Option<u64>,
+    /// The GPU it ran on, on machines of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gpu: Option<u64>,
     stream: u64,
     ctas: u64,
     ctas_done: u64,
@@ -140,6 +146,26 @@ struct Kernel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event_joules: Option<f64>,
     counters: Counts,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct System {
+    gpus: Vec<Gpu>,
+    /// Names of the links, in the order of the components `link`.
+    links: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Gpu {
+    gpu: u64,
+    /// Kernel launches on it.
+    kernels: u64,
+    /// Core cycle in which the last of them ended.
+    ended: Option<u64>,
+    /// Sums over its components, by kind and counter.
+    totals: BTreeMap<String, Counts>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]

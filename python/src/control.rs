@@ -77,6 +77,8 @@ pub(crate) struct Seen {
     grid: Py<Counters>,
     /// Counters of each CPU core.
     cpus: Py<Counters>,
+    /// Counters of each GPU's hub, then of switches and hosts, in a system of several GPUs.
+    hubs: Py<Counters>,
     /// Events that took effect: cycle, name, and the kernel or SM where there is one.
     events: Vec<(u64, &'static str, Option<u64>)>,
 }
@@ -134,6 +136,7 @@ impl PyController {
             partitions: table(seen.partitions)?,
             grid: table(seen.grid)?,
             cpus: table(seen.cpus)?,
+            hubs: table(seen.hubs)?,
             events: seen.events.iter().map(|event| event_words(event.cycle.0, event.kind)).collect(),
         };
         let object = self.object.bind(py);

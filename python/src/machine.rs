@@ -138,6 +138,7 @@ fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<
             let texts: Vec<&str> = written.trim_matches(['[', ']']).split(',').map(|text| text.trim().trim_matches('"')).collect();
             PyList::new(py, texts)?.into_any()
         }
+        (Kind::Wires, Value::Wires(wires)) => PyList::new(py, wires.iter().map(ToString::to_string))?.into_any(),
         _ => kind.write(value).trim_matches('"').into_pyobject(py)?.into_any(),
     })
 }

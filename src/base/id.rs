@@ -53,6 +53,9 @@ id!(
     /// A piece of the machine that links connect: an SM, a memory partition, a network subnet, the grid scheduler.
     UnitId(u16), "unit {}");
 id!(
+    /// A GPU of the system.
+    GpuId(u8), "gpu{}");
+id!(
     /// A directed connection between two units.
     LinkId(u16), "link {}");
 id!(

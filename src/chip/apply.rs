@@ -10,22 +10,28 @@ use super::build::ChipLayout;
 use super::unit::ChipDecision;
 
 /// Lets the grid scheduler launch kernels that were held back.
-pub(super) fn release(layout: &ChipLayout) -> (UnitId, ChipDecision) {
-    (layout.grid, ChipDecision::Grid(GridDecision::Release))
+pub(super) fn release(layout: &ChipLayout) -> impl Iterator<Item = (UnitId, ChipDecision)> + use<> {
+    layout.grids().map(|grid| (grid, ChipDecision::Grid(GridDecision::Release)))
 }
 
 /// The settings of units that carry out a decision, in the order in which they are applied.
 pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
     if let Decision::KernelCtas { sm, kernel, limit } = *decision {
-        return vec![(layout.grid, ChipDecision::Grid(GridDecision::KernelCtas { sm, kernel, limit }))];
+        let decision = |sm| ChipDecision::Grid(GridDecision::KernelCtas { sm, kernel, limit });
+        return match sm.map(|sm| layout.grid_of(sm)) {
+            Some((grid, sm)) => vec![(grid, decision(Some(sm)))],
+            None => layout.grids().map(|grid| (grid, decision(None))).collect(),
+        };
     }
     let sms = match decision.sm() {
         Some(sm) => sm.0..sm.0 + 1,
-        None => 0..layout.sms as u16,
+        None => 0..layout.all_sms() as u16,
     };
     let of_sm = |sm: SmId| {
-        let to_sm = |decision| (layout.sm(sm), ChipDecision::Sm(decision));
-        let to_grid = |decision| (layout.grid, ChipDecision::Grid(decision));
+        let unit = layout.sm(sm);
+        let to_sm = |decision| (unit, ChipDecision::Sm(decision));
+        let (grid, sm) = layout.grid_of(sm);
+        let to_grid = |decision| (grid, ChipDecision::Grid(decision));
         match *decision {
             Decision::CtaLimit { limit, .. } => vec![to_grid(GridDecision::CtaLimit { sm, limit }), to_sm(SmDecision::CtaLimit(limit))],
             Decision::WarpLimit { limit, .. } => vec![to_sm(SmDecision::WarpLimit(limit))],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::base::{ClockDomain, CpuId, Frequency, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
+use crate::base::{ClockDomain, CpuId, Frequency, GpuId, LinkId, PartitionId, PortId, SliceId, SmId, Tick, TimeBase, UnitId};
 use crate::config::Machine;
 use crate::config::machine::{self, Cpu, MemcpyWarms, Noc, Sharing};
 use crate::config::placement::Placement;
@@ -10,14 +10,16 @@ use crate::cpu::{CpuCore, CpuPorts};
 use crate::engine::{Latency, Plan, PlannedUnit};
 use crate::frontend::Workload;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
-use crate::gpu::cta::{Grid, GridPorts};
+use crate::gpu::cta::{Grid, GridPorts, SystemPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
 use crate::mem::{Partition, PartitionPorts, arrival_capacity};
+use crate::noc::hub::NetPorts;
 use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
 use crate::noc::{Crossbar, Direction, SubnetPorts};
 
 use super::cpu_load::CpuLoad;
+use super::system::SystemPlan;
 use super::unit::ChipUnit;
 
 /// How units are grouped into shards. Has no effect on anything simulated.
@@ -35,33 +37,79 @@ impl Default for ShardCut {
     }
 }
 
-/// The position of each kind of unit in a plan.
+/// The position of each kind of unit in a plan. The units of a GPU are consecutive; those of all GPUs have the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChipLayout {
-    /// SMs; their units are the first of the plan.
+    /// SMs of a GPU; their units are the first of it.
     pub sms: u32,
-    /// Memory partitions; their units follow those of the SMs.
+    /// Memory partitions of a GPU; their units follow those of the SMs.
     pub partitions: u32,
-    /// The request network.
+    /// The request network of GPU 0.
     pub request_net: UnitId,
-    /// The reply network.
+    /// The reply network of GPU 0.
     pub reply_net: UnitId,
-    /// The grid scheduler.
+    /// The grid scheduler of GPU 0. In a system the hub follows.
     pub grid: UnitId,
     /// CPU cores that are on; their units are the last of the plan.
     pub cpus: u32,
+    /// GPUs, and units of each.
+    pub gpus: u32,
+    /// See `gpus`.
+    pub units_of_gpu: u16,
+    /// Switches and hosts of a system, which follow the GPUs.
+    pub switches: u32,
 }
 
 impl ChipLayout {
-    fn of(machine: &Machine, cpus: u32) -> Self {
+    fn of(machine: &Machine, cpus: u32, switches: u32) -> Self {
         let (sms, partitions) = (machine.gpu.sms, machine.mem.map.partitions);
         let after = (sms + partitions) as u16;
-        Self { sms, partitions, request_net: UnitId(after), reply_net: UnitId(after + 1), grid: UnitId(after + 2), cpus }
+        let (request_net, reply_net, grid) = (UnitId(after), UnitId(after + 1), UnitId(after + 2));
+        let units_of_gpu = after + 3 + u16::from(machine.system.is_some());
+        Self { sms, partitions, request_net, reply_net, grid, cpus, gpus: machine.gpus(), units_of_gpu, switches }
     }
 
-    /// The unit of an SM.
+    /// SMs of all GPUs.
+    pub fn all_sms(&self) -> u32 {
+        self.sms * self.gpus
+    }
+
+    /// The unit of a GPU that has the place of `unit` on GPU 0.
+    pub fn on_gpu(&self, gpu: u32, unit: UnitId) -> UnitId {
+        UnitId(unit.0 + gpu as u16 * self.units_of_gpu)
+    }
+
+    /// The GPU that a unit is part of; `None` for switches and CPU cores.
+    pub fn gpu_of(&self, unit: UnitId) -> Option<u32> {
+        Some(u32::from(unit.0 / self.units_of_gpu)).filter(|gpu| *gpu < self.gpus)
+    }
+
+    /// The unit of an SM, counted over all GPUs.
     pub fn sm(&self, sm: SmId) -> UnitId {
-        UnitId(sm.0)
+        let (gpu, own) = (u32::from(sm.0) / self.sms, u32::from(sm.0) % self.sms);
+        self.on_gpu(gpu, UnitId(own as u16))
+    }
+
+    /// The grid scheduler of an SM, counted over all GPUs, and the number that it knows the SM by.
+    pub fn grid_of(&self, sm: SmId) -> (UnitId, SmId) {
+        let (gpu, own) = (u32::from(sm.0) / self.sms, u32::from(sm.0) % self.sms);
+        (self.on_gpu(gpu, self.grid), SmId(own as u16))
+    }
+
+    /// The grid schedulers of all GPUs.
+    pub fn grids(&self) -> impl Iterator<Item = UnitId> + use<> {
+        let layout = *self;
+        (0..layout.gpus).map(move |gpu| layout.on_gpu(gpu, layout.grid))
+    }
+
+    /// The hub of a GPU of a system.
+    pub fn hub(&self, gpu: u32) -> UnitId {
+        self.on_gpu(gpu, UnitId(self.grid.0 + 1))
+    }
+
+    /// A switch or host of a system.
+    pub fn switch(&self, number: u32) -> UnitId {
+        UnitId((self.gpus * u32::from(self.units_of_gpu) + number) as u16)
     }
 
     /// The unit of a CPU core that is on.
@@ -69,7 +117,7 @@ impl ChipLayout {
         UnitId(self.grid.0 + 1 + cpu.0)
     }
 
-    /// The unit of a memory partition.
+    /// The unit of a memory partition of GPU 0.
     pub fn partition(&self, partition: PartitionId) -> UnitId {
         UnitId(self.sms as u16 + partition.0)
     }
@@ -84,16 +132,17 @@ pub struct Built {
     pub layout: ChipLayout,
 }
 
-struct Clocks {
+pub(super) struct Clocks {
     core: ClockDomain,
-    noc: ClockDomain,
+    pub(super) noc: ClockDomain,
     llc: ClockDomain,
     dram: ClockDomain,
     cpu: Option<ClockDomain>,
 }
 
-/// The first link of each kind; links of one kind are consecutive in the plan, in the order in which they are made.
-struct Wiring {
+/// The first link of each kind of a GPU; links of one kind are consecutive in the plan, in the order in which they are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wiring {
     port_to_request: LinkId,
     request_credit_to_port: LinkId,
     request_to_slice: LinkId,
@@ -105,17 +154,25 @@ struct Wiring {
     grid_to_sm: LinkId,
     sm_to_grid: LinkId,
     grid_to_partition: LinkId,
+    /// Between the grid scheduler and the hub of a system.
+    pub(super) grid_to_hub: LinkId,
+    pub(super) hub_to_grid: LinkId,
+    /// After the last.
+    next: u32,
 }
 
 impl Wiring {
-    fn of(sms: u32, cpus: u32, slices: u32, partitions: u32) -> Self {
-        let ports = sms + cpus;
-        let mut next = 0;
+    /// Of a GPU whose links begin at `first`, with `hub` ports of its hub at each network.
+    fn of(first: u32, layout: &ChipLayout, slices: u32, hub: u32) -> Self {
+        let ports = layout.sms + layout.cpus + hub;
+        let (slices, sms) = (slices + hub, layout.sms);
+        let mut next = first;
         let mut block = |links: u32| {
             let first = LinkId(u16::try_from(next).expect("at most 65536 links"));
             next += links;
             first
         };
+        let system = u32::from(hub > 0);
         Self {
             port_to_request: block(ports),
             request_credit_to_port: block(ports),
@@ -127,8 +184,31 @@ impl Wiring {
             port_credit_to_reply: block(ports),
             grid_to_sm: block(sms),
             sm_to_grid: block(sms),
-            grid_to_partition: block(partitions),
+            grid_to_partition: block(layout.partitions),
+            grid_to_hub: block(system),
+            hub_to_grid: block(system),
+            next,
         }
+    }
+
+    /// The hub's links at the networks: its ports follow those of `cores` SMs and of `slices` slices.
+    pub(super) fn of_hub(&self, machine: &Machine, cores: u32, slices: u32) -> (NetPorts, NetPorts) {
+        let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
+        let request = NetPorts {
+            from: nth(self.request_to_slice, slices),
+            credit_to: nth(self.slice_credit_to_request, slices),
+            to: nth(self.port_to_request, cores),
+            credit_from: nth(self.request_credit_to_port, cores),
+            places: (arrival_capacity(machine), machine.noc.input_queue),
+        };
+        let reply = NetPorts {
+            from: nth(self.reply_to_port, cores),
+            credit_to: nth(self.port_credit_to_reply, cores),
+            to: nth(self.slice_to_reply, slices),
+            credit_from: nth(self.reply_credit_to_slice, slices),
+            places: (machine.noc.output_queue, machine.noc.input_queue),
+        };
+        (request, reply)
     }
 }
 
@@ -154,90 +234,177 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     let clocks = clocks(machine)?;
     let resident = occupancies(machine, workload)?;
     check_owners(machine, workload)?;
-    let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores));
-    let slices_per_partition = machine.mem.map.slices_per_partition;
-    let slices = layout.partitions * slices_per_partition;
-    let wiring = Wiring::of(layout.sms, layout.cpus, slices, layout.partitions);
+    let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
+    let switches = system.as_ref().map_or(0, SystemPlan::switches);
+    let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores), switches);
+    let slices = layout.partitions * machine.mem.map.slices_per_partition;
+    let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
+    let mut wirings: Vec<Wiring> = Vec::new();
+    for _ in 0..layout.gpus {
+        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), &layout, slices, hub));
+    }
     let mut plan = Plan::new(clocks.core);
-    let mut shard = 0;
-
-    let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
     let phases: Option<Arc<[Phases]>> = machine.gpu.sm.order.needs_phases().then(|| phases_of(workload));
-    for sm in 0..layout.sms {
-        let ports = SmPorts {
-            to_request_net: nth(wiring.port_to_request, sm),
-            to_grid: nth(wiring.sm_to_grid, sm),
-            reply_credit: nth(wiring.port_credit_to_reply, sm),
-            from_reply_net: nth(wiring.reply_to_port, sm),
-            request_credit: nth(wiring.request_credit_to_port, sm),
-            from_grid: nth(wiring.grid_to_sm, sm),
-        };
-        let sm_unit = Sm::new(SmId(sm as u16), machine, Arc::clone(workload), ports);
-        let sm_unit = if let Some(phases) = &phases { sm_unit.with_phases(Arc::clone(phases)) } else { sm_unit };
-        let unit = ChipUnit::Sm(Box::new(sm_unit));
-        let (name, shard) = (format!("sm{sm}"), shard + sm / cut.sms);
-        plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
+    let mut shard = 0;
+    for (number, wiring) in (0..).zip(&wirings) {
+        let gpu = Gpu { number, machine, workload, clocks: &clocks, layout: &layout, wiring, cut, system: system.as_ref() };
+        shard = gpu.add_units(&mut plan, &resident, phases.as_ref(), load, shard)?;
     }
-    shard += layout.sms.div_ceil(cut.sms);
-    for partition in 0..layout.partitions {
-        let first = partition * slices_per_partition;
-        let ports = PartitionPorts {
-            request_in: nth(wiring.request_to_slice, first),
-            credit_out: nth(wiring.slice_credit_to_request, first),
-            reply_out: nth(wiring.slice_to_reply, first),
-            credit_in: nth(wiring.reply_credit_to_slice, first),
-            from_grid: nth(wiring.grid_to_partition, partition),
-        };
-        let id = PartitionId(partition as u16);
-        let unit = Partition::new(id, machine, clocks.llc, clocks.dram, ports)
-            .with_core_clock(clocks.core)
-            .counting_by(workload.kernels.len(), workload.applications.len());
-        let (name, shard) = (id.to_string(), shard + partition / cut.partitions);
-        let unit = ChipUnit::Partition(Box::new(unit));
-        plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
-    }
-    shard += layout.partitions.div_ceil(cut.partitions);
-    let request = SubnetPorts {
-        data_in: wiring.port_to_request,
-        credit_out: wiring.request_credit_to_port,
-        data_out: wiring.request_to_slice,
-        credit_in: wiring.slice_credit_to_request,
-        output_capacity: arrival_capacity(machine),
-    };
-    let reply = SubnetPorts {
-        data_in: wiring.slice_to_reply,
-        credit_out: wiring.reply_credit_to_slice,
-        data_out: wiring.reply_to_port,
-        credit_in: wiring.port_credit_to_reply,
-        output_capacity: machine.noc.output_queue,
-    };
-    for (name, direction, ports, shard) in
-        [("request network", Direction::Request, request, shard), ("reply network", Direction::Reply, reply, shard + 1)]
-    {
-        let unit = network(machine, &layout, direction, ports)?;
-        let cost = network_cost(machine, &layout);
-        plan.add_unit(PlannedUnit { name: name.into(), unit, clock: clocks.noc, kind: "network", shard, cost });
-    }
-    let ports = GridPorts {
-        first_to_sm: wiring.grid_to_sm,
-        first_from_sm: wiring.sm_to_grid,
-        first_to_partition: wiring.grid_to_partition,
-        partitions: if machine.mem.memcpy_warms == MemcpyWarms::Off { 0 } else { layout.partitions },
-    };
-    let grid = Grid::new(machine, Arc::clone(workload), resident, ports);
-    let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
-    plan.add_unit(PlannedUnit { name: "grid scheduler".into(), unit, clock: clocks.core, kind: "grid", shard: shard + 2, cost: 0.2 });
     if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, clocks.cpu) {
-        add_cpus(&mut plan, machine, cpu, clock, load, &wiring, shard + 3)?;
+        add_cpus(&mut plan, machine, cpu, clock, load, &wirings[0], shard)?;
     }
-    link(&mut plan, machine, &clocks, &layout);
+    let lanes = wirings.last().map_or(0, |wiring| wiring.next);
+    if let Some(system) = &system {
+        system.add_switches(&mut plan, &clocks, lanes, shard);
+    }
+    for gpu in 0..layout.gpus {
+        link(&mut plan, machine, &clocks, &layout, gpu);
+    }
+    if let Some(system) = &system {
+        system.link(&mut plan, &layout, &clocks);
+    }
     Ok(Built { plan, layout })
+}
+
+/// A GPU that is being built.
+pub(super) struct Gpu<'a> {
+    pub(super) number: u32,
+    pub(super) machine: &'a Machine,
+    pub(super) workload: &'a Arc<Workload>,
+    pub(super) clocks: &'a Clocks,
+    pub(super) layout: &'a ChipLayout,
+    pub(super) wiring: &'a Wiring,
+    cut: ShardCut,
+    system: Option<&'a SystemPlan>,
+}
+
+impl Gpu<'_> {
+    /// Adds its units, which begin a new shard; returns the one after the last.
+    fn add_units(
+        &self,
+        plan: &mut Plan<ChipUnit>,
+        resident: &[u32],
+        phases: Option<&Arc<[Phases]>>,
+        load: Option<&CpuLoad>,
+        mut shard: u32,
+    ) -> Result<u32, String> {
+        let (layout, clocks, cut) = (self.layout, self.clocks, self.cut);
+        let prefix = if self.system.is_some() { format!("gpu{} ", self.number) } else { String::new() };
+        for sm in 0..layout.sms {
+            let unit = ChipUnit::Sm(Box::new(self.sm(sm, phases)));
+            let (name, shard) = (format!("{prefix}sm{sm}"), shard + sm / cut.sms);
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
+        }
+        shard += layout.sms.div_ceil(cut.sms);
+        for partition in 0..layout.partitions {
+            let id = PartitionId(partition as u16);
+            let (name, shard) = (format!("{prefix}{id}"), shard + partition / cut.partitions);
+            let unit = ChipUnit::Partition(Box::new(self.partition(id)));
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
+        }
+        shard += layout.partitions.div_ceil(cut.partitions);
+        for (name, direction) in [("request network", Direction::Request), ("reply network", Direction::Reply)] {
+            let unit = network(self.machine, layout, direction, self.subnet(direction))?;
+            let (name, cost) = (format!("{prefix}{name}"), network_cost(self.machine, layout));
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.noc, kind: "network", shard, cost });
+            shard += 1;
+        }
+        let grid = Grid::new(self.machine, Arc::clone(self.workload), resident.to_vec(), self.grid());
+        let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
+        let name = format!("{prefix}grid scheduler");
+        plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2 });
+        shard += 1;
+        if let Some(system) = self.system {
+            let unit = ChipUnit::Hub(Box::new(system.hub(self)));
+            plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0 });
+            shard += 1;
+        }
+        Ok(shard)
+    }
+
+    fn nth(first: LinkId, index: u32) -> LinkId {
+        LinkId(first.0 + index as u16)
+    }
+
+    fn sm(&self, sm: u32, phases: Option<&Arc<[Phases]>>) -> Sm {
+        let wiring = self.wiring;
+        let ports = SmPorts {
+            to_request_net: Self::nth(wiring.port_to_request, sm),
+            to_grid: Self::nth(wiring.sm_to_grid, sm),
+            reply_credit: Self::nth(wiring.port_credit_to_reply, sm),
+            from_reply_net: Self::nth(wiring.reply_to_port, sm),
+            request_credit: Self::nth(wiring.request_credit_to_port, sm),
+            from_grid: Self::nth(wiring.grid_to_sm, sm),
+        };
+        let unit = Sm::new(SmId(sm as u16), self.machine, Arc::clone(self.workload), ports);
+        let unit = if let Some(phases) = phases { unit.with_phases(Arc::clone(phases)) } else { unit };
+        match self.system {
+            Some(system) => unit.with_homes(system.map.of_gpu(), &system.homes(self.number)),
+            None => unit,
+        }
+    }
+
+    fn partition(&self, id: PartitionId) -> Partition {
+        let (clocks, wiring) = (self.clocks, self.wiring);
+        let partition = u32::from(id.0);
+        let first = partition * self.machine.mem.map.slices_per_partition;
+        let ports = PartitionPorts {
+            request_in: Self::nth(wiring.request_to_slice, first),
+            credit_out: Self::nth(wiring.slice_credit_to_request, first),
+            reply_out: Self::nth(wiring.slice_to_reply, first),
+            credit_in: Self::nth(wiring.reply_credit_to_slice, first),
+            from_grid: Self::nth(wiring.grid_to_partition, partition),
+        };
+        let machine = self.system.map_or(self.machine, |system| &system.machine);
+        Partition::new(id, machine, clocks.llc, clocks.dram, ports)
+            .with_core_clock(clocks.core)
+            .counting_by(self.workload.kernels.len(), self.workload.applications.len())
+    }
+
+    fn subnet(&self, direction: Direction) -> SubnetPorts {
+        let wiring = self.wiring;
+        match direction {
+            Direction::Request => SubnetPorts {
+                data_in: wiring.port_to_request,
+                credit_out: wiring.request_credit_to_port,
+                data_out: wiring.request_to_slice,
+                credit_in: wiring.slice_credit_to_request,
+                output_capacity: arrival_capacity(self.machine),
+            },
+            Direction::Reply => SubnetPorts {
+                data_in: wiring.slice_to_reply,
+                credit_out: wiring.reply_credit_to_slice,
+                data_out: wiring.reply_to_port,
+                credit_in: wiring.port_credit_to_reply,
+                output_capacity: self.machine.noc.output_queue,
+            },
+        }
+    }
+
+    fn grid(&self) -> GridPorts {
+        let wiring = self.wiring;
+        let warms = self.machine.mem.memcpy_warms != MemcpyWarms::Off && self.system.is_none_or(SystemPlan::warms);
+        GridPorts {
+            first_to_sm: wiring.grid_to_sm,
+            first_from_sm: wiring.sm_to_grid,
+            first_to_partition: wiring.grid_to_partition,
+            partitions: if warms { self.layout.partitions } else { 0 },
+            system: self.system.map(|_| SystemPorts {
+                gpu: GpuId(self.number as u8),
+                to_hub: wiring.grid_to_hub,
+                latency: to_copies(self.machine),
+                from_hub: wiring.hub_to_grid,
+            }),
+        }
+    }
 }
 
 /// One subnet between all ports and all slices.
 fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, String> {
-    let cores = (layout.sms + layout.cpus) as usize;
-    let slices = (layout.partitions * machine.mem.map.slices_per_partition) as usize;
+    // The hub of a system is a core and a slice among the others.
+    let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
+    let cores = (layout.sms + layout.cpus + hub) as usize;
+    let slices = (layout.partitions * machine.mem.map.slices_per_partition + hub) as usize;
     let Some(mesh) = &machine.noc.mesh else {
         let (inputs, outputs) = match direction {
             Direction::Request => (cores, slices),
@@ -353,39 +520,61 @@ fn add_cpus(
     Ok(())
 }
 
-/// Makes the links in the order that [`Wiring`] counts them.
-fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout) {
+/// Core cycles from the grid scheduler to the hub: its own latency, and what lies before the hub on the networks' side, too. With less, the
+/// loop from there to an SM and back to the grid scheduler would shorten the lookahead.
+fn to_copies(machine: &Machine) -> u64 {
+    let hub = machine.system.as_ref().map_or(0, |system| system.hub.latency);
+    machine.gpu.dispatch.latency + (hub * machine.clocks.core.0).div_ceil(machine.clocks.noc.0)
+}
+
+/// Makes the links of a GPU in the order that [`Wiring`] counts them.
+fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout, gpu: u32) {
     let hop = machine.noc.link_latency * clocks.noc.period;
     let net = Latency::Fixed(Tick(hop));
     // The raster pipe lies between the network and the slice's tags; as part of the link it gives the lookahead its length.
     let to_slice = Latency::Fixed(Tick(hop + machine.mem.rop_latency * clocks.llc.period));
     let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
-    let sms: Vec<UnitId> = (0..layout.sms).map(|sm| layout.sm(SmId(sm as u16))).collect();
-    let cpus = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16)));
-    let ports: Vec<UnitId> = sms.iter().copied().chain(cpus).collect();
+    let hub =
+        machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
+    let to_hub = hub.map_or(net, |(_, latency)| latency);
+    let to_copies = Latency::Fixed(Tick(to_copies(machine) * clocks.core.period));
+    let here = |unit| layout.on_gpu(gpu, unit);
+    let sms: Vec<UnitId> = (0..layout.sms).map(|sm| here(UnitId(sm as u16))).collect();
+    let cpus: Vec<UnitId> = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16))).collect();
+    let hubs = vec![layout.hub(gpu); hub.map_or(0, |(ports, _)| ports)];
+    let cores: Vec<UnitId> = sms.iter().chain(&cpus).copied().collect();
+    let ports: Vec<UnitId> = cores.iter().chain(&hubs).copied().collect();
     let per_partition = machine.mem.map.slices_per_partition;
-    let partition_of = |slice: SliceId| layout.partition(PartitionId(slice.0 / per_partition as u16));
+    let partition_of = |slice: SliceId| here(layout.partition(PartitionId(slice.0 / per_partition as u16)));
     let slices: Vec<UnitId> = (0..layout.partitions * per_partition).map(|slice| partition_of(SliceId(slice as u16))).collect();
-    let mut bundle = |ends: &[UnitId], hub: UnitId, towards_hub: bool, latency| {
+    let ends: Vec<UnitId> = slices.iter().chain(&hubs).copied().collect();
+    let (request_net, reply_net, grid) = (here(layout.request_net), here(layout.reply_net), here(layout.grid));
+    let mut bundle = |ends: &[UnitId], centre: UnitId, towards: bool, latency| {
         for &end in ends {
-            let (from, to) = if towards_hub { (end, hub) } else { (hub, end) };
+            let (from, to) = if towards { (end, centre) } else { (centre, end) };
             plan.add_link(from, to, latency);
         }
     };
-    bundle(&ports, layout.request_net, true, net);
-    bundle(&ports, layout.request_net, false, Latency::Slack);
-    bundle(&slices, layout.request_net, false, to_slice);
-    bundle(&slices, layout.request_net, true, Latency::Slack);
-    bundle(&slices, layout.reply_net, true, net);
-    bundle(&slices, layout.reply_net, false, Latency::Slack);
-    bundle(&ports, layout.reply_net, false, net);
-    bundle(&ports, layout.reply_net, true, Latency::Slack);
-    bundle(&sms, layout.grid, false, dispatch);
-    bundle(&sms, layout.grid, true, dispatch);
+    bundle(&ports, request_net, true, net);
+    bundle(&ports, request_net, false, Latency::Slack);
+    bundle(&slices, request_net, false, to_slice);
+    bundle(&hubs, request_net, false, to_hub);
+    bundle(&ends, request_net, true, Latency::Slack);
+    bundle(&ends, reply_net, true, net);
+    bundle(&ends, reply_net, false, Latency::Slack);
+    bundle(&cores, reply_net, false, net);
+    bundle(&hubs, reply_net, false, to_hub);
+    bundle(&ports, reply_net, true, Latency::Slack);
+    bundle(&sms, grid, false, dispatch);
+    bundle(&sms, grid, true, dispatch);
     // A copy must arrive before the first access of the kernel after it, which takes the links to an SM and through the network,
     // three links of at least a lookahead each; so the least latency that does not shorten the lookahead is enough.
-    let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| layout.partition(PartitionId(partition as u16))).collect();
-    bundle(&partitions, layout.grid, false, Latency::Slack);
+    let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| here(layout.partition(PartitionId(partition as u16)))).collect();
+    bundle(&partitions, grid, false, Latency::Slack);
+    if hub.is_some() {
+        bundle(&hubs[..1], grid, false, to_copies);
+        bundle(&hubs[..1], grid, true, dispatch);
+    }
 }
 
 fn clocks(machine: &Machine) -> Result<Clocks, String> {

@@ -144,18 +144,19 @@ pub(super) struct CpuWatch {
     cold: Vec<bool>,
     unmeasured: Vec<bool>,
     holds_gpu: bool,
-    gpu_ended: bool,
+    /// GPUs whose kernels have not all ended.
+    gpus_left: u32,
 }
 
 impl CpuWatch {
-    pub(super) fn new(load: Option<&CpuLoad>) -> Self {
+    pub(super) fn new(load: Option<&CpuLoad>, gpus: u32) -> Self {
         let cores = load.map_or(0, CpuLoad::cores) as usize;
         Self {
             end: load.map_or(CpuEnd::Gpu, |load| load.end),
             cold: vec![true; cores],
             unmeasured: vec![true; cores],
             holds_gpu: load.is_some_and(CpuLoad::holds_gpu),
-            gpu_ended: false,
+            gpus_left: gpus,
         }
     }
 
@@ -171,7 +172,7 @@ impl CpuWatch {
     pub(super) fn see(&mut self, kind: EventKind) {
         let done = |list: &mut Vec<bool>, core: CpuId| list[core.index()] = false;
         match kind {
-            EventKind::RunEnded => self.gpu_ended = true,
+            EventKind::RunEnded => self.gpus_left -= 1,
             EventKind::CoreWarm(core) => done(&mut self.cold, core),
             EventKind::CoreMeasured(core) => done(&mut self.unmeasured, core),
             _ => {}
@@ -182,8 +183,8 @@ impl CpuWatch {
     pub(super) fn is_over(&self) -> bool {
         let measured = !self.unmeasured.contains(&true);
         match self.end {
-            CpuEnd::Both => self.gpu_ended && measured,
-            CpuEnd::Gpu => self.gpu_ended,
+            CpuEnd::Both => self.gpus_left == 0 && measured,
+            CpuEnd::Gpu => self.gpus_left == 0,
             CpuEnd::Cpu => measured,
         }
     }

@@ -23,7 +23,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
         needs: needs(kernel),
     };
     Facts {
-        sms: machine.gpu.sms,
+        sms: machine.gpu.sms * machine.gpus(),
         warps_per_sm: machine.gpu.sm.warps,
         schedulers_per_sm: machine.gpu.sm.schedulers,
         sm: Resources {
@@ -54,13 +54,14 @@ fn peaks(machine: &Machine) -> Peaks {
         // A packet per port and cycle, whatever its size.
         (None, _) => slices.min(f64::from(machine.gpu.sms)) * access_bytes,
     };
+    let gpus = f64::from(machine.gpus());
     let (burst_bytes, bursts) = mem.dram.burst();
     Peaks {
         issue: f64::from(sm.schedulers * sm.issue_width),
         access_bytes,
-        noc_bytes: noc * per_core(clocks.noc),
-        llc_bytes: slices * f64::from(mem.llc.port_bytes) * per_core(clocks.llc),
-        dram_bytes: f64::from(mem.map.partitions) * burst_bytes as f64 * bursts * per_core(clocks.dram),
+        noc_bytes: gpus * noc * per_core(clocks.noc),
+        llc_bytes: gpus * slices * f64::from(mem.llc.port_bytes) * per_core(clocks.llc),
+        dram_bytes: gpus * f64::from(mem.map.partitions) * burst_bytes as f64 * bursts * per_core(clocks.dram),
     }
 }
 

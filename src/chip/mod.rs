@@ -24,6 +24,8 @@ mod observe;
 mod share;
 mod simulate;
 mod snapshot;
+mod system;
+mod system_stats;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -34,4 +36,5 @@ pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use observe::{Observer, Progress};
 pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};
+pub use system_stats::for_machine;
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

@@ -99,7 +99,7 @@ impl Observer {
             intervals: Vec::new(),
             timeline: Vec::new(),
             progress,
-            watch: CpuWatch::new(None),
+            watch: CpuWatch::new(None, layout.gpus),
             over: false,
         })
     }
@@ -107,7 +107,7 @@ impl Observer {
     /// For a run with a load on the CPU cores.
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
-        Self { watch: CpuWatch::new(load), ..self }
+        Self { watch: CpuWatch::new(load, self.layout.gpus), ..self }
     }
 
     /// Whether a controller ended the run.
@@ -160,7 +160,7 @@ impl Director<ChipUnit> for Observer {
     fn at_cut(&mut self, cut: &Cut<'_, EventKind>) -> Vec<(UnitId, ChipDecision)> {
         let mut settings = Vec::new();
         if self.watch.releases_gpu() {
-            settings.push(apply::release(&self.layout));
+            settings.extend(apply::release(&self.layout));
         }
         if cut.counters.is_empty() {
             return settings;
@@ -171,14 +171,17 @@ impl Director<ChipUnit> for Observer {
             && (cut.last || cut.at.0.is_multiple_of(interval))
         {
             let part = now.since(&self.before);
-            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus].into_iter().flat_map(Rows::sums).collect();
+            let counters = [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs]
+                .into_iter()
+                .flat_map(Rows::sums)
+                .collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
         }
         let mut ctas = None;
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
-            attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: event.kind }));
+            attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: over_all_gpus(&self.layout, event) }));
             let kinds = || cut.events.iter().map(|event| event.kind);
             let due = attached.alarm == Some(cut.at) || attached.triggers.iter().any(|trigger| trigger.is_due(cut.at, kinds()));
             if cut.last || !due {
@@ -195,6 +198,7 @@ impl Director<ChipUnit> for Observer {
                 partitions: part.partitions.table(),
                 grid: part.grid.table(),
                 cpus: part.cpus.table(),
+                hubs: part.hubs.table(),
                 applications: part.applications.table(),
                 sm_applications: part.sm_applications.table(),
                 ctas,
@@ -230,10 +234,20 @@ impl Director<ChipUnit> for Observer {
     }
 }
 
+/// What happened, with SMs counted over all GPUs.
+fn over_all_gpus(layout: &ChipLayout, event: &SeenEvent<EventKind>) -> EventKind {
+    let first = layout.gpu_of(event.unit).map_or(0, |gpu| gpu * layout.sms) as u16;
+    match event.kind {
+        EventKind::CtaEnded(sm, kernel) => EventKind::CtaEnded(SmId(first + sm.0), kernel),
+        EventKind::SmQuiet(sm) => EventKind::SmQuiet(SmId(first + sm.0)),
+        other => other,
+    }
+}
+
 /// How far the CTAs of each SM are.
 fn progress(layout: &ChipLayout, tasks: &[Vec<u64>]) -> Vec<SmProgress> {
     let of_sm = |sm: u16| tasks.get(layout.sm(SmId(sm)).index()).and_then(|values| SmProgress::decode(values)).unwrap_or_default();
-    (0..layout.sms as u16).map(of_sm).collect()
+    (0..layout.all_sms() as u16).map(of_sm).collect()
 }
 
 /// What a controller decided and computed at a cut, as it is recorded.

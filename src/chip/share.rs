@@ -2,15 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Cycle;
-use crate::engine::{Ranks, share};
+use crate::base::{Cycle, UnitId};
+use crate::engine::{Ranks, Unit, share};
+use crate::frontend::Workload;
 use crate::gpu::cta::Grid;
 use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visit_classes, visit_stalls};
 use crate::mem::llc::LlcKernelCounters;
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies};
 
+use super::build::ChipLayout;
+use super::system_stats::{Ids, take_ends, take_kernels};
 use super::unit::ChipUnit;
-use crate::engine::Unit;
 
 /// What SMs and LLC slices counted for a kernel launch.
 #[derive(Clone, Default)]
@@ -58,7 +60,8 @@ pub(super) struct Share {
     kernels: Vec<Vec<u64>>,
     /// Read latencies of DRAM channels, by unit.
     latencies: Vec<(u32, Latencies)>,
-    grid: Option<OfGrid>,
+    /// What grid schedulers have, by unit.
+    grids: Vec<(u32, OfGrid)>,
     late: LateMessages,
     messages: u64,
 }
@@ -95,7 +98,7 @@ impl Share {
                         sum.stalls.iter_mut().zip(stalls).for_each(|(sum, part)| *sum += part);
                     }
                 }
-                ChipUnit::Grid(grid) => share.grid = Some(of_grid(grid)),
+                ChipUnit::Grid(grid) => share.grids.push((index as u32, of_grid(grid))),
                 ChipUnit::Partition(partition) => {
                     for slice in partition.kernels() {
                         of_kernels.iter_mut().zip(slice).for_each(|(sum, part)| sum.llc.add(part));
@@ -104,7 +107,7 @@ impl Share {
                         share.latencies.push((index as u32, partition.channel().read_latency().clone()));
                     }
                 }
-                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) => {}
+                ChipUnit::Crossbar(_) | ChipUnit::Mesh(_) | ChipUnit::Cpu(_) | ChipUnit::Hub(_) => {}
             }
         }
         share.kernels = of_kernels
@@ -124,7 +127,7 @@ impl Share {
         for (sums, parts) in self.kernels.iter_mut().zip(other.kernels) {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
-        self.grid = self.grid.take().or(other.grid);
+        self.grids.extend(other.grids);
         self.late.add(&other.late);
         self.messages += other.messages;
     }
@@ -142,18 +145,29 @@ fn of_grid(grid: &Grid) -> OfGrid {
     }
 }
 
+/// What a grid scheduler knows of its kernels, whichever rank stepped it.
+fn kernel_stats(grid: &Grid, of: &OfGrid) -> Vec<KernelStats> {
+    let mut stats = grid.kernel_stats();
+    for (kernel, times) in stats.iter_mut().zip(&of.kernels) {
+        kernel.ctas_done = times.ctas_done;
+        (kernel.launched, kernel.started, kernel.ended) = (times.launched, times.started, times.ended);
+        kernel.launch_latency_cycles = times.launch_latency_cycles;
+    }
+    stats
+}
+
 /// The results of all units, with those of the ranks that stepped what this one did not.
 ///
 /// # Errors
 /// When a rank is gone; a message for the user.
 pub(super) fn collect(
-    units: &[ChipUnit],
+    (units, layout): (&[ChipUnit], &ChipLayout),
     owned: &[bool],
-    kernels: usize,
+    workload: &Workload,
     (late, messages): (LateMessages, u64),
     ranks: Option<&mut Box<dyn Ranks>>,
 ) -> Result<Results, String> {
-    let mut all = Share::of(units, owned, kernels, late, messages);
+    let mut all = Share::of(units, owned, workload.kernels.len(), late, messages);
     if let Some(ranks) = ranks {
         for other in share(ranks.as_mut(), &all)? {
             all.add(other);
@@ -161,27 +175,30 @@ pub(super) fn collect(
     }
     all.counters.sort_by_key(|(unit, _)| *unit);
     all.latencies.sort_by_key(|(unit, _)| *unit);
-    let mut components: Vec<ComponentStats> = Vec::new();
-    let mut stats = Vec::new();
-    for (unit, (_, values)) in units.iter().zip(&all.counters) {
+    all.grids.sort_by_key(|(unit, _)| *unit);
+    let (mut components, mut kernels) = (Vec::new(), Vec::new());
+    let (mut ends, mut end, mut ids) = (Vec::new(), Some(0), Ids::default());
+    let mut grids = all.grids.iter();
+    for (number, (unit, (_, values))) in (0..).zip(units.iter().zip(&all.counters)) {
         let first = components.len();
         unit.visit_counters(&mut components);
-        let counted = components[first..].iter_mut().flat_map(|component| &mut component.counters);
+        let counted = components[first..].iter_mut().flat_map(|component: &mut ComponentStats| &mut component.counters);
         counted.zip(values).for_each(|(counted, value)| counted.value = *value);
-        if let ChipUnit::Grid(grid) = unit {
-            stats = grid.kernel_stats();
+        let gpu = layout.gpu_of(UnitId(number)).unwrap_or_default();
+        if layout.gpus > 1 {
+            ids.count_over_gpus(gpu, &mut components[first..]);
+        }
+        if let (ChipUnit::Grid(grid), Some((_, of))) = (unit, if matches!(unit, ChipUnit::Grid(_)) { grids.next() } else { None }) {
+            take_kernels(&mut kernels, kernel_stats(grid, of), workload, gpu);
+            take_ends(&mut ends, of.ends.iter().copied(), workload, gpu);
+            end = end.zip(of.end).map(|(latest, cycle)| cycle.max(latest));
         }
     }
-    let OfGrid { kernels: times, ends, end } = all.grid.unwrap_or(OfGrid { kernels: Vec::new(), ends: Vec::new(), end: None });
     let mut infos = Vec::new();
     OfKernel::default().visit(&mut |info, _| infos.push(info));
-    for ((kernel, times), values) in stats.iter_mut().zip(times).zip(&all.kernels) {
-        let KernelTimes { ctas_done, launched, started, ended, launch_latency_cycles } = times;
-        kernel.ctas_done = ctas_done;
-        (kernel.launched, kernel.started, kernel.ended) = (launched, started, ended);
-        kernel.launch_latency_cycles = launch_latency_cycles;
+    for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
         kernel.counters.extend(infos.iter().zip(values).map(|(info, value)| Counted { info, value: *value }));
     }
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();
-    Ok(Results { components, kernels: stats, latencies, ends, end, late: all.late, messages: all.messages })
+    Ok(Results { components, kernels, latencies, ends, end, late: all.late, messages: all.messages })
 }

@@ -21,6 +21,7 @@ use super::cpu_load::CpuLoad;
 use super::observe::{Observer, Progress};
 use super::share::{Results, collect};
 use super::snapshot::Schemas;
+use super::system_stats::{for_machine, system_stats};
 use super::unit::ChipUnit;
 
 /// The options of a run.
@@ -144,6 +145,7 @@ pub struct RecordedUnit {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
+    let workload = &for_machine(machine, workload).map_err(RunError::Config)?;
     let Built { mut plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
@@ -185,7 +187,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     })?;
     let host = host_facts(&finished, &names, &kinds, startup);
     let counted = (finished.late, finished.host.messages);
-    let results = collect(&finished.units, &finished.owned, workload.kernels.len(), counted, finished.ranks.as_mut());
+    let results = collect((&finished.units, &layout), &finished.owned, workload, counted, finished.ranks.as_mut());
     let results = results.map_err(RunError::Trace)?;
     let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
@@ -203,6 +205,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
+    outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, link_names, recording })
 }
@@ -242,12 +245,16 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
 
 /// A note where kernels that could run at once ran one after the other.
 fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
-    let streams: BTreeSet<_> = workload.kernels.iter().map(|kernel| (kernel.info.app, kernel.info.stream)).collect();
+    let running = workload.kernels.iter().filter(|kernel| kernel.info.copy.is_none());
+    let all: BTreeSet<_> = running.map(|kernel| (kernel.info.on_gpu(), kernel.info.app, kernel.info.stream)).collect();
+    // The GPU with the most of them.
+    let of_gpu = |gpu: u32| all.iter().filter(|(on, ..)| u32::from(on.0) == gpu).count();
+    let streams = (0..machine.gpus()).map(of_gpu).max().unwrap_or(0);
     let text = format!(
         "the kernels of {} streams ran one after the other: this machine runs one kernel at a time (gpu.dispatch.max_kernels)",
-        streams.len()
+        streams
     );
-    (machine.gpu.dispatch.max_kernels == 1 && streams.len() > 1).then_some((text, 1))
+    (machine.gpu.dispatch.max_kernels == 1 && streams > 1).then_some((text, 1))
 }
 
 /// What is known of each application, where several shared the GPU.
@@ -303,6 +310,7 @@ fn outcome(
         intervals,
         timeline,
         relaxed: None,
+        system: None,
         notes,
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::base::Cycle;
 use crate::control::Table;
+use crate::noc::hub::{HubCounters, LinkCounters};
 use crate::stats::components::{APPLICATION_LLC, APPLICATION_SM};
-use crate::stats::{ComponentStats, Counted, CounterInfo};
+use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
 use super::build::ChipLayout;
 
@@ -197,6 +198,13 @@ impl Rows {
     }
 }
 
+/// The columns of hubs and switches: what a hub counts, and the sums over the links that lead away from it.
+fn hub_schema() -> Arc<Schema> {
+    let (hub, link) = (HubCounters::INFO, LinkCounters::INFO);
+    let kinds = std::iter::repeat_n("hub", hub.len()).chain(std::iter::repeat_n("link", link.len())).collect();
+    Arc::new(Schema { kinds, columns: hub.iter().chain(link).collect(), places: Vec::new() })
+}
+
 /// The columns of all kinds of units of a machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schemas {
@@ -206,6 +214,8 @@ pub(super) struct Schemas {
     networks: Arc<Schema>,
     grid: Arc<Schema>,
     cpus: Arc<Schema>,
+    /// Of a system; empty elsewhere.
+    hubs: Arc<Schema>,
     applications: Arc<Applications>,
     sm_applications: Arc<SmApplications>,
 }
@@ -226,6 +236,7 @@ impl Schemas {
             networks: Schema::of(&[components(networks), components(networks + 1)].concat(), of_all),
             grid: Schema::of(&components(networks + 2), of_all),
             cpus: some(layout.cpus, networks + 3),
+            hubs: if layout.gpus > 1 { hub_schema() } else { Arc::default() },
             applications: Arc::new(applications),
             sm_applications: Arc::new(sm_applications),
         }
@@ -234,18 +245,54 @@ impl Schemas {
     /// The chip at cycle `at`, given every unit's values.
     pub(super) fn snapshot(&self, at: Cycle, samples: &[Vec<u64>]) -> Snapshot {
         let Some(layout) = self.layout else { return Snapshot { at, ..Snapshot::default() } };
-        let (sms, rest) = samples.split_at(layout.sms as usize);
-        let (partitions, rest) = rest.split_at(layout.partitions as usize);
-        let (networks, rest) = rest.split_at(2);
-        let (grid, cpus) = rest.split_at(1);
+        if self.hubs.columns.is_empty() {
+            return self.of_gpus(at, layout, samples);
+        }
+        // By kind, as on one GPU.
+        let (gpus, switches) = samples.split_at(layout.gpus as usize * usize::from(layout.units_of_gpu));
+        let mut by_kind: Vec<Vec<u64>> = Vec::with_capacity(samples.len());
+        let (sms, networks) = (layout.sms as usize, layout.sms as usize + layout.partitions as usize);
+        for part in [0..sms, sms..networks, networks..networks + 2, networks + 2..networks + 3] {
+            let chunks = gpus.chunks(usize::from(layout.units_of_gpu));
+            by_kind.extend(chunks.flat_map(|gpu| &gpu[part.clone()]).cloned());
+        }
+        let hubs = gpus.chunks(usize::from(layout.units_of_gpu)).filter_map(<[_]>::last);
+        let hubs = self.hub_rows(layout.gpus as usize, hubs.chain(switches));
+        Snapshot { hubs, ..self.of_gpus(at, layout, &by_kind) }
+    }
+
+    /// The rows of hubs and switches, of which the first `gpus` have counters of their own besides those of their links.
+    fn hub_rows<'a>(&self, gpus: usize, units: impl Iterator<Item = &'a Vec<u64>>) -> Rows {
+        let (own, links) = (HubCounters::INFO.len(), LinkCounters::INFO.len());
+        let mut values = Vec::new();
+        for (number, unit) in units.enumerate() {
+            let (of_hub, of_links) = unit.split_at(if number < gpus { own } else { 0 });
+            let first = values.len();
+            values.resize(first + own + links, 0);
+            values[first..first + of_hub.len()].copy_from_slice(of_hub);
+            for link in of_links.chunks(links) {
+                values[first + own..].iter_mut().zip(link).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        Rows { schema: Arc::clone(&self.hubs), values }
+    }
+
+    /// The GPUs of the chip: samples by kind of unit, and of each kind GPU by GPU.
+    fn of_gpus(&self, at: Cycle, layout: ChipLayout, samples: &[Vec<u64>]) -> Snapshot {
+        let gpus = layout.gpus as usize;
+        let (sms, rest) = samples.split_at(gpus * layout.sms as usize);
+        let (partitions, rest) = rest.split_at(gpus * layout.partitions as usize);
+        let (networks, rest) = rest.split_at(gpus * 2);
+        let (grid, cpus) = rest.split_at(gpus);
         let each = |schema: &Arc<Schema>, units: &[Vec<u64>]| Rows::of(schema, units.len(), units.chunks(1));
         Snapshot {
             at,
             sms: each(&self.sms, sms),
             partitions: each(&self.partitions, partitions),
-            networks: Rows::of(&self.networks, 1, std::iter::once(networks)),
+            networks: Rows::of(&self.networks, gpus, networks.chunks(2)),
             grid: each(&self.grid, grid),
             cpus: each(&self.cpus, cpus),
+            hubs: Rows::default(),
             applications: self.applications.rows(sms, partitions),
             sm_applications: self.sm_applications.rows(sms),
         }
@@ -261,6 +308,7 @@ pub(super) struct Snapshot {
     pub(super) networks: Rows,
     pub(super) grid: Rows,
     pub(super) cpus: Rows,
+    pub(super) hubs: Rows,
     pub(super) applications: Rows,
     pub(super) sm_applications: Rows,
 }
@@ -275,6 +323,7 @@ impl Snapshot {
             networks: self.networks.since(&earlier.networks),
             grid: self.grid.since(&earlier.grid),
             cpus: self.cpus.since(&earlier.cpus),
+            hubs: self.hubs.since(&earlier.hubs),
             applications: self.applications.since(&earlier.applications),
             sm_applications: self.sm_applications.since(&earlier.sm_applications),
         }

@@ -12,6 +12,7 @@ use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 use crate::mem::{Partition, StallCounts};
+use crate::noc::hub::{Hub, HubCounters, LinkCounters};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{Crossbar, NetCounters};
 use crate::protocol::{EventKind, Outbox, Payload};
@@ -32,6 +33,8 @@ pub enum ChipUnit {
     Cpu(Box<CpuCore>),
     /// The grid scheduler.
     Grid(Box<Grid>),
+    /// The end of the links to other GPUs, or a switch between these.
+    Hub(Box<Hub>),
 }
 
 /// A decision for a unit of a chip.
@@ -53,6 +56,7 @@ macro_rules! each {
             ChipUnit::Mesh($unit) => $body,
             ChipUnit::Cpu($unit) => $body,
             ChipUnit::Grid($unit) => $body,
+            ChipUnit::Hub($unit) => $body,
         }
     };
 }
@@ -79,6 +83,8 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("dram, each channel with a command-level controller", ControlCounters::INFO.iter().collect()),
         ("dram_bank, each bank of such a channel", BankCounters::INFO.iter().collect()),
         ("grid, the grid scheduler", GridCounters::INFO.iter().collect()),
+        ("hub, each GPU of a system", HubCounters::INFO.iter().collect()),
+        ("link, each link between GPUs, switches and hosts, in one direction", LinkCounters::INFO.iter().collect()),
     ]
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::base::Cycle;
+use crate::base::{Cycle, GpuId};
 use crate::chip::{self, RunOptions};
 use crate::config::{Loaded, Machine, input};
 use crate::frontend::sass::DecodeClock;
@@ -38,6 +38,8 @@ pub(super) struct Named {
     priority: i32,
     /// The core cycle before which nothing of it starts.
     at: u64,
+    /// The GPU of a system that it runs on.
+    gpu: Option<GpuId>,
 }
 
 /// A mix as a file has it.
@@ -57,6 +59,7 @@ struct MixEntry {
     priority: i32,
     #[serde(default)]
     at: u64,
+    gpu: Option<u8>,
 }
 
 /// The applications that `--app` names, mixes among them.
@@ -82,22 +85,31 @@ fn from_file(path: &Path) -> Result<Vec<Named>, Failure> {
         return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let entry =
-        |entry: &MixEntry| one(&entry.workload, Some(folder)).map(|named| Named { priority: entry.priority, at: entry.at, ..named });
+    let entry = |entry: &MixEntry| {
+        one(&entry.workload, Some(folder)).map(|named| Named {
+            priority: entry.priority,
+            at: entry.at,
+            gpu: entry.gpu.map(GpuId).or(named.gpu),
+            ..named
+        })
+    };
     mix.applications.iter().map(entry).collect()
 }
 
-/// Reads `[SOURCE:]NAME[,priority=N][,at=N]`; paths are relative to `folder`.
+/// Reads `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, the settings in any order; paths are relative to `folder`.
 fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
     let usage = |what: String| Failure::new(Exit::Usage, format!("--app {text}: {what}"));
-    let (rest, at) = match text.split_once(",at=") {
-        Some((rest, number)) => (rest, number.parse().map_err(|_| usage(format!("{number:?} is no core cycle; expected a whole number")))?),
-        None => (text, 0),
-    };
-    let (name, priority) = match rest.split_once(",priority=") {
-        Some((name, number)) => (name, number.parse().map_err(|_| usage(format!("{number:?} is no priority; expected a whole number")))?),
-        None => (rest, 0),
-    };
+    let (mut name, mut priority, mut at, mut gpu) = (text, 0, 0, None);
+    while let Some((before, setting)) = name.rsplit_once(',') {
+        let Some((key, number)) = setting.split_once('=').filter(|(key, _)| ["priority", "at", "gpu"].contains(key)) else { break };
+        let wrong = |what: &str| usage(format!("{number:?} is no {what}; expected a whole number"));
+        match key {
+            "priority" => priority = number.parse().map_err(|_| wrong("priority"))?,
+            "at" => at = number.parse().map_err(|_| wrong("core cycle"))?,
+            _ => gpu = Some(GpuId(number.parse().map_err(|_| wrong("GPU"))?)),
+        }
+        name = before;
+    }
     let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
     let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
     let (source, name) = explicit.unwrap_or_else(|| (guess(name, folder), name));
@@ -108,7 +120,7 @@ fn one(text: &str, folder: Option<&Path>) -> Result<Named, Failure> {
         Some(folder) if source != Source::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
         _ => name.to_owned(),
     };
-    Ok(Named { source, name, priority, at })
+    Ok(Named { source, name, priority, at, gpu })
 }
 
 /// A TOML file with launches is a program, another one or a built-in name is a model, and any other path is a trace.
@@ -164,6 +176,7 @@ pub(super) fn workload(args: &RunArgs, apps: &[Named], threads: usize, clock: &A
     for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
         app.arrivals = vec![Cycle(named.at)];
     }
+    workload.applications.iter_mut().zip(apps).for_each(|(app, named)| app.gpu = named.gpu);
     Ok(workload)
 }
 

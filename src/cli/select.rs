@@ -125,6 +125,8 @@ mod tests {
                 after: Vec::new(),
                 shared_base: Addr(0),
                 local_base: Addr(0),
+                gpu: None,
+                copy: None,
             },
             source: Arc::new(Nothing),
         };
@@ -136,6 +138,7 @@ mod tests {
             kernels: vec![kernel(1, "saxpy"), kernel(2, "gemm_nn"), kernel(5, "gemm_nt"), kernel(9, "saxpy")],
             applications: Vec::new(),
             notes: Vec::new(),
+            homes: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ mod memory;
 mod network;
 mod size;
 mod sm;
+mod system;
 
 use super::error::Problem;
 use super::machine::Machine;
@@ -32,6 +33,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     network::check(machine, &mut checker);
     memory::check(&machine.mem, &mut checker);
     dram::check(machine, &mut checker);
+    system::check(machine, &mut checker);
     size::check(machine, &mut checker);
 }
 

@@ -76,6 +76,36 @@ choices! {
 }
 
 choices! {
+    /// Which GPU's memory holds an address.
+    Placing {
+        Local = "local": "that of the GPU that the allocation names; else that of the application's GPU",
+        Interleaved = "interleaved": "pages go to the GPUs in turn",
+        FirstTouch = "first-touch": "a page goes to the GPU that accesses it first",
+    }
+}
+
+choices! {
+    /// On which GPUs the CTAs of a kernel run.
+    Launch {
+        Bound = "bound": "on the one that the launch or its application names; GPU 0 where neither does",
+        Spread = "spread": "on all, an equal part of consecutive CTAs on each, unless the launch or its application names one",
+    }
+}
+
+choices! {
+    /// Which nodes links connect.
+    LinkTopology {
+        None = "none": "no links",
+        Pairs = "pairs": "every GPU with every other",
+        Ring = "ring": "every GPU with the next, and the last with the first",
+        Mesh = "mesh": "every GPU with its neighbours in rows of `columns` GPUs",
+        Switch = "switch": "every GPU with switch0",
+        Host = "host": "every GPU with host0",
+        List = "list": "what `links` says",
+    }
+}
+
+choices! {
     /// How CTAs take the registers and the shared memory of an SM.
     Allocation {
         Counts = "counts": "by number, so that nothing is fragmented",

@@ -35,6 +35,9 @@ const BUILTIN: &[(&str, &str)] = &[
     ("hetero-2", include_str!("../../configs/machines/hetero-2.toml")),
     ("hetero-6", include_str!("../../configs/machines/hetero-6.toml")),
     ("hetero-small", include_str!("../../configs/machines/hetero-small.toml")),
+    ("v100x2", include_str!("../../configs/machines/v100x2.toml")),
+    ("dgx1-v100", include_str!("../../configs/machines/dgx1-v100.toml")),
+    ("chiplet2", include_str!("../../configs/machines/chiplet2.toml")),
 ];
 
 /// A machine that comes with the program.

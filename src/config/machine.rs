@@ -12,6 +12,7 @@ pub use super::choices::{
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
 use super::seat::Seat;
+use super::system::System;
 
 /// A whole chip. Its default, before any key is read, has none of anything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,15 @@ pub struct Machine {
     pub decision_latency: u64,
     /// What its energy is computed with.
     pub energy: Energy,
+    /// The system that it is one of several GPUs of; `None` for a GPU alone.
+    pub system: Option<System>,
+}
+
+impl Machine {
+    /// GPUs of the machine.
+    pub fn gpus(&self) -> u32 {
+        self.system.as_ref().map_or(1, |system| system.gpus)
+    }
 }
 
 /// What the energy of a machine is computed with. Changes nothing that is simulated.

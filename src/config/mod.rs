@@ -28,9 +28,11 @@ pub mod provenance;
 pub mod quantity;
 pub mod reference;
 pub mod resolve;
+pub mod routes;
 pub mod run;
 pub mod seat;
 pub mod source;
+pub mod system;
 pub mod value;
 
 pub use error::{ConfigErrors, Problem};

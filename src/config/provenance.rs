@@ -34,6 +34,9 @@ impl Provenance {
         let mut table = "";
         for setting in &self.settings {
             let key = setting.key;
+            if key.quiet && matches!(setting.origin, Origin::Default) {
+                continue;
+            }
             if key.table() != table {
                 table = key.table();
                 text += &format!("\n[{table}]\n");

@@ -8,6 +8,7 @@ pub use super::choices::Choice;
 use super::layout::Layout;
 use super::quantity::{self, Bytes, QuantityError};
 use super::seat::{self, Seat};
+use super::system::{self, Wire};
 
 /// A value as typed, before anything is known about its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub enum Kind {
     Layout,
     /// What sits at each router of a mesh.
     Nodes,
+    /// Links between the nodes of a system.
+    Wires,
 }
 
 /// A value as meant.
@@ -70,6 +73,8 @@ pub enum Value {
     Layout(Layout),
     /// What sits at each router of a mesh.
     Nodes(Vec<Vec<Seat>>),
+    /// Links between the nodes of a system.
+    Wires(Vec<Wire>),
 }
 
 impl Value {
@@ -79,7 +84,7 @@ impl Value {
             Self::Flag(flag) => *flag,
             Self::Number(number) => *number > 0,
             Self::Choice(choice) => *choice > 0,
-            Self::Text(_) | Self::Sizes(_) | Self::Layout(_) | Self::Nodes(_) => true,
+            Self::Text(_) | Self::Sizes(_) | Self::Layout(_) | Self::Nodes(_) | Self::Wires(_) => true,
         }
     }
 }
@@ -118,6 +123,7 @@ impl Kind {
             Self::Choice(choices) => format!("one of {}", names(choices)),
             Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
             Self::Nodes => "a text per router, such as [\"gpu0 gpu1\", \"cpu0\", \"mem0\", \"-\"] or, with cores dealt evenly, [\"gpu\", \"cpu\", \"mem\", \"-\"]".to_owned(),
+            Self::Wires => "a list of links, such as [\"gpu0-gpu1 x2\", \"gpu1-switch0\"]; the nodes are gpuN, switchN and hostN".to_owned(),
         }
     }
 
@@ -158,6 +164,10 @@ impl Kind {
                 let router = |raw: &Raw| if let Raw::Text(text) = raw { seat::read(text) } else { None };
                 list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
             }
+            (Self::Wires, Raw::List(list)) => {
+                let wire = |raw: &Raw| if let Raw::Text(text) = raw { system::read(text) } else { None };
+                list.iter().map(wire).collect::<Option<_>>().map_or_else(|| fail(None), |wires| Ok(Value::Wires(wires)))
+            }
             (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
             _ => fail(None),
         }
@@ -180,6 +190,7 @@ impl Kind {
                 format!("[{}]", sizes.join(", "))
             }
             (_, Value::Nodes(nodes)) => seat::write(nodes),
+            (_, Value::Wires(wires)) => system::write(wires),
             (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
         }
     }

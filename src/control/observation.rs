@@ -82,10 +82,13 @@ pub struct Observation<'a> {
     pub sms: Table<'a>,
     /// One row per memory partition.
     pub partitions: Table<'a>,
-    /// One row, for the grid scheduler.
+    /// One row, for the grid scheduler; in a system of several GPUs one for that of each. SMs and partitions are counted over all GPUs there.
     pub grid: Table<'a>,
     /// One row per CPU core that is on.
     pub cpus: Table<'a>,
+    /// In a system of several GPUs one row per GPU and then per switch and host: the counters of the hub, which switches leave at 0, and the sums
+    /// over the links that lead away from it. No rows elsewhere.
+    pub hubs: Table<'a>,
     /// One row per application, over all SMs and LLC slices; none where a single one has the GPU.
     pub applications: Table<'a>,
     /// The same by SM, without LLC slices: the rows of the applications on the first SM, then those on the second, and so on.

@@ -61,8 +61,14 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         return Err(MixError::Many(all));
     }
     let names: Vec<&str> = parts.iter().map(|part| part.workload.name.as_str()).collect();
-    let mut mixed =
-        Workload { name: names.join("+"), commands: Vec::new(), kernels: Vec::new(), applications: Vec::new(), notes: Vec::new() };
+    let mut mixed = Workload {
+        name: names.join("+"),
+        commands: Vec::new(),
+        kernels: Vec::new(),
+        applications: Vec::new(),
+        notes: Vec::new(),
+        homes: Vec::new(),
+    };
     for (number, Part { workload, priority }) in parts.into_iter().enumerate() {
         let app = AppId(number as u16);
         let (start, commands) = (mixed.kernels.len() as u16, mixed.commands.len());
@@ -75,10 +81,24 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         for kernel in &mut mixed.kernels[usize::from(start)..] {
             kernel.info.app = app;
             kernel.info.after.iter_mut().for_each(|before| before.0 += start);
+            kernel.info.copy.iter_mut().for_each(|copy| {
+                copy.from.0 = copy.from.0.wrapping_add(address_space(app));
+                copy.to.0 = copy.to.0.wrapping_add(address_space(app));
+            });
         }
         mixed.notes.extend(workload.notes);
+        let moved = |addr: u64| addr.wrapping_add(address_space(app));
+        mixed.homes.extend(workload.homes.into_iter().map(|(range, gpu)| (moved(range.start)..moved(range.end), gpu)));
         let commands = commands..mixed.commands.len();
-        mixed.applications.push(Application { name: workload.name, kernels, again: 0..0, commands, priority, arrivals: Vec::new() });
+        mixed.applications.push(Application {
+            name: workload.name,
+            kernels,
+            again: 0..0,
+            commands,
+            priority,
+            arrivals: Vec::new(),
+            gpu: None,
+        });
     }
     if again {
         let once = mixed.kernels.clone();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Addr, AppId, CtaIndex, Cycle, KernelIndex, StreamId};
+use crate::base::{Addr, AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
 
 use super::{StaticInst, WarpStream};
 
@@ -57,9 +57,29 @@ pub struct KernelInfo {
     pub shared_base: Addr,
     /// First address of the window through which generic accesses reach local memory.
     pub local_base: Addr,
+    /// The GPU of a system that it is launched on; `None` where nobody said, which is GPU 0 unless kernels are spread over GPUs.
+    pub gpu: Option<GpuId>,
+    /// What it copies between GPUs instead of running; it then has one CTA, which no SM gets.
+    pub copy: Option<PeerCopy>,
+}
+
+/// A copy between the memories of GPUs, by the copy engine of the GPU that it is launched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCopy {
+    /// First byte read.
+    pub from: Addr,
+    /// First byte written.
+    pub to: Addr,
+    /// Length in bytes.
+    pub bytes: u64,
 }
 
 impl KernelInfo {
+    /// The GPU that it runs on.
+    pub fn on_gpu(&self) -> GpuId {
+        self.gpu.unwrap_or_default()
+    }
+
     /// CTAs of the launch.
     pub fn ctas(&self) -> u32 {
         self.grid.count() as u32
@@ -153,6 +173,8 @@ pub struct Application {
     /// Arrivals: the core cycles before which the launches of its first execution have no CTA bound, in the order of its kernels; those
     /// beyond begin as they can.
     pub arrivals: Vec<Cycle>,
+    /// The GPU of a system that has its memory, and runs its kernels; `None` where nobody said.
+    pub gpu: Option<GpuId>,
 }
 
 /// All that a run executes.
@@ -168,6 +190,8 @@ pub struct Workload {
     pub applications: Vec<Application>,
     /// Things accepted though unusual, for the report: each with how often it occurred.
     pub notes: Vec<(String, u64)>,
+    /// Allocations that lie on a GPU of their own in a system, by their addresses.
+    pub homes: Vec<(Range<u64>, GpuId)>,
 }
 
 impl Workload {
@@ -182,7 +206,7 @@ impl Workload {
             return self.applications.clone();
         }
         let (kernels, commands) = (0..self.kernels.len() as u16, 0..self.commands.len());
-        vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0, arrivals: Vec::new() }]
+        vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0, arrivals: Vec::new(), gpu: None }]
     }
 
     /// Kernels without those that applications launch again.

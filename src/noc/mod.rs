@@ -14,6 +14,7 @@ use warpshard_stats as stats;
 mod calendar;
 mod counters;
 mod fifo;
+pub mod hub;
 mod matrix;
 pub mod mesh;
 mod output_queued;

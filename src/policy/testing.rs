@@ -93,6 +93,7 @@ impl Scene {
             partitions: Table::new(&self.partitions.columns, &self.partitions.values),
             grid: Table::new(&self.grid.columns, &self.grid.values),
             cpus: none,
+            hubs: none,
             applications: Table::new(&self.applications.columns, &self.applications.values),
             sm_applications: Table::new(&self.sm_applications.columns, &self.sm_applications.values),
             ctas: &self.ctas,

@@ -55,6 +55,8 @@ const BANK: u32 = 32;
 pub struct LocalMap {
     /// The bit at which the number of the partition is divided out, and the divisor, where shifts do not do it.
     divided: Option<(u32, u64)>,
+    /// What the address loses before that: bits that are the same for all of the GPU's memory.
+    constant_bits: (u32, u32),
     within: Field,
     /// Row and bank.
     place: Field,
@@ -66,8 +68,11 @@ impl LocalMap {
         let partitions = map.partitions;
         let divided = (!partitions.is_power_of_two()).then_some((map.interleave_bit, u64::from(partitions)));
         // Bits of the address without the partition's, as bits of the value that fields are taken from.
-        let removed = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
-        let source = |bit: u32| if bit < map.interleave_bit { bit } else { bit + removed };
+        let (lowest, constant) = if divided.is_some() { (0, 0) } else { map.constant_bits };
+        let of_partition = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
+        let removed = of_partition + constant;
+        let varying = |bit: u32| if bit < lowest { bit } else { bit + constant };
+        let source = |bit: u32| varying(if bit < map.interleave_bit { bit } else { bit + of_partition });
         let under = |mask: u64| -> Vec<u32> { (0..64 - removed).filter(|bit| mask >> bit & 1 != 0).map(source).collect() };
         let mut slice_bits = Vec::new();
         let mut banks = map.bank_mask;
@@ -83,19 +88,26 @@ impl LocalMap {
             row.len(),
             bank.len()
         );
-        Self { divided, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
+        let constant_bits = if divided.is_some() { map.constant_bits } else { (0, 0) };
+        Self { divided, constant_bits, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
     }
 
     /// Whether it only moves bits.
     pub fn shifts(&self) -> bool {
-        self.divided.is_none()
+        self.divided.is_none() && self.constant_bits.1 == 0
     }
 
     #[inline]
     fn undivided(&self, addr: Addr) -> u64 {
         match self.divided {
             None => addr.0,
-            Some((bit, partitions)) => ((addr.0 >> bit) / partitions) << bit | addr.0 & ((1 << bit) - 1),
+            Some((bit, partitions)) => {
+                let addr = match self.constant_bits {
+                    (_, 0) => addr,
+                    (from, count) => Addr(addr.0 >> (from + count) << from | addr.0 & ((1 << from) - 1)),
+                };
+                ((addr.0 >> bit) / partitions) << bit | addr.0 & ((1 << bit) - 1)
+            }
         }
     }
 
@@ -128,6 +140,7 @@ mod tests {
             slice_bits in 0u32..3,
             interleave_bit in 7u32..12,
             banks in 2u32..6,
+            constant_bits in (12u32..22, 0u32..4),
         ) {
             let bank_mask = ((1u64 << banks) - 1) << 12 | 1 << 8;
             let map = AddressMap {
@@ -139,6 +152,7 @@ mod tests {
                 bank_mask,
                 column_mask: 0x0eff,
                 hash: PartitionHash::Linear,
+                constant_bits,
             };
             let local = LocalMap::new(&map);
             for addr in addrs.into_iter().map(Addr) {

@@ -5,9 +5,12 @@
 //! into row, bank and column by masks. The lowest bank bits select the slice of a partition, and the slice number so formed
 //! is hashed with the address bits above it.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::base::{Addr, SliceId};
+
+use super::{HomeRule, Homes};
 
 /// How the slice number is hashed with the address bits above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,9 @@ pub struct AddressMap {
     pub column_mask: u64,
     /// Hashing of the slice number.
     pub hash: PartitionHash,
+    /// Bits of an address that are the same for all of the GPU's memory, as (lowest bit, how many), because pages of a system go to its GPUs
+    /// in turn: they select nothing here. (0, 0) for none.
+    pub constant_bits: (u32, u32),
 }
 
 /// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
@@ -68,7 +74,21 @@ pub struct NearSlices {
     /// The hash that is added to the slice number, for this address and all that are equal from `above` on.
     mixed: u16,
     hashed: Option<Hashed>,
+    /// Which GPU has an address, in a system of several; `hashed` is then left out.
+    system: Option<Box<Away>>,
 }
+
+/// The addresses that lie on other GPUs.
+#[derive(Clone, Debug)]
+struct Away {
+    homes: Homes,
+    /// Pages known to lie here, where a table of pages decides: a place each, by the low bits of its number, and all of them.
+    near: Box<[u64]>,
+    known: BTreeSet<u64>,
+}
+
+/// Places for pages that were looked up last.
+const NEAR_PAGES: usize = 16;
 
 /// A power of two of partitions with one or two slices each, hashed by a polynomial. Kept small: every SM has one.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +108,10 @@ struct Hashed {
 
 impl Hashed {
     fn new(map: &AddressMap) -> Option<Self> {
-        let suits = map.hash == PartitionHash::Ipoly && map.partitions.is_power_of_two() && map.slices_per_partition <= 2;
+        let suits = map.constant_bits.1 == 0
+            && map.hash == PartitionHash::Ipoly
+            && map.partitions.is_power_of_two()
+            && map.slices_per_partition <= 2;
         let slice_bits = map.slices_per_partition.trailing_zeros();
         let partition_bits = map.partitions.trailing_zeros();
         let bank = map.bank_mask.trailing_zeros();
@@ -142,7 +165,23 @@ impl NearSlices {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
         // The hash of the first addresses is 0.
-        Self { shift, chunk: 0, slice, mixed: 0, hashed: Hashed::new(&map), map }
+        Self { shift, chunk: 0, slice, mixed: 0, hashed: Hashed::new(&map), map, system: None }
+    }
+
+    /// A lookup that returns outputs towards the hub for addresses of other GPUs.
+    pub fn in_system(map: AddressMap, homes: Homes) -> Self {
+        let near = vec![u64::MAX; if homes.rule == HomeRule::FirstTouch { NEAR_PAGES } else { 0 }].into();
+        let system = Some(Box::new(Away { homes, near, known: BTreeSet::new() }));
+        // No address is in this chunk.
+        Self { chunk: u64::MAX, hashed: None, system, ..Self::new(map) }
+    }
+
+    /// A page turned out to lie on this GPU.
+    pub fn learn_own(&mut self, addr: Addr) {
+        self.chunk = u64::MAX;
+        if let Some(away) = &mut self.system {
+            away.known.insert(away.homes.page(addr));
+        }
     }
 
     /// The slice that owns `addr`.
@@ -158,17 +197,45 @@ impl NearSlices {
     /// The slice of an address in another chunk than the last one.
     fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
         let before = std::mem::replace(&mut self.chunk, chunk);
-        let Some(hashed) = &self.hashed else { return self.map.slice_of(addr) };
+        let Some(hashed) = &self.hashed else { return self.find_in_system(addr) };
         if (chunk ^ before) >> (u32::from(hashed.above) - self.shift) != 0 {
             self.mixed = hashed.mixed(addr);
         }
         SliceId((hashed.plain(addr) as u16 ^ self.mixed) + hashed.first)
     }
 
+    /// The slice of an address that may lie on another GPU.
+    fn find_in_system(&mut self, addr: Addr) -> SliceId {
+        if let Some(away) = &mut self.system
+            && !away.is_own(addr)
+        {
+            return away.homes.port(addr);
+        }
+        self.map.slice_of(addr)
+    }
+
     /// Bytes from `addr`, which belongs to none of `slices`, to the next address that may belong to one of them; a lower bound.
     pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
         let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
         self.hashed.as_ref().and_then(|hashed| hashed.bytes_to(addr, slices)).unwrap_or(chunk)
+    }
+}
+
+impl Away {
+    fn is_own(&mut self, addr: Addr) -> bool {
+        if let Some(home) = self.homes.home(addr) {
+            return home == self.homes.own;
+        }
+        let page = self.homes.page(addr);
+        let place = page as usize % NEAR_PAGES;
+        if self.near[place] == page {
+            return true;
+        }
+        let known = self.known.contains(&page);
+        if known {
+            self.near[place] = page;
+        }
+        known
     }
 }
 
@@ -247,6 +314,7 @@ impl AddressMap {
 
     #[inline]
     fn split(&self, addr: Addr) -> Split {
+        let addr = self.without_constant_bits(addr);
         let above = addr.0 >> self.interleave_bit;
         let below = addr.0 & ((1 << self.interleave_bit) - 1);
         let partitions = u64::from(self.partitions);
@@ -256,6 +324,15 @@ impl AddressMap {
             (above % partitions, above / partitions)
         };
         Split { partition, rest: quotient << self.interleave_bit | below }
+    }
+
+    /// The address without the bits that are the same for all of the GPU's memory.
+    #[inline]
+    pub(super) fn without_constant_bits(&self, addr: Addr) -> Addr {
+        match self.constant_bits {
+            (_, 0) => addr,
+            (from, count) => Addr(addr.0 >> (from + count) << from | addr.0 & ((1 << from) - 1)),
+        }
     }
 
     #[inline]
@@ -386,6 +463,7 @@ mod tests {
             bank_mask: 0x7100,
             column_mask: 0x0eff,
             hash: PartitionHash::Ipoly,
+            constant_bits: (0, 0),
         }
     }
 

@@ -9,16 +9,20 @@ use warpshard_base as base;
 use warpshard_engine as engine;
 
 mod credit;
+mod home;
 mod local;
 mod map;
+mod path;
 mod progress;
 
 pub use credit::{Credit, CreditReceiver, CreditSender};
+pub use home::{HomeRule, Homes};
 pub use local::LocalMap;
 pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
+pub use path::{COPY_PORT, OWN_PAGE, PAGE_PORT, Path, SIGNAL_PORT};
 pub use progress::{CtaGone, CtaProgress, EndedCtas, SmProgress};
 
-use crate::base::{Addr, AppId, CpuId, CtaIndex, KernelIndex, PortId, SectorMask, SliceId, SmId};
+use crate::base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, PortId, SectorMask, SliceId, SmId};
 use crate::engine::Sent;
 
 /// Whatever travels on a link of the machine.
@@ -42,6 +46,12 @@ pub enum Payload {
     CtaPreempted(CtaNotice),
     /// A copy from the host to the device; the LLC may keep its lines.
     Warm(Warm),
+    /// The grid scheduler starts a copy between GPUs at its hub; the kernel is the copy's.
+    StartCopy(KernelIndex),
+    /// The hub finished a copy.
+    CopyDone(KernelIndex),
+    /// A grid scheduler tells another one, through the hubs, that a kernel ended.
+    Ended(Signal),
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
@@ -100,6 +110,15 @@ pub struct Warm {
     pub addr: Addr,
     /// Length in bytes.
     pub bytes: u64,
+}
+
+/// Word of a kernel's end, for the grid scheduler of another GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Signal {
+    /// The kernel launch that ended.
+    pub kernel: KernelIndex,
+    /// The GPU that waits for it.
+    pub to: GpuId,
 }
 
 /// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.

@@ -75,9 +75,12 @@ impl RunFacts {
             workload: workload.to_owned(),
             seed,
             core: machine.clocks.core,
-            sms: machine.gpu.sms,
+            sms: machine.gpu.sms * machine.gpus(),
             dram_burst_bytes: burst_bytes,
-            dram_bytes_per_second: f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts_per_clock * clocks_per_second,
+            dram_bytes_per_second: f64::from(machine.gpus() * machine.mem.map.partitions)
+                * burst_bytes as f64
+                * bursts_per_clock
+                * clocks_per_second,
             energy: Model::of(machine).ok().flatten(),
             configuration: None,
         }

@@ -12,6 +12,7 @@ use super::applications;
 use super::energy;
 use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
+use super::system;
 use super::text::controls_terminal;
 
 /// The end of a run, as results name it.
@@ -58,6 +59,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     }
     if !outcome.cpu_applications.is_empty() {
         root.insert("cpu_cores".into(), metrics::cpu_cores(outcome).iter().map(cpu_core).collect());
+    }
+    if let Some(part) = &outcome.system {
+        root.insert("system".into(), system::json(part));
     }
     if let Some(energy) = energy::json(facts, outcome) {
         root.insert("energy".into(), energy);
@@ -154,6 +158,9 @@ fn kernel(kernel: &KernelStats, outcome: &Outcome, joules: Option<f64>) -> Value
     map.insert("id".into(), kernel.id.into());
     if !outcome.applications.is_empty() {
         map.insert("application".into(), kernel.app.0.into());
+    }
+    if let Some(gpu) = outcome.system.as_ref().and_then(|system| system.kernel_gpus.get(kernel.index.index())) {
+        map.insert("gpu".into(), (*gpu).into());
     }
     map.insert("stream".into(), kernel.stream.0.into());
     map.insert("ctas".into(), kernel.ctas.into());

@@ -22,6 +22,7 @@ mod scratch;
 pub(crate) mod store;
 pub mod strips;
 mod summary;
+mod system;
 pub mod text;
 pub mod ticks;
 pub mod timeline;

@@ -5,6 +5,7 @@ use crate::stats::{EndedBy, HostFacts, Outcome, Relaxed};
 use super::energy;
 use super::facts::RunFacts;
 use super::metrics::{self, Occupancy, Totals, Work};
+use super::system;
 use super::text::{Align, Style, Table, UNKNOWN, bar, clip, count, counted, joules, known, percent, printable, seconds, si, wrap};
 
 /// Maximum number of kernels in the report; of more, the longest are shown.
@@ -21,6 +22,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
         scheduler_cycles(&totals, style),
         memory(facts, outcome, &totals, style),
         power(facts, outcome, style),
+        system::summary(outcome, facts.core.0, style),
         host_lines(outcome, host, style),
         notes(outcome, style),
     ] {
@@ -32,13 +34,13 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
     text
 }
 
-fn section(title: &str, style: Style) -> String {
+pub(super) fn section(title: &str, style: Style) -> String {
     let rule = "─".repeat(style.width().saturating_sub(title.chars().count() + 1));
     format!("{} {}\n", style.title(title), style.faint(&rule))
 }
 
 /// A paragraph, indented.
-fn line(text: &str, style: Style) -> String {
+pub(super) fn line(text: &str, style: Style) -> String {
     wrap(&format!("  {text}"), 4, style.width()) + "\n"
 }
 

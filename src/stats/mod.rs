@@ -13,7 +13,7 @@ mod relaxed;
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
 pub use outcome::{
-    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts, TimelineEntry,
-    WorkerFacts,
+    Alone, ApplicationStats, ComponentStats, Counted, EndedBy, GpuStats, HostFacts, IntervalRow, KernelStats, Outcome, RankFacts,
+    SystemStats, TimelineEntry, WorkerFacts,
 };
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

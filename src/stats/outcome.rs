@@ -138,6 +138,28 @@ pub struct TimelineEntry {
     pub reason: String,
 }
 
+/// What is known of the GPUs and links of a system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SystemStats {
+    /// The GPUs in their order.
+    pub gpus: Vec<GpuStats>,
+    /// The names of the links, in the order of the components `link`: "gpu0 -> gpu1".
+    pub links: Vec<String>,
+    /// The GPU of each kernel launch.
+    pub kernel_gpus: Vec<u8>,
+}
+
+/// What is known of one GPU of a system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuStats {
+    /// Kernel launches on it.
+    pub kernels: u32,
+    /// Core cycle in which the last of them ended.
+    pub ended: Option<u64>,
+    /// The counters of its components, as sums by kind.
+    pub totals: Vec<(&'static str, Vec<Counted>)>,
+}
+
 /// Everything simulated. Contains nothing about the host, so that equal inputs give equal outcomes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -164,6 +186,8 @@ pub struct Outcome {
     pub timeline: Vec<TimelineEntry>,
     /// What makes the results approximate; `None` for an exact run.
     pub relaxed: Option<Relaxed>,
+    /// The GPUs and links of a system of several GPUs.
+    pub system: Option<SystemStats>,
     /// Notes to the user, each with the number of times it applied.
     pub notes: Vec<(String, u64)>,
 }

@@ -14,6 +14,7 @@ pub mod hetero;
 mod interleave;
 mod kernel_mgmt;
 mod lab;
+mod multi_gpu;
 pub mod noc;
 mod oracle;
 pub mod power;
@@ -145,6 +146,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "its kernels and machine are those of the paper",
         sweeps: &["gpu.dispatch.sharing"],
         run: kernel_mgmt::study,
+    },
+    Study {
+        name: "multi-gpu",
+        summary: "systems of V100: copies, remote loads, all-reduce and kernels on several GPUs, compared with measurements where published",
+        machine: "dgx1-v100",
+        takes: &[Set],
+        otherwise: "its systems are those of its figures; --set changes values of all of them",
+        sweeps: &[],
+        run: multi_gpu::study,
     },
     Study {
         name: "noc",

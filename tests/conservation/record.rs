@@ -126,6 +126,7 @@ impl Record {
             }
             Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
             Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
+            Payload::StartCopy(_) | Payload::CopyDone(_) | Payload::Ended(_) => return Err("this is a GPU alone"),
         }
         Ok(())
     }

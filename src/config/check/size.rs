@@ -1,6 +1,7 @@
 //! Checks of how much there is of everything: identifiers of 16 bits, and memory of the host.
 
 use super::super::machine::{Cache, CoreStyle, Machine, Sm};
+use super::super::routes::Routes;
 use super::Checker;
 use crate::base::LINE_BYTES;
 
@@ -70,11 +71,19 @@ fn links(machine: &Machine, checker: &mut Checker<'_>) {
     let [sms, cpus, partitions] =
         [machine.gpu.sms, machine.cpu.as_ref().map_or(0, |cpu| cpu.count), machine.mem.map.partitions].map(u64::from);
     let slices = partitions * u64::from(machine.mem.map.slices_per_partition);
-    let links = 4 * (sms + cpus + slices) + 2 * sms + partitions;
+    // A hub adds ports at both networks and links to and from the grid scheduler; links between nodes have one for packets and one for credits.
+    let system = machine.system.as_ref();
+    let ports = 2 * system.map_or(0, |system| u64::from(system.hub.ports));
+    let lanes = system.and_then(|system| Routes::of(system).ok()).map_or(0, |routes| routes.lanes.len() as u64);
+    let gpus = u64::from(machine.gpus());
+    let links = gpus * (4 * (sms + cpus + slices + ports) + 2 * sms + partitions + 2) + 2 * lanes;
     checker.require(
         links <= MOST_LINKS,
         &["gpu.sms", "mem.map.partitions", "mem.map.slices_per_partition"],
-        || format!("{sms} SMs, {cpus} CPU cores and {slices} LLC slices have {links} links, expected at most {MOST_LINKS}"),
+        || {
+            let each = if gpus > 1 { format!("{gpus} GPUs of ") } else { String::new() };
+            format!("{each}{sms} SMs, {cpus} CPU cores and {slices} LLC slices have {links} links, expected at most {MOST_LINKS}")
+        },
         || "links are numbered with 16 bits; reduce the SMs or the slices".to_owned(),
     );
 }
@@ -84,7 +93,8 @@ type Part = (&'static str, u64, u64);
 
 fn entries(machine: &Machine, checker: &mut Checker<'_>) {
     let parts: Vec<Part> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
-    let total = |part: &Part| part.1.saturating_mul(part.2);
+    let gpus = u64::from(machine.gpus());
+    let total = |part: &Part| part.1.saturating_mul(part.2).saturating_mul(gpus);
     let all = parts.iter().map(total).fold(0u64, u64::saturating_add);
     let Some(largest) = parts.iter().max_by_key(|part| total(part)) else { return };
     checker.require(

@@ -13,6 +13,7 @@ mod l1;
 mod memory;
 mod noc;
 mod sm;
+mod system;
 mod texture;
 mod units;
 
@@ -40,6 +41,8 @@ pub struct Key {
     pub when: Option<(&'static str, bool)>,
     /// A second condition of the same kind.
     pub and: Option<(&'static str, bool)>,
+    /// Written in resolved machines only where it differs from the default, because it means nothing to most of them.
+    pub quiet: bool,
     /// What to do about a value that is given where the key is not read; `None` ignores it.
     pub refused: Option<Refused>,
     /// Sets the field.
@@ -57,7 +60,7 @@ pub struct Refused {
 
 impl Key {
     const fn new(path: &'static str, kind: Kind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
-        Self { path, kind, doc, default: None, option: None, when: None, and: None, refused: None, set }
+        Self { path, kind, doc, default: None, option: None, when: None, and: None, quiet: false, refused: None, set }
     }
 
     const fn default(mut self, toml: &'static str) -> Self {
@@ -77,6 +80,11 @@ impl Key {
 
     const fn and(mut self, flag: &'static str, value: bool) -> Self {
         self.and = Some((flag, value));
+        self
+    }
+
+    const fn quiet(mut self) -> Self {
+        self.quiet = true;
         self
     }
 
@@ -111,7 +119,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS);
     let l1 = l1::KEYS.iter().chain(l1::L1_CACHE_KEYS).chain(l1::UNIFIED_KEYS).chain(texture::KEYS);
     let memory = memory::KEYS.iter().chain(memory::LLC_KEYS).chain(dram::KEYS);
-    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS)
+    gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS).chain(system::KEYS)
 }
 
 /// The key of that name.
@@ -201,6 +209,7 @@ use key;
 mod tests {
     use super::super::layout::Layout;
     use super::super::seat::Seat;
+    use super::super::system::{Node, Wire};
     use super::*;
 
     #[test]
@@ -239,11 +248,15 @@ mod tests {
                 Kind::Choice(_) => Value::Choice(0),
                 Kind::Sizes => Value::Sizes(vec![number]),
                 Kind::Nodes => Value::Nodes(vec![vec![Seat::Gpu(Some(number as u32))]]),
+                Kind::Wires => {
+                    let (a, b) = (Node::Host(number as u32), Node::Host(7));
+                    Value::Wires(vec![Wire { a, b, count: 7 }])
+                }
                 Kind::Layout => Value::Layout(Layout { row: 1 << 40, bank: 1 << 41, column: 1 << 42, burst_bits: 1 }),
                 _ if key.path == "mem.map.interleave" => Value::Number(1 << 8),
                 _ => Value::Number(number),
             };
-            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_) | Value::Nodes(_)) {
+            if matches!(value, Value::Number(n) if n == number) || matches!(value, Value::Sizes(_) | Value::Nodes(_) | Value::Wires(_)) {
                 numbers.push((key.path, number));
             }
             (key.set)(&mut machine, &value);

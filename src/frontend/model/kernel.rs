@@ -157,6 +157,8 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             after: Vec::new(),
             shared_base: Addr(SHARED_BASE),
             local_base: Addr(LOCAL_BASE),
+            gpu: None,
+            copy: None,
         })
     };
     let local = place(&text.local, constants, MemSpace::Local)?;

@@ -86,6 +86,7 @@ impl Model {
             kernels: self.kernels.iter().map(|kernel| kernel.kernel.clone()).collect(),
             applications: Vec::new(),
             notes: Vec::new(),
+            homes: Vec::new(),
         }
     }
 

@@ -30,8 +30,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StaticInst, Workload};
-use crate::base::{KernelIndex, StreamId};
+use super::{PeerCopy, StaticInst, Workload};
+use crate::base::{GpuId, KernelIndex, StreamId};
 use contents::Element;
 use schema::{Contents, Tolerance};
 
@@ -72,6 +72,8 @@ struct Buffer {
     count: usize,
     address: Option<u64>,
     contents: Contents,
+    /// The GPU whose memory it lies in, where the file names one.
+    gpu: Option<GpuId>,
 }
 
 /// A kernel launch with everything bound.
@@ -85,6 +87,10 @@ struct Launch {
     /// `None` where the timing model has no opcode table for the architecture.
     statics: Option<Arc<[StaticInst]>>,
     mnemonics: Arc<[String]>,
+    /// The GPU that it runs on, where the file names one.
+    gpu: Option<GpuId>,
+    /// What it copies instead of running.
+    copy: Option<PeerCopy>,
 }
 
 #[derive(Debug)]

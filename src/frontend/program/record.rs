@@ -17,6 +17,9 @@ use super::run::workload;
 /// Those of the file system, and of the program with its message.
 pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> {
     let workload = workload(program).map_err(io::Error::other)?;
+    if workload.kernels.iter().any(|kernel| kernel.info.copy.is_some()) {
+        return Err(io::Error::other(format!("{} copies between GPUs, which traces cannot say", program.file.display())));
+    }
     fs::create_dir_all(out)?;
     let mut list = Vec::new();
     for command in &workload.commands {

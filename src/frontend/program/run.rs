@@ -91,6 +91,16 @@ impl Runner {
             step.apply(&mut self.memory);
             self.stepped += 1;
         }
+        if let Some(copy) = launch.copy {
+            let bytes = self.memory.window(copy.from.0, copy.bytes as usize).map(|bytes| bytes.to_vec());
+            let moved = bytes.map(|bytes| self.memory.fill(copy.to.0, &bytes));
+            if !matches!(moved, Some(Ok(()))) {
+                let what = format!("a copy of {} bytes from {} to {} leaves the program's memory", copy.bytes, copy.from, copy.to);
+                return Err(ProgramError::new(&self.program.file, 0, what));
+            }
+            self.launch += 1;
+            return Ok(Some((self.launch - 1, 0, Box::default())));
+        }
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);
         let measured = (&mut self.tallies[number], self.measure);
@@ -216,6 +226,8 @@ pub(super) fn info(launch: &Launch, number: usize) -> KernelInfo {
         after: launch.after.clone(),
         shared_base: Addr(SHARED_WINDOW),
         local_base: Addr(LOCAL_WINDOW),
+        gpu: launch.gpu,
+        copy: launch.copy,
     }
 }
 
@@ -246,6 +258,8 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
     }
     let runner = Runner::new(program, false)?;
     let commands = commands(program, &runner.memory);
+    let placed = program.buffers.iter().zip(runner.memory.allocations());
+    let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
     let wanted = vec![false; program.launches.len()];
     let stage = Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, failure: None }));
     let kernel = |(number, launch): (usize, &Launch)| {
@@ -253,5 +267,5 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
         Kernel { info: info(launch, number), source: Arc::new(source) }
     };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
-    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new() })
+    Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes })
 }

@@ -112,6 +112,21 @@ pub(super) struct BufferRow {
     /// What it holds before the first launch; without this it is uninitialised.
     #[serde(default)]
     pub(super) contents: Contents,
+    /// The GPU of a system whose memory it lies in; that of the program if not given.
+    pub(super) gpu: Option<Value>,
+}
+
+/// A copy between memories, by the copy engine of a GPU.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct CopyRow {
+    /// Where it begins to read: `&buffer`, `&buffer + formula`.
+    pub(super) from: Value,
+    /// Where it begins to write.
+    pub(super) to: Value,
+    /// Bytes.
+    pub(super) bytes: Value,
 }
 
 /// The type of a buffer's elements.
@@ -275,6 +290,10 @@ pub(super) struct LaunchRow {
     /// Whether it only prepares buffers: it is executed before all others, and belongs to no run, trace or count.
     #[serde(default)]
     pub(super) setup: bool,
+    /// The GPU of a system that it runs on; that of the program if not given.
+    pub(super) gpu: Option<Value>,
+    /// In place of `kernel`: a copy between the memories of GPUs.
+    pub(super) copy: Option<CopyRow>,
     /// In place of `kernel`: what is launched in turn.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]

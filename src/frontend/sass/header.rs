@@ -181,6 +181,8 @@ impl HeaderReader {
                 after: fields.after,
                 shared_base: Addr(fields.shared_base),
                 local_base: Addr(fields.local_base),
+                gpu: None,
+                copy: None,
             },
             binary_version: narrow(version),
             generation,

@@ -39,7 +39,14 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
     let list = List::read(path)?;
     let pool = pool(options);
     let mut eager = options.eager_bytes;
-    let mut workload = Workload { name: list.name, commands: Vec::new(), kernels: Vec::new(), applications: Vec::new(), notes: list.notes };
+    let mut workload = Workload {
+        name: list.name,
+        commands: Vec::new(),
+        kernels: Vec::new(),
+        applications: Vec::new(),
+        notes: list.notes,
+        homes: Vec::new(),
+    };
     for line in list.lines {
         match line {
             Line::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),

@@ -22,6 +22,10 @@ pub(super) enum Word {
     Returned,
     /// It was taken away after it started.
     Preempted,
+    /// The hub finished a copy.
+    Copied,
+    /// A kernel of another GPU ended.
+    EndedElsewhere,
 }
 
 /// A message from an SM. The order of the fields is the order of handling.
@@ -44,7 +48,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new(sms: usize) -> Self {
-        Self { waiting: BinaryHeap::with_capacity(4 * sms), sequence: vec![0; sms].into() }
+        Self { waiting: BinaryHeap::with_capacity(4 * sms), sequence: vec![0; sms + 1].into() }
     }
 
     pub(super) fn put(&mut self, at: Cycle, sm: SmId, word: Word, kernel: KernelIndex, cta: CtaIndex) {

@@ -21,15 +21,15 @@ mod streams;
 mod tests;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{AppId, CtaIndex, Cycle, KernelIndex, LinkId, SmId};
+use crate::base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
 use crate::config::machine::{self, Machine};
 use crate::engine::{Unit, Work};
 use crate::frontend::{Application, Command, Workload};
-use crate::protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Warm, WarpContext};
+use crate::protocol::{CtaLaunch, CtaNotice, EventKind, Outbox, Payload, Signal, Warm, WarpContext};
 use crate::stats::{CounterVisitor, KernelStats};
 
 use capacity::Capacity;
@@ -50,6 +50,21 @@ pub struct GridPorts {
     pub first_to_partition: LinkId,
     /// Partitions that hear of copies; 0 where these leave no trace in the LLC.
     pub partitions: u32,
+    /// In a system of several GPUs: which one this is, and the links to and from its hub.
+    pub system: Option<SystemPorts>,
+}
+
+/// What ties a grid scheduler to those of other GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemPorts {
+    /// The GPU.
+    pub gpu: GpuId,
+    /// Copies to start, and signals.
+    pub to_hub: LinkId,
+    /// The latency of that link, in core cycles.
+    pub latency: u64,
+    /// Copies that ended, and signals.
+    pub from_hub: LinkId,
 }
 
 /// The decisions that a controller may make about the grid scheduler.
@@ -138,6 +153,8 @@ pub struct Grid {
     /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
     held: bool,
     released: Cycle,
+    /// Copies between GPUs that were launched, and when each goes to the hub.
+    copies_due: VecDeque<(Cycle, KernelIndex)>,
 }
 
 impl Grid {
@@ -162,7 +179,7 @@ impl Grid {
             launch_latency: spec.launch_latency,
             ports,
             inbox: Inbox::new(sms),
-            streams: Streams::new(&workload, spec.max_kernels),
+            streams: Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu)),
             dispatch: Dispatch::new(sms, spec, workload.applications().len(), capacity),
             records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
             counters: GridCounters::default(),
@@ -171,6 +188,7 @@ impl Grid {
             end_sent: false,
             held: false,
             released: Cycle(0),
+            copies_due: VecDeque::new(),
             workload,
         }
     }
@@ -214,6 +232,9 @@ impl Grid {
         if self.can_admit() {
             self.launch_kernels(out);
         }
+        if self.ports.system.is_some() {
+            self.peer_copies(out);
+        }
         if self.streams.becomes_ready(now) {
             self.streams.newly_ready(now).for_each(|kernel| out.event(now, EventKind::KernelReady(kernel)));
             self.dispatch.kernels_changed(&self.streams, now);
@@ -224,6 +245,39 @@ impl Grid {
         if self.must_report_end() {
             self.end_sent = true;
             out.event(now, EventKind::RunEnded);
+        }
+    }
+
+    /// Launches copies between GPUs, and sends those that are due to the hub.
+    fn peer_copies(&mut self, out: &mut Outbox) {
+        let Some(system) = self.ports.system else { return };
+        while !self.held
+            && let Some(kernel) = self.streams.next_copy()
+        {
+            let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
+            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
+            self.counters.kernels_launched += 1;
+            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(system.latency)).max(self.present);
+            self.copies_due.push_back((ready, kernel));
+        }
+        while let Some((_, kernel)) = self.copies_due.pop_front_if(|(at, _)| *at <= self.present) {
+            self.records.record_mut(kernel).started = Some(self.present.after(system.latency));
+            out.send(system.to_hub, self.present, Payload::StartCopy(kernel));
+            out.event(self.present, EventKind::KernelStarted(kernel));
+        }
+    }
+
+    /// A kernel or copy ended: what waits for it may follow, on this GPU and on others.
+    fn ended(&mut self, kernel: KernelIndex, ended: Ended, out: &mut Outbox) {
+        let now = self.present;
+        if let (Some(system), false) = (self.ports.system, self.streams.listeners(kernel).is_empty()) {
+            for &to in self.streams.listeners(kernel) {
+                out.send(system.to_hub, now, Payload::Ended(Signal { kernel, to }));
+            }
+        }
+        if let Ended::Application(app) = ended {
+            self.copies[app.index()].start_over();
+            out.event(now, EventKind::ApplicationEnded(app));
         }
     }
 
@@ -241,6 +295,15 @@ impl Grid {
                     out.event(now, EventKind::KernelStarted(kernel));
                 }
             }
+            Word::Copied => {
+                record.done = 1;
+                record.ended = Some(happened);
+                self.counters.kernels_ended += 1;
+                out.event(now, EventKind::KernelEnded(kernel));
+                let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
+                self.ended(kernel, ended, out);
+            }
+            Word::EndedElsewhere => self.streams.ended_elsewhere(kernel, self.workload.kernel(kernel).info.app),
             Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
             Word::Returned | Word::Preempted => {
                 let started = notice.word == Word::Preempted;
@@ -257,10 +320,8 @@ impl Grid {
                     record.ended = Some(happened);
                     self.counters.kernels_ended += 1;
                     out.event(now, EventKind::KernelEnded(kernel));
-                    if let Ended::Application(app) = self.streams.end(kernel, happened) {
-                        self.copies[app.index()].start_over();
-                        out.event(now, EventKind::ApplicationEnded(app));
-                    }
+                    let ended = self.streams.end(kernel, happened);
+                    self.ended(kernel, ended, out);
                     self.dispatch.kernels_changed(&self.streams, now);
                 }
             }
@@ -340,6 +401,12 @@ impl Unit for Grid {
                 let sm = SmId(link.0 - self.ports.first_from_sm.0);
                 (Word::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
             }
+            Payload::CopyDone(kernel) | Payload::Ended(Signal { kernel, .. }) => {
+                let word = if matches!(payload, Payload::CopyDone(_)) { Word::Copied } else { Word::EndedElsewhere };
+                debug_assert_eq!(Some(link), self.ports.system.map(|system| system.from_hub), "grid: {word:?} came on {link}");
+                let hub = SmId(self.dispatch.rooms().len() as u16);
+                return self.inbox.put(at, hub, word, kernel, CtaIndex(0));
+            }
             other => panic!("grid: {other:?} came on {link} at {at}"),
         };
         debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
@@ -363,7 +430,9 @@ impl Unit for Grid {
         if self.dispatch.has_candidates() || self.can_admit() || self.must_report_end() {
             return self.present;
         }
-        self.inbox.next_at().min(self.streams.next_ready()).max(self.present)
+        let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        let copy = if self.streams.has_copy() && !self.held { self.present } else { copy };
+        self.inbox.next_at().min(self.streams.next_ready()).min(copy).max(self.present)
     }
 
     // No counter of the grid scheduler spans time.

@@ -7,13 +7,13 @@
 //! forwards them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::base::{AppId, CtaIndex, Cycle, KernelIndex, StreamId};
-use crate::frontend::{Command, Workload};
+use crate::base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
+use crate::frontend::{Command, KernelInfo, Workload};
 
 /// A kernel that has a slot on the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,37 @@ fn waiting(app: &AppState, kernel: KernelIndex) -> Waiting {
     (app.again.contains(&kernel.0), Reverse(app.priority), kernel)
 }
 
+/// What other GPUs have to do with the kernels of this one.
+#[derive(Clone, Debug, Default)]
+struct System {
+    /// By kernel: whether it is of this GPU.
+    own: Box<[bool]>,
+    /// By kernel of this GPU: other GPUs that wait for its end.
+    listeners: Box<[Vec<GpuId>]>,
+    /// By kernel: whether it is a copy.
+    is_copy: Box<[bool]>,
+    /// Copies that wait for nothing any more.
+    copies: VecDeque<KernelIndex>,
+}
+
+impl System {
+    /// With `successors` by kernel.
+    fn new(workload: &Workload, gpu: GpuId, successors: &[Vec<KernelIndex>]) -> Self {
+        let on = |kernel: KernelIndex| workload.kernel(kernel).info.on_gpu();
+        let all = || (0..workload.kernels.len() as u16).map(KernelIndex);
+        let listeners = |kernel: KernelIndex| -> Vec<GpuId> {
+            let others: BTreeSet<GpuId> = successors[kernel.index()].iter().map(|next| on(*next)).filter(|other| *other != gpu).collect();
+            if on(kernel) == gpu { others.into_iter().collect() } else { Vec::new() }
+        };
+        Self {
+            own: all().map(|kernel| on(kernel) == gpu).collect(),
+            listeners: all().map(listeners).collect(),
+            is_copy: workload.kernels.iter().map(|kernel| kernel.info.copy.is_some()).collect(),
+            copies: VecDeque::new(),
+        }
+    }
+}
+
 /// The order of kernels.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
@@ -105,6 +136,8 @@ pub(super) struct Streams {
     eligible: BTreeSet<Waiting>,
     /// Applications that have not ended once.
     apps_left: usize,
+    /// In a system of several GPUs: which one this is, and what the others have to do with it.
+    system: Option<Box<System>>,
     /// The slot whose kernel was served last; it moves when a CTA is bound.
     last_served: usize,
     /// The least `ready_at` not yet reached.
@@ -123,13 +156,14 @@ pub(super) enum Ended {
 impl Streams {
     /// # Panics
     /// When the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses these.
-    pub(super) fn new(workload: &Workload, max_kernels: u32) -> Self {
+    pub(super) fn new(workload: &Workload, max_kernels: u32, gpu: Option<GpuId>) -> Self {
+        let is_own = |info: &KernelInfo| gpu.is_none_or(|gpu| info.on_gpu() == gpu);
         let mut successors = vec![Vec::new(); workload.kernels.len()];
         let mut predecessors = vec![None; workload.kernels.len()];
         let mut apps = Vec::new();
         let mut last = None;
         for app in workload.applications() {
-            let mut tail: FxHashMap<StreamId, KernelIndex> = FxHashMap::default();
+            let mut tail: FxHashMap<(GpuId, StreamId), KernelIndex> = FxHashMap::default();
             let again = app.again.start.wrapping_sub(app.kernels.start);
             let mut left = 0;
             for command in &workload.commands[app.commands] {
@@ -139,7 +173,7 @@ impl Streams {
                 assert!(info.ctas() > 0, "{kernel} has no CTAs");
                 let later = |kernel: KernelIndex| KernelIndex(kernel.0.wrapping_add(again));
                 let awaited = info.after.iter().copied().filter(|before| predecessors[before.index()].is_some());
-                let before: Vec<KernelIndex> = tail.insert(info.stream, kernel).into_iter().chain(awaited).collect();
+                let before: Vec<KernelIndex> = tail.insert((info.on_gpu(), info.stream), kernel).into_iter().chain(awaited).collect();
                 predecessors[kernel.index()] = Some(before.len() as u32);
                 before.iter().for_each(|before| successors[before.index()].push(kernel));
                 if !app.again.is_empty() {
@@ -147,7 +181,7 @@ impl Streams {
                     before.iter().for_each(|before| successors[later(*before).index()].push(later(kernel)));
                 }
                 last = Some(kernel);
-                left += 1;
+                left += usize::from(is_own(info));
             }
             apps.push(AppState { kernels: app.kernels, again: app.again, priority: app.priority, left, ended: 0, first_end: None });
         }
@@ -157,6 +191,7 @@ impl Streams {
             max_kernels: max_kernels as usize,
             apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
             apps: apps.into(),
+            system: gpu.map(|gpu| Box::new(System::new(workload, gpu, &successors))),
             successors: successors.into(),
             missing: vec![0; predecessors.len()].into(),
             arrivals: arrivals(workload),
@@ -177,7 +212,51 @@ impl Streams {
             let Some(predecessors) = self.predecessors[kernel.index()] else { continue };
             self.missing[kernel.index()] = predecessors;
             if predecessors == 0 {
+                self.becomes_eligible(app, kernel);
+            }
+        }
+    }
+
+    /// A kernel waits for no other any more.
+    fn becomes_eligible(&mut self, app: usize, kernel: KernelIndex) {
+        match &mut self.system {
+            Some(system) if !system.own[kernel.index()] => {}
+            Some(system) if system.is_copy[kernel.index()] => system.copies.push_back(kernel),
+            _ => {
                 self.eligible.insert(waiting(&self.apps[app], kernel));
+            }
+        }
+    }
+
+    /// The next copy that waits for nothing any more. Copies take no slot.
+    pub(super) fn next_copy(&mut self) -> Option<KernelIndex> {
+        self.system.as_mut()?.copies.pop_front()
+    }
+
+    /// Whether a copy waits for nothing any more.
+    #[inline]
+    pub(super) fn has_copy(&self) -> bool {
+        self.system.as_ref().is_some_and(|system| !system.copies.is_empty())
+    }
+
+    /// Other GPUs that wait for the end of a kernel of this one.
+    pub(super) fn listeners(&self, kernel: KernelIndex) -> &[GpuId] {
+        self.system.as_ref().map_or(&[], |system| &system.listeners[kernel.index()])
+    }
+
+    /// A kernel of another GPU ended.
+    pub(super) fn ended_elsewhere(&mut self, kernel: KernelIndex, app: AppId) {
+        self.follow(kernel, app);
+    }
+
+    /// Kernels that waited for this one alone may follow.
+    fn follow(&mut self, kernel: KernelIndex, app: AppId) {
+        for next in 0..self.successors[kernel.index()].len() {
+            let next = self.successors[kernel.index()][next];
+            let missing = &mut self.missing[next.index()];
+            *missing -= 1;
+            if *missing == 0 {
+                self.becomes_eligible(app.index(), next);
             }
         }
     }
@@ -325,13 +404,16 @@ impl Streams {
         let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
         let KernelSlot { app, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
         while self.slots.pop_if(|last| last.is_none()).is_some() {}
-        for &next in &self.successors[kernel.index()] {
-            let missing = &mut self.missing[next.index()];
-            *missing -= 1;
-            if *missing == 0 {
-                self.eligible.insert(waiting(&self.apps[app.index()], next));
-            }
-        }
+        self.end_of(kernel, app, now)
+    }
+
+    /// A copy of application `app` ended at `now`.
+    pub(super) fn end_copy(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> Ended {
+        self.end_of(kernel, app, now)
+    }
+
+    fn end_of(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> Ended {
+        self.follow(kernel, app);
         let state = &mut self.apps[app.index()];
         state.left -= 1;
         if state.left > 0 {

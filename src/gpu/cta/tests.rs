@@ -317,8 +317,13 @@ fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
     let info = gpu::test_machine::kernel_info(256, 4000);
     let resident = gpu::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
     let workload = mock::workload_of(vec![info]);
-    let ports =
-        GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(machine.gpu.sms as u16), first_to_partition: LinkId(0), partitions: 0 };
+    let ports = GridPorts {
+        first_to_sm: LinkId(0),
+        first_from_sm: LinkId(machine.gpu.sms as u16),
+        first_to_partition: LinkId(0),
+        partitions: 0,
+        system: None,
+    };
     let mut grid = Grid::new(&machine, workload, vec![resident], ports);
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
@@ -343,7 +348,8 @@ fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launch
     let commands = vec![copy(0x100), copy(0x200), launch(0), copy(0x300), launch(1), copy(0x400)];
     let workload = std::sync::Arc::new(Workload { commands, ..(*plain).clone() });
     let sms = machine.gpu.sms as u16;
-    let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms), first_to_partition: LinkId(2 * sms), partitions: 2 };
+    let ports =
+        GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms), first_to_partition: LinkId(2 * sms), partitions: 2, system: None };
     let mut grid = Grid::new(&machine, workload, vec![1, 1], ports);
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };

@@ -43,7 +43,7 @@ use crate::config::machine::Machine;
 use crate::engine::{Unit, Work};
 use crate::frontend::Workload;
 use crate::frontend::phases::Phases;
-use crate::protocol::{EventKind, Outbox, Payload};
+use crate::protocol::{AddressMap, EventKind, Homes, Outbox, Payload};
 use crate::stats::CounterVisitor;
 
 pub use crate::mem::cache::PrefetchCounters;
@@ -134,6 +134,13 @@ impl Sm {
     #[must_use]
     pub fn with_phases(mut self, kernels: Arc<[Phases]>) -> Self {
         self.observers.phases = Some(Box::new(PhaseView::new(kernels)));
+        self
+    }
+
+    /// The same, in a system of several GPUs with this memory map; `map` is that of its own GPU.
+    #[must_use]
+    pub fn with_homes(mut self, map: AddressMap, homes: &Homes) -> Self {
+        self.lsu.set_homes(map, homes);
         self
     }
 

@@ -184,6 +184,7 @@ fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, String> {
             kernels: Vec::new(),
             applications: Vec::new(),
             notes: Vec::new(),
+            homes: Vec::new(),
         }));
     };
     let parameters = parameters(name);

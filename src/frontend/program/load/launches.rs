@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::base::{KernelIndex, StreamId};
-use crate::frontend::Dim3;
+use crate::base::{Addr, GpuId, KernelIndex, StreamId};
 use crate::frontend::isa::Generation;
+use crate::frontend::{Dim3, PeerCopy};
 
 use super::super::error::ProgramError;
 use super::super::exec::{Kernel, LOCAL_WINDOW, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP, Texture};
 use super::super::isa::{Banks, decode};
 use super::super::listing::{KernelText, Module};
-use super::super::schema::{LaunchRow, Value};
+use super::super::schema::{CopyRow, LaunchRow, Value};
 use super::super::statics::statics;
 use super::super::{Launch, Program};
 use super::Loader;
@@ -42,8 +42,14 @@ impl Loader<'_> {
     pub(super) fn launches(&mut self, program: &mut Program, rows: &[Spanned<LaunchRow>], bound: &Bound<'_>) -> Result<(), ProgramError> {
         for spanned in rows {
             let row = self.row(spanned);
-            if row.kernel.is_some() != row.sequence.is_empty() {
-                return Err(self.bad("a launch has neither or both of `kernel` and `sequence`").expected("one of them"));
+            let kinds = [row.kernel.is_some(), !row.sequence.is_empty(), row.copy.is_some()];
+            if kinds.into_iter().filter(|given| *given).count() != 1 {
+                let what = if row.copy.is_some() || kinds == [false; 3] {
+                    "a launch has none or several of `kernel`, `copy` and `sequence`"
+                } else {
+                    "a launch has neither or both of `kernel` and `sequence`"
+                };
+                return Err(self.bad(what).expected("one of them"));
             }
             if !row.sequence.is_empty() && row.has_events() {
                 return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
@@ -59,7 +65,11 @@ impl Loader<'_> {
                     self.parameters.push((row.index.clone().unwrap_or_else(|| "i".into()), i));
                 }
                 if row.sequence.is_empty() {
-                    let mut launch = self.launch(row, program, bound)?;
+                    let mut launch = match &row.copy {
+                        Some(copy) => self.copy(row, copy, program, bound)?,
+                        None => self.launch(row, program, bound)?,
+                    };
+                    launch.gpu = self.gpu(row.gpu.as_ref())?;
                     self.events(row, program.launches.len(), &mut launch)?;
                     if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
                 } else {
@@ -128,6 +138,67 @@ impl Loader<'_> {
         launch.map_err(|problem| {
             let key = if problem.what.starts_with("shared") { "shared" } else { "arguments" };
             self.of_key(key, problem)
+        })
+    }
+
+    /// The GPU that a launch or buffer names.
+    pub(super) fn gpu(&self, value: Option<&Value>) -> Result<Option<GpuId>, ProgramError> {
+        let Some(value) = value else { return Ok(None) };
+        let number = self.number(value, "gpu")?;
+        let gpu = u8::try_from(number).map_err(|_| self.bad_key("gpu", "a GPU is a number from 0 to 255").found(number.to_string()))?;
+        Ok(Some(GpuId(gpu)))
+    }
+
+    /// A copy between memories, as a launch.
+    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+        if row.setup || !(row.grid.is_empty() && row.block.is_empty() && row.arguments.is_empty() && row.shared.is_none()) {
+            let expected = "`copy` with `gpu`, `stream`, `record`, `wait` and `repeat` alone";
+            return Err(self.bad("a copy belongs to the setup, or has a grid, a block, shared memory or arguments").expected(expected));
+        }
+        let address = |value: &Value, what: &str| -> Result<u64, ProgramError> {
+            let bytes = self.argument(value, 8, (program, bound), &format!("`{what}` of a copy"))?;
+            Ok(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+        };
+        let (from, to) = (address(&copy.from, "from")?, address(&copy.to, "to")?);
+        let bytes = self.number(&copy.bytes, "bytes")?;
+        let whole = |start: u64| {
+            let starts = program.buffers.iter().zip(&program.addresses);
+            let end = bytes.checked_add_unsigned(start).map(i64::cast_unsigned);
+            starts.into_iter().any(|(buffer, at)| {
+                let after = at + (buffer.count * buffer.element.bytes()) as u64;
+                (*at..after).contains(&start) && end.is_some_and(|end| end <= after)
+            })
+        };
+        if bytes < 1 || !whole(from) || !whole(to) {
+            let expected = "at least one byte, all of them in one buffer at either end";
+            return Err(self.bad_key("copy", "a copy leaves its buffers, or copies nothing").found(bytes.to_string()).expected(expected));
+        }
+        let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
+        let stream =
+            u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
+        let one = Dim3 { x: 1, y: 1, z: 1 };
+        Ok(Launch {
+            registers: 1,
+            stream: StreamId(stream),
+            after: Vec::new(),
+            gpu: None,
+            copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes: bytes.cast_unsigned() }),
+            statics: Some(Arc::default()),
+            mnemonics: Arc::default(),
+            kernel: Arc::new(Kernel {
+                file: bound.module.file.clone(),
+                name: "copy".to_owned(),
+                lines: Default::default(),
+                decoded: Default::default(),
+                access: Default::default(),
+                banks: Banks(Vec::new()),
+                grid: one,
+                block: one,
+                shared_bytes: 0,
+                local_bytes: 0,
+                limit: bound.limit,
+                textures: Arc::default(),
+            }),
         })
     }
 
@@ -275,6 +346,8 @@ pub(in super::super) fn bind(
         registers: text.registers.max(1),
         stream,
         after: Vec::new(),
+        gpu: None,
+        copy: None,
         statics: statics.map(Into::into),
         mnemonics: text.code.iter().map(|inst| inst.mnemonic.clone()).collect(),
         kernel: Arc::new(Kernel {

@@ -229,6 +229,13 @@ impl<'a> Loader<'a> {
             let expected = format!("0 to {}", MOST_BYTES / 8);
             return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
         }
-        Ok(Buffer { name: name.to_owned(), element, count: count as usize, address: row.address, contents: row.contents.clone() })
+        Ok(Buffer {
+            name: name.to_owned(),
+            element,
+            count: count as usize,
+            address: row.address,
+            contents: row.contents.clone(),
+            gpu: self.gpu(row.gpu.as_ref())?,
+        })
     }
 }

@@ -49,6 +49,8 @@ fn info(i: usize, job: &Job) -> KernelInfo {
         after: Vec::new(),
         shared_base: Addr(0),
         local_base: Addr(0),
+        gpu: None,
+        copy: None,
     }
 }
 
@@ -57,7 +59,7 @@ pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
     commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u16))));
     let kernels = infos.into_iter().map(|info| Kernel { info, source: Arc::new(NoInstructions) }).collect();
-    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new() })
+    Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
 }
 
 /// The kernels of each application, by the number of the application, with its priority; with `again` what ends starts again.
@@ -144,7 +146,13 @@ impl Chip {
         let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
         let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
         let worker_of = (0..=sms).map(|unit| u16::from(unit > 0)).collect();
-        let ports = GridPorts { first_to_sm: LinkId(0), first_from_sm: LinkId(sms as u16), first_to_partition: LinkId(0), partitions: 0 };
+        let ports = GridPorts {
+            first_to_sm: LinkId(0),
+            first_from_sm: LinkId(sms as u16),
+            first_to_partition: LinkId(0),
+            partitions: 0,
+            system: None,
+        };
         let capacity = Capacity {
             whole: [WHOLE_SM; 5],
             needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),

@@ -139,6 +139,7 @@ impl Lsu {
                 };
                 core.contexts_moved |= contexts.answered(warp, reply.sectors);
             }
+            Token::OwnPage => self.slices.learn_own(reply.addr),
             Token::PastL1 { .. } if self.bypassed.is_some() => return false,
             Token::PastL1 { load, lanes } => {
                 self.bypassed = Some(Bypassed { load, lanes, sectors: reply.sectors });

@@ -22,7 +22,7 @@ use std::hint::select_unpredictable;
 use crate::base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use crate::config::machine::{Machine, Switch};
 use crate::frontend::KernelInfo;
-use crate::protocol::{CtaLaunch, MemOp, MemPacket, NearSlices, Outbox};
+use crate::protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, NearSlices, Outbox};
 use crate::stats::CounterVisitor;
 
 use super::coalesce::Access;
@@ -157,6 +157,11 @@ impl Lsu {
             uncounted: Cycle(0),
             next: Cycle::NEVER,
         }
+    }
+
+    /// For an SM of a system of several GPUs.
+    pub(super) fn set_homes(&mut self, map: AddressMap, homes: &Homes) {
+        self.slices = NearSlices::in_system(map, homes.clone());
     }
 
     /// Bytes of the arrays of its caches.

@@ -4,6 +4,7 @@
 //! two for what the reply is for, the others for whom.
 
 use super::super::l1::Requester;
+use crate::protocol::OWN_PAGE;
 
 /// What the reply to a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(in crate::gpu::sm) enum Token {
         /// The first warp of the CTA.
         warp: u8,
     },
+    /// Nothing that was asked for: the hub tells that a page lies on this GPU.
+    OwnPage,
 }
 
 const FETCH: u32 = 0;
@@ -47,6 +50,8 @@ const LINE: u32 = 3;
 const KIND: u32 = 30;
 const OF_TEXTURE: u32 = 1 << 29;
 const OF_CONTEXT: u32 = 1 << 28;
+const OF_PAGE: u32 = 1 << 27;
+const _: () = assert!(OWN_PAGE == LINE << KIND | OF_PAGE);
 /// Where the lanes of an atomic begin.
 const LANES: u32 = 16;
 
@@ -61,6 +66,7 @@ impl Token {
             Self::WriteBack => LINE << KIND,
             Self::Texture { place } => LINE << KIND | OF_TEXTURE | u32::from(place),
             Self::Context { warp } => LINE << KIND | OF_CONTEXT | u32::from(warp),
+            Self::OwnPage => OWN_PAGE,
         }
     }
 
@@ -73,6 +79,7 @@ impl Token {
             PAST_L1 => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES & 0x3f) as u8 },
             _ if bits & OF_TEXTURE != 0 => Self::Texture { place: bits as u16 },
             _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
+            _ if bits & OF_PAGE != 0 => Self::OwnPage,
             _ => Self::WriteBack,
         }
     }
@@ -99,7 +106,7 @@ mod tests {
             let others = [Token::Fetch { entry: number }, Token::Store { warp }, Token::Texture { place: number }, Token::Context { warp }];
             of_lanes.into_iter().chain(others)
         });
-        let all: Vec<Token> = all.chain([Token::WriteBack]).collect();
+        let all: Vec<Token> = all.chain([Token::WriteBack, Token::OwnPage]).collect();
         assert!(all.iter().all(|token| Token::decode(token.encode()) == *token));
     }
 }

@@ -136,7 +136,14 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
-        let workload = Workload { name: "test".to_owned(), commands: Vec::new(), kernels, applications: Vec::new(), notes: Vec::new() };
+        let workload = Workload {
+            name: "test".to_owned(),
+            commands: Vec::new(),
+            kernels,
+            applications: Vec::new(),
+            notes: Vec::new(),
+            homes: Vec::new(),
+        };
         let clock = ClockDomain { period: 1 };
         let routes = vec![Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) }; 6];
         let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);

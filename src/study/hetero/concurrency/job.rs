@@ -234,6 +234,7 @@ impl Job {
                 kernels: Vec::new(),
                 applications: Vec::new(),
                 notes: Vec::new(),
+                homes: Vec::new(),
             };
             return Ok((Arc::new(nothing), None));
         };
@@ -255,7 +256,7 @@ fn repeated(once: Workload, times: usize) -> Workload {
     };
     let commands = (0..times).flat_map(later).collect();
     let kernels = once.kernels.iter().cycle().take(times * launches).cloned().collect();
-    Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes }
+    Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes, homes: Vec::new() }
 }
 
 fn measured(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {

@@ -255,6 +255,7 @@ mod tests {
                 partitions: Table::new(&partitions, &[3, 1, 20]),
                 grid: Table::new(&[], &[]),
                 cpus: Table::new(&cores, &cpus),
+                hubs: Table::new(&[], &[]),
                 applications: Table::new(&[], &[]),
                 sm_applications: Table::new(&[], &[]),
                 ctas: &[],

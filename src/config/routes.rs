@@ -1,0 +1,192 @@
+//! The links of a system and the way from each node to each GPU: shortest paths, the same for every run.
+//!
+//! In: the system. Out: its nodes, a directed link for each direction of each link, and for each node and GPU the links that a packet may
+//! take next. All of these lead to one node, the first in the order of nodes that is closest; packets spread over parallel links by their
+//! address. Where GPUs do not forward, no path passes through one.
+
+use std::collections::VecDeque;
+
+use super::system::{LinkSet, Node, System, Wire};
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// The node that sends, by its number.
+    pub from: usize,
+    /// The node that receives.
+    pub to: usize,
+    /// Whether it is one of the links to hosts.
+    pub host: bool,
+}
+
+/// The nodes and links of a system, and the ways through them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routes {
+    /// GPUs by their numbers, then switches and hosts.
+    pub nodes: Vec<Node>,
+    /// All links, in both directions.
+    pub lanes: Vec<Lane>,
+    /// For each node, and for each GPU: the links that lead there; empty at the GPU itself.
+    ways: Vec<Vec<Vec<u16>>>,
+    /// Links of the longest path between two GPUs.
+    pub longest: u32,
+}
+
+impl Routes {
+    /// The ways through a system.
+    ///
+    /// # Errors
+    /// When a link ends at a GPU that is not there or at its own beginning, or GPUs have no path between them; a message for the user.
+    pub fn of(system: &System) -> Result<Self, String> {
+        let gpus = system.gpus as usize;
+        let sets = [(&system.peer, false), (&system.host, true)];
+        let wires: Vec<(Wire, bool)> = sets.iter().flat_map(|(set, host)| set.wires(system.gpus).into_iter().map(|w| (w, *host))).collect();
+        let mut nodes: Vec<Node> = (0..system.gpus).map(Node::Gpu).collect();
+        for (wire, _) in &wires {
+            check(wire, system.gpus)?;
+            for end in [wire.a, wire.b] {
+                if !nodes.contains(&end) {
+                    nodes.push(end);
+                }
+            }
+        }
+        nodes[gpus..].sort_unstable();
+        let number = |node: Node| nodes.iter().position(|known| *known == node).unwrap_or_default();
+        let mut lanes = Vec::new();
+        for (wire, host) in &wires {
+            let (a, b) = (number(wire.a), number(wire.b));
+            for _ in 0..wire.count {
+                lanes.push(Lane { from: a, to: b, host: *host });
+                lanes.push(Lane { from: b, to: a, host: *host });
+            }
+        }
+        let mut routes = Self { ways: vec![vec![Vec::new(); gpus]; nodes.len()], nodes, lanes, longest: 0 };
+        for gpu in 0..gpus {
+            routes.lead_to(gpu, gpus, system.forward)?;
+        }
+        Ok(routes)
+    }
+
+    /// The links that lead from a node towards a GPU.
+    pub fn ways(&self, node: usize, gpu: usize) -> &[u16] {
+        &self.ways[node][gpu]
+    }
+
+    /// The links of the path from one GPU to another, the first of parallel ones.
+    pub fn path(&self, from: usize, to: usize) -> Vec<u16> {
+        let mut path = Vec::new();
+        let mut node = from;
+        while let Some(&lane) = self.ways(node, to).first() {
+            path.push(lane);
+            node = self.lanes[usize::from(lane)].to;
+        }
+        path
+    }
+
+    /// The links of one kind, as the machine describes them.
+    pub fn set<'a>(&self, system: &'a System, lane: usize) -> &'a LinkSet {
+        if self.lanes[lane].host { &system.host } else { &system.peer }
+    }
+
+    /// The ways from all nodes to one GPU, by breadth first from there.
+    fn lead_to(&mut self, gpu: usize, gpus: usize, forward: bool) -> Result<(), String> {
+        let mut distance = vec![u32::MAX; self.nodes.len()];
+        distance[gpu] = 0;
+        let mut reached = VecDeque::from([gpu]);
+        while let Some(node) = reached.pop_front() {
+            // A GPU on the way passes packets on only where GPUs forward.
+            if node < gpus && node != gpu && !forward {
+                continue;
+            }
+            for lane in self.lanes.iter().filter(|lane| lane.to == node) {
+                if distance[lane.from] == u32::MAX {
+                    distance[lane.from] = distance[node] + 1;
+                    reached.push_back(lane.from);
+                }
+            }
+        }
+        for node in (0..self.nodes.len()).filter(|node| *node != gpu) {
+            if distance[node] == u32::MAX {
+                if node < gpus {
+                    return Err(format!(
+                        "there is no path of links from {} to {}{}",
+                        self.nodes[node],
+                        self.nodes[gpu],
+                        if forward { "" } else { " that passes through no other GPU" }
+                    ));
+                }
+                continue;
+            }
+            let passes = |to: usize| to == gpu || to >= gpus || forward;
+            let closer = |lane: &Lane| {
+                lane.from == node && distance[lane.to] != u32::MAX && distance[lane.to] + 1 == distance[node] && passes(lane.to)
+            };
+            let next = self.lanes.iter().filter(|lane| closer(lane)).map(|lane| lane.to).min();
+            let lanes = (0..).zip(&self.lanes).filter(|(_, lane)| closer(lane) && Some(lane.to) == next);
+            self.ways[node][gpu] = lanes.map(|(number, _)| number).collect();
+            if node < gpus {
+                self.longest = self.longest.max(distance[node]);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check(wire: &Wire, gpus: u32) -> Result<(), String> {
+    if wire.a == wire.b {
+        return Err(format!("the link \"{wire}\" leads from {} to itself", wire.a));
+    }
+    for end in [wire.a, wire.b] {
+        if let Node::Gpu(number) = end
+            && number >= gpus
+        {
+            return Err(format!("the link \"{wire}\" ends at {end}, but the system has {gpus} GPUs, counted from 0"));
+        }
+        if let Node::Switch(number) | Node::Host(number) = end
+            && number >= MOST_SWITCHES
+        {
+            return Err(format!("the link \"{wire}\" ends at {end}, expected a number below {MOST_SWITCHES}"));
+        }
+    }
+    if wire.count == 0 || wire.count > MOST_PARALLEL {
+        return Err(format!("\"{wire}\" stands for {} links, expected 1 to {MOST_PARALLEL}", wire.count));
+    }
+    Ok(())
+}
+
+/// Most switches and most hosts.
+const MOST_SWITCHES: u32 = 64;
+/// Most parallel links of a line of the list.
+const MOST_PARALLEL: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::super::choices::LinkTopology;
+    use super::*;
+
+    fn system(gpus: u32, wires: &[&str], forward: bool) -> System {
+        let wires = wires.iter().map(|text| super::super::system::read(text).unwrap()).collect();
+        let peer = LinkSet { topology: LinkTopology::List, count: 1, wires, ..LinkSet::default() };
+        System { gpus, forward, peer, ..System::default() }
+    }
+
+    #[test]
+    fn paths_are_shortest_and_pass_through_gpus_only_where_these_forward() {
+        let line = ["gpu0-gpu1 x2", "gpu1-gpu2"];
+        let routes = Routes::of(&system(3, &line, true)).unwrap();
+        assert_eq!((routes.ways(0, 2), routes.path(2, 0), routes.longest), (&[0, 2][..], vec![5, 1], 2));
+        let error = Routes::of(&system(3, &line, false)).unwrap_err();
+        assert_eq!(error, "there is no path of links from gpu2 to gpu0 that passes through no other GPU");
+        let switched = Routes::of(&system(3, &["gpu0-gpu1", "gpu0-switch0", "gpu1-switch0", "gpu2-switch0"], false)).unwrap();
+        assert_eq!((switched.path(0, 1), switched.path(0, 2), switched.longest), (vec![0], vec![2, 7], 2));
+    }
+
+    #[test]
+    fn links_to_nowhere_are_refused() {
+        let error = |wires: &[&str]| Routes::of(&system(2, wires, true)).unwrap_err();
+        assert_eq!(error(&["gpu0-gpu0"]), "the link \"gpu0-gpu0\" leads from gpu0 to itself");
+        assert_eq!(error(&["gpu0-gpu2"]), "the link \"gpu0-gpu2\" ends at gpu2, but the system has 2 GPUs, counted from 0");
+        assert_eq!(error(&["gpu0-gpu1 x0"]), "\"gpu0-gpu1 x0\" stands for 0 links, expected 1 to 64");
+        assert_eq!(error(&["gpu0-switch0"]), "there is no path of links from gpu1 to gpu0");
+    }
+}

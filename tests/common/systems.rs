@@ -1,0 +1,81 @@
+//! Small systems of several GPUs, and workloads for them.
+
+use std::sync::Arc;
+
+use warpshard::base::{Addr, GpuId, KernelIndex, StreamId};
+use warpshard::config::{Machine, Override};
+use warpshard::frontend::{Command, Dim3, Kernel, KernelInfo, Nothing, PeerCopy, Workload};
+
+/// GPUs of the machine `tiny` with links whose buffers soon fill.
+pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
+    let mut settings = vec![
+        ("system.gpus", gpus),
+        ("system.hub.ports", "2"),
+        ("system.hub.latency", "30"),
+        ("system.hub.pending", "8"),
+        ("system.hub.copy_lines", "8"),
+        ("system.hub.fault_latency", "50"),
+        ("system.page_bytes", "4 KiB"),
+        ("system.peer.topology", "pairs"),
+        ("system.peer.bandwidth_mbs", "16000"),
+        ("system.peer.latency_ns", "20"),
+        ("system.peer.header_bytes", "16 B"),
+        ("system.peer.buffer", "4"),
+    ];
+    settings.retain(|(key, _)| more.iter().all(|(other, _)| other != key));
+    settings.extend(more);
+    let settings: Vec<Override> = settings.iter().map(|(key, value)| Override::new(*key, *value)).collect();
+    Machine::load("tiny", &settings).unwrap_or_else(|error| panic!("{error}")).machine
+}
+
+/// A copy as a launch.
+pub(crate) fn copy(gpu: u8, stream: u64, after: &[u16], (from, to, bytes): (u64, u64, u64)) -> Kernel {
+    let one = Dim3 { x: 1, y: 1, z: 1 };
+    let info = KernelInfo {
+        name: "copy".into(),
+        id: 0,
+        grid: one,
+        block: one,
+        shared_bytes: 0,
+        registers: 1,
+        app: Default::default(),
+        stream: StreamId(stream),
+        after: after.iter().copied().map(KernelIndex).collect(),
+        shared_base: Addr(0),
+        local_base: Addr(0),
+        gpu: Some(GpuId(gpu)),
+        copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes }),
+    };
+    Kernel { info, source: Arc::new(Nothing) }
+}
+
+/// Where memory of each GPU begins in workloads of copies.
+pub(crate) fn memory(gpu: u64) -> u64 {
+    0x10_0000 * (gpu + 1)
+}
+
+/// A workload of these launches, in memories of `gpus` GPUs.
+pub(crate) fn launches(gpus: u8, kernels: Vec<Kernel>) -> Arc<Workload> {
+    let commands = (0..kernels.len() as u16).map(|kernel| Command::Launch(KernelIndex(kernel))).collect();
+    let homes = (0..gpus).map(|gpu| (memory(gpu.into())..memory(u64::from(gpu) + 1), GpuId(gpu))).collect();
+    Arc::new(Workload { name: "copies".into(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes })
+}
+
+/// A workload whose kernels run on GPUs in turn, every second one of them after all before it, with a copy after each.
+pub(crate) fn in_turn(once: &Workload, gpus: u8) -> Arc<Workload> {
+    let mut kernels = Vec::new();
+    for round in 0..u16::from(gpus) {
+        for kernel in &once.kernels {
+            let mut kernel = kernel.clone();
+            let number = kernels.len() as u16;
+            kernel.info.gpu = Some(GpuId(round as u8));
+            kernel.info.after = if number % 4 == 2 { (0..number).map(KernelIndex).collect() } else { Vec::new() };
+            kernels.push(kernel);
+            let (from, to) = (memory(round.into()) + 40, memory(u64::from((round + 1) % u16::from(gpus))) + 1000);
+            kernels.push(copy(round as u8, 7, &[number], (from, to, 3000)));
+        }
+    }
+    let mut made = Workload::clone(&launches(gpus, kernels));
+    made.homes.retain(|(range, _)| range.start < 0x10_0000 * 32);
+    Arc::new(made)
+}
