@@ -59,6 +59,9 @@ bash tests/slurm.sh
 bash tests/browser.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
 
+step optional features
+PYTHON="$PWD/target/tools/python/bin/python" bash tests/features.sh
+
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED
 # chooses other mutations. A failure prints how to repeat it.

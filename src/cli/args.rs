@@ -204,6 +204,9 @@ pub struct RunArgs {
     /// Write into --out even if it contains other files, which are kept.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
+    /// Also write the tables of kernels and intervals as Parquet; needs a program built with the feature parquet.
+    #[arg(long, help_heading = "Results")]
+    pub parquet: bool,
 }
 
 /// The end of a run with CPU cores.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use warpshard_sync::StopFlag;
 
+use crate::report::frame::NoParquet;
 use crate::report::{Destination, relaxed_words, summary};
 use crate::stats::EndedBy;
 
@@ -22,6 +23,9 @@ const RESULTS: &str = "results";
 /// # Errors
 /// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
+    if args.parquet {
+        NoParquet::check()?;
+    }
     let opened = Opened::new(args, arguments)?;
     opened.warnings().for_each(|warning| output::warn(&warning));
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
@@ -42,7 +46,10 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
         let view = ProgressView::start();
         ready.simulate(Vec::new(), stop, view.published())?
     };
-    let (files, drawn) = finished.files();
+    let (mut files, drawn) = finished.files();
+    if args.parquet {
+        files.extend(finished.parquet()?);
+    }
     let written = destination.write(&files).map_err(Failure::from);
     let outcome = &finished.outcome;
     if let Some(relaxed) = &outcome.relaxed {

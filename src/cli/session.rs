@@ -17,6 +17,7 @@ use crate::control::Controller;
 use crate::energy::Model;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
+use crate::report::frame::NoParquet;
 use crate::report::picture::PictureError;
 use crate::report::text::Style;
 use crate::report::{ResultFile, RunFacts, csv, energy, json, summary};
@@ -269,6 +270,17 @@ impl Finished {
         let mut files = self.tables();
         let drawn = energy::pictures(&self.facts, &self.outcome).map(|pictures| files.extend(pictures));
         (files, drawn)
+    }
+
+    /// The tables of kernels and intervals as Parquet.
+    ///
+    /// # Errors
+    /// In builds without it.
+    pub fn parquet(&self) -> Result<Vec<ResultFile>, NoParquet> {
+        Ok(vec![
+            ResultFile::new("kernels.parquet", csv::kernels_parquet(&self.facts, &self.outcome)?),
+            ResultFile::new("intervals.parquet", csv::intervals_parquet(&self.outcome.intervals)?),
+        ])
     }
 
     /// The files of the result folder without its plots.

@@ -10,12 +10,15 @@ pub mod csv;
 pub mod energy;
 mod facts;
 mod folder;
+pub mod frame;
 mod git;
 pub mod html;
 pub mod json;
 mod lock;
 pub mod metrics;
 pub mod owners;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod picture;
 pub mod plot;
 mod scratch;

@@ -9,6 +9,7 @@ mod submit;
 
 use std::path::{Path, PathBuf};
 
+use crate::report::frame::NoParquet;
 use crate::report::text::{counted, printable};
 use crate::sweep::{Digest, Digests, Entry, Plan, PlanError, Run, Slice, Store, Table};
 
@@ -22,6 +23,12 @@ impl From<PlanError> for Failure {
     }
 }
 
+impl From<NoParquet> for Failure {
+    fn from(error: NoParquet) -> Self {
+        Self::new(Exit::Usage, format!("--parquet: {error}"))
+    }
+}
+
 /// Simulates, lists, collects or submits the runs of a plan.
 ///
 /// # Errors
@@ -30,6 +37,9 @@ impl From<PlanError> for Failure {
 pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
     if let Some(SweepCommand::Submit(args)) = &args.command {
         return submit::submit(args);
+    }
+    if args.parquet {
+        NoParquet::check()?;
     }
     let path = args.plan.as_deref().unwrap_or(Path::new(""));
     let plan = Plan::read(path)?;
@@ -53,7 +63,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
     }
     let exit = match args.slice {
         Some(_) => verdict(&prepared, args.slice, &store),
-        None => collect(&plan, &prepared, &store)?,
+        None => collect(&plan, &prepared, &store, args.parquet)?,
     };
     Ok(if interrupted { Exit::Interrupted } else { exit })
 }
@@ -77,12 +87,15 @@ fn list(prepared: &[prepare::Prepared], slice: Option<Slice>, store: &Store) -> 
 }
 
 /// Writes the table of all runs.
-fn collect(plan: &Plan, prepared: &[prepare::Prepared], store: &Store) -> Result<Exit, Failure> {
+fn collect(plan: &Plan, prepared: &[prepare::Prepared], store: &Store, parquet: bool) -> Result<Exit, Failure> {
     let (runs, digests): (Vec<Run>, Vec<Digest>) = prepared.iter().map(|one| (one.run.clone(), one.digest)).unzip();
     let table = Table::collect(&runs, &digests, &plan.keys(), store);
     let path = store.path("sweep.csv");
-    output::file(&path, table.csv().as_bytes())?;
-    output::print(&format!("Table of {} in {}\n", counted(table.rows.len() as u64, "run"), path.display()))?;
+    output::file(&path, table.frame.csv().as_bytes())?;
+    if parquet {
+        output::file(&store.path("sweep.parquet"), &table.frame.parquet()?)?;
+    }
+    output::print(&format!("Table of {} in {}\n", counted(table.frame.rows().len() as u64, "run"), path.display()))?;
     if table.missing > 0 {
         output::warn(&format!("{} are missing; the plan without --collect simulates them", counted(table.missing as u64, "run")));
         return Ok(Exit::Negative);

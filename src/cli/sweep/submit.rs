@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::report::frame::NoParquet;
 use crate::report::text::counted;
 use crate::sweep::submit::{Job, slices};
 use crate::sweep::{Digests, Plan, Store};
@@ -18,6 +19,9 @@ use super::{folder, prepare};
 /// # Errors
 /// When the plan is wrong, the scripts cannot be written, or the batch system refuses them.
 pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
+    if args.parquet {
+        NoParquet::check()?;
+    }
     let plan = Plan::read(&args.plan)?;
     let out = folder(args.out.as_deref(), &plan);
     let store = Store::open(&out)?;
@@ -42,6 +46,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         slices: slices(runs, args.slices.map(std::num::NonZero::get)),
         cpus: args.cpus.get(),
         at_once: args.at_once.map(std::num::NonZero::get),
+        parquet: args.parquet,
         options: args.options.clone(),
     };
     let what = format!("{} in {}", counted(runs as u64, "run"), counted(job.slices as u64, "slice"));
