@@ -32,7 +32,7 @@ pub mod session;
 mod shell;
 mod show;
 mod study;
-mod sweep;
+pub mod sweep;
 mod threads;
 mod timeline;
 mod trace;

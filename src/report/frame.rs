@@ -44,6 +44,25 @@ impl Cell {
         value.map_or(Self::Empty, Self::Number)
     }
 
+    /// The value in a column of whole numbers.
+    pub fn as_count(&self) -> Option<u64> {
+        if let Self::Count(value) = self { Some(*value) } else { None }
+    }
+
+    /// The value in a column of numbers.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Count(value) => Some(*value as f64),
+            Self::Text(_) | Self::Empty => None,
+        }
+    }
+
+    /// The value in a column of texts.
+    pub fn as_text(&self) -> Option<String> {
+        if matches!(self, Self::Empty) { None } else { Some(self.csv()) }
+    }
+
     /// What stands in a CSV file.
     pub(super) fn csv(&self) -> String {
         match self {

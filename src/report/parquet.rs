@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use ::parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
 use ::parquet::errors::Result;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -27,9 +27,11 @@ fn try_write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize
     for (place, (_, kind)) in columns.iter().enumerate() {
         let cells = || (0..rows).map(|row| cell(row, place));
         match kind {
-            Kind::Count => column::<Int64Type>(&mut group, cells().map(count).collect())?,
-            Kind::Number => column::<DoubleType>(&mut group, cells().map(number).collect())?,
-            Kind::Text => column::<ByteArrayType>(&mut group, cells().map(text).collect())?,
+            Kind::Count => column::<Int64Type>(&mut group, cells().map(|cell| bits(&cell)).collect())?,
+            Kind::Number => column::<DoubleType>(&mut group, cells().map(|cell| cell.as_number()).collect())?,
+            Kind::Text => {
+                column::<ByteArrayType>(&mut group, cells().map(|cell| cell.as_text().map(|text| text.as_str().into())).collect())?
+            }
         }
     }
     group.close()?;
@@ -61,25 +63,8 @@ fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, &mut Vec<u8>>, v
 }
 
 /// The bits of a whole number: the schema says that it has no sign.
-fn count(cell: Cell) -> Option<i64> {
-    if let Cell::Count(value) = cell { Some(value as i64) } else { None }
-}
-
-fn number(cell: Cell) -> Option<f64> {
-    match cell {
-        Cell::Number(value) => Some(value),
-        Cell::Count(value) => Some(value as f64),
-        Cell::Text(_) | Cell::Empty => None,
-    }
-}
-
-fn text(cell: Cell) -> Option<ByteArray> {
-    match cell {
-        Cell::Text(text) => Some(text.as_str().into()),
-        Cell::Count(value) => Some(value.to_string().as_str().into()),
-        Cell::Number(value) => Some(value.to_string().as_str().into()),
-        Cell::Empty => None,
-    }
+fn bits(cell: &Cell) -> Option<i64> {
+    cell.as_count().map(|value| value as i64)
 }
 
 #[cfg(test)]

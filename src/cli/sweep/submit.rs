@@ -6,13 +6,14 @@ use std::process::Command;
 
 use crate::report::frame::NoParquet;
 use crate::report::text::counted;
+use crate::sweep::Plan;
 use crate::sweep::submit::{Job, slices};
-use crate::sweep::{Digests, Plan, Store};
 
 use super::super::args::{BatchSystem, SubmitArgs};
 use super::super::exit::{Exit, Failure};
 use super::super::output;
-use super::{folder, prepare};
+use super::Planned;
+use super::planned::folder;
 
 /// Checks the plan, writes the scripts, and submits them.
 ///
@@ -24,11 +25,10 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     }
     let plan = Plan::read(&args.plan)?;
     let out = folder(args.out.as_deref(), &plan);
-    let store = Store::open(&out)?;
-    let known = Digests::new(&store.path("inputs.json"));
     // A plan that is wrong is found now, and not by a thousand tasks.
-    let runs = prepare::prepare(plan.runs(), &known)?.len();
-    known.keep();
+    let planned = Planned::new(&plan, Some(&out))?;
+    planned.warnings().iter().for_each(|warning| output::warn(warning));
+    let runs = planned.runs().count();
     let here =
         std::env::current_dir().map_err(|error| Failure::new(Exit::Internal, format!("cannot find the working directory: {error}")))?;
     let program =
