@@ -49,7 +49,7 @@ def test_a_plan_has_the_runs_of_its_file(command, tmp_path):
     program = ws.Plan("v100", ws.Program("p.toml", "sm_80", n=3))
     assert program.runs == ["--machine=v100 --program=p.toml --arch=sm_80 --set=workload.n=3 --seed=1"]
     listed = command("sweep", small().save(tmp_path / "small.toml"), "--list", "--out", tmp_path / "list")
-    assert [line.split("  ", 4)[-1] for line in listed.stdout.splitlines()] == small().runs, listed.stderr
+    assert [line[line.index("--machine") :] for line in listed.stdout.splitlines()] == small().runs, listed.stderr
 
 
 def test_the_store_is_that_of_the_command_line_and_nothing_is_repeated(command, tmp_path):
@@ -66,7 +66,7 @@ def test_the_store_is_that_of_the_command_line_and_nothing_is_repeated(command, 
     assert command("sweep", tmp_path / "small.toml", "--out", ours).stdout.startswith("0 runs simulated, 8 from before")
     again = plan.run(theirs)
     assert (again.simulated, again.earlier) == (0, 8) and again["digest"] == frame["digest"]
-    alone = ws.simulate(ws.Machine("tiny", {"gpu.sms": 2}), WORKS[0], interval=500, policy="static_limit:ctas=1")
+    alone = ws.simulate("tiny", WORKS[0], interval=500, policy="static_limit:ctas=1", options=["--set", "gpu.sms=2"])
     assert alone.files["stats.json"] == (frame.folders[3] / "stats.json").read_bytes()
 
 
