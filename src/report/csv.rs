@@ -105,11 +105,11 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
         let work = Work::of_kernel(kernel, outcome);
         let facts = [
             Cell::Count(kernel.index.0.into()),
-            Cell::Count(kernel.id.into()),
+            Cell::Count(kernel.id),
             Cell::text(&kernel.name),
             Cell::text(demangled(&kernel.name)),
             Cell::Count(kernel.app.0.into()),
-            Cell::Count(kernel.stream.0.into()),
+            Cell::Count(kernel.stream.0),
             Cell::Count(kernel.ctas.into()),
             Cell::Count(kernel.ctas_done.into()),
             Cell::Count(kernel.ctas_per_sm.into()),
