@@ -43,6 +43,7 @@ cp "$work/out/sweep.parquet" "$work/first.parquet"
 "$bin" sweep "$work/plan.toml" --out "$work/out" --collect --parquet > /dev/null
 cmp "$work/out/sweep.parquet" "$work/first.parquet"
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --interval 100 --parquet --out "$work/run" > /dev/null
+WARPSHARD_BIN="$bin" bash tests/monitor.sh
 if "$python" -c 'import pyarrow, polars' 2> /dev/null; then
     "$python" tests/read_parquet.py "$work/out/sweep.csv" "$work/out/sweep.parquet"
     "$python" tests/read_parquet.py "$work/run/kernels.csv" "$work/run/kernels.parquet"

@@ -7,7 +7,7 @@ use warpshard_sync::Published;
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
 use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
-use crate::engine::{Cut, Director, SeenEvent, Work};
+use crate::engine::{Cut, Director, SeenEvent, View, Work};
 use crate::frontend::{Workload, streams_failure};
 use crate::protocol::{EventKind, SmProgress};
 use crate::stats::{IntervalRow, TimelineEntry};
@@ -16,6 +16,7 @@ use super::apply;
 use super::build::ChipLayout;
 use super::cpu_load::{CpuLoad, CpuWatch};
 use super::facts::facts;
+use super::live::{Live, Shown};
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
 
@@ -52,6 +53,7 @@ pub struct Observer {
     intervals: Vec<IntervalRow>,
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
+    shown: Option<Shown>,
     watch: CpuWatch,
     /// A controller ended the run, at the next cut.
     over: bool,
@@ -99,6 +101,7 @@ impl Observer {
             intervals: Vec::new(),
             timeline: Vec::new(),
             progress,
+            shown: None,
             watch: CpuWatch::new(None),
             over: false,
         })
@@ -108,6 +111,18 @@ impl Observer {
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
         Self { watch: CpuWatch::new(load), ..self }
+    }
+
+    /// For a run that somebody may watch, whose units have these names.
+    #[must_use]
+    pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
+        Self { shown: live.map(|live| Shown::new(live, names.to_vec())), ..self }
+    }
+
+    /// How far the run is.
+    fn progress_of(&self, now: Cycle, work: Work) -> Progress {
+        let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
+        Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas }
     }
 
     /// Whether a controller ended the run.
@@ -224,9 +239,21 @@ impl Director<ChipUnit> for Observer {
 
     fn progress(&mut self, now: Cycle, work: Work) {
         if let Some(progress) = &self.progress {
-            let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
-            progress.publish(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
+            progress.publish(self.progress_of(now, work));
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    fn wants_waiting(&self) -> bool {
+        self.shown.as_ref().is_some_and(Shown::wants_waiting)
+    }
+
+    fn view(&mut self, view: &View<'_>) -> bool {
+        let progress = self.progress_of(view.now, view.work);
+        self.shown.as_mut().is_some_and(|shown| shown.show(progress, view, &self.schemas))
     }
 }
 

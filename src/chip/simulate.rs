@@ -16,10 +16,13 @@ use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visi
 use crate::mem::dram::control::Issued;
 use crate::mem::llc::LlcKernelCounters;
 use crate::protocol::Payload;
+use crate::stats::activity::{Activity, Log, Recording};
 use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
+use super::activity;
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
+use super::live::Live;
 use super::observe::{Observer, Progress};
 use super::snapshot::Schemas;
 use super::unit::ChipUnit;
@@ -54,6 +57,10 @@ pub struct RunOptions {
     pub stop: StopFlag,
     /// Where the run publishes its progress.
     pub progress: Option<Published<Progress>>,
+    /// Who watches the run while it goes on; nobody when not given. Has no effect on anything simulated.
+    pub live: Option<Live>,
+    /// What is recorded event by event; nothing when not given. Has no effect on anything simulated.
+    pub recording: Option<Recording>,
 }
 
 impl Default for RunOptions {
@@ -73,6 +80,8 @@ impl Default for RunOptions {
             controllers: Vec::new(),
             stop: StopFlag::new(),
             progress: None,
+            live: None,
+            recording: None,
         }
     }
 }
@@ -105,6 +114,8 @@ pub struct RunResult {
     pub log: MessageLog<Payload>,
     /// Every command of every DRAM channel with a command-level controller, where a log was requested.
     pub dram_commands: Vec<Vec<Issued>>,
+    /// What was recorded event by event.
+    pub activity: Activity,
     /// The names of the links: "sm3 -> request network".
     pub link_names: Vec<String>,
 }
@@ -124,9 +135,12 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         plan.units[unit].unit.visit_counters(&mut components);
         components
     });
-    for planned in plan.units.iter_mut().filter(|_| options.log) {
-        if let ChipUnit::Partition(partition) = &mut planned.unit {
-            partition.record_commands();
+    for planned in &mut plan.units {
+        if let Some(recording) = &options.recording {
+            activity::record(&mut planned.unit, machine, recording);
+        }
+        if let (ChipUnit::Partition(partition), true) = (&mut planned.unit, options.log && machine.mem.dram.control.is_some()) {
+            partition.record_commands(Log::default());
         }
     }
     let settings = Settings {
@@ -144,7 +158,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
         .map_err(RunError::Config)?
         .watching(options.cpu.as_ref())
-        .counting(schemas);
+        .counting(schemas)
+        .shown(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
     let finished = run(plan, observer, &settings).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -160,15 +175,16 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         late: finished.late,
     });
     let Finished { mut units, at, reason, director, log, .. } = finished;
+    let activity = if options.recording.is_some() && !options.log { activity::take(&mut units, machine) } else { Activity::default() };
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
-        ChipUnit::Partition(partition) => Some(partition.take_commands()),
+        ChipUnit::Partition(partition) => Some(partition.take_commands().events),
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
     let mut outcome = Outcome { relaxed, ..outcome(units, at.0, reason, director, workload, names) };
     outcome.notes.extend(one_by_one(machine, workload));
-    Ok(RunResult { outcome, host, log, dram_commands, link_names })
+    Ok(RunResult { outcome, host, log, dram_commands, activity, link_names })
 }
 
 fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {

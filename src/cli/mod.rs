@@ -18,6 +18,7 @@ mod import;
 mod inputs;
 mod interrupt;
 mod list;
+mod monitor;
 mod noc;
 mod output;
 mod phases;

@@ -10,7 +10,7 @@ use warpshard_sync::{Locals, StopFlag};
 
 use crate::base::{Cycle, Tick, UnitId};
 
-use super::director::{Cut, Director, SeenEvent};
+use super::director::{Cut, Director, SeenEvent, View};
 use super::placement::{ShardCost, improve, place};
 use super::scaling::{ActiveWorkers, EpochFacts};
 use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
@@ -25,6 +25,8 @@ const BALANCE_EVERY: u64 = 16;
 const ENOUGH_NANOS: u64 = 1_000_000;
 /// Host time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// Time between two views while the run stands still because somebody wants it to.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Epochs between two checks of the host's clock and of failures.
 const LOOK_EVERY: u64 = 64;
 /// Cuts in a row without effect after which an idle machine counts as deadlocked.
@@ -132,6 +134,7 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
             }
         }
         own.director.progress(Cycle(own.foremost().0 / period), work);
+        own.show(Cycle(own.foremost().0 / period), work, workers);
         if let Some(failure) = own.director.failure() {
             own.ending = Some(Ending::Failure(failure));
             shared.step = Step::Stop;
@@ -262,6 +265,26 @@ impl<U: Unit, D> Coordinator<U, D> {
     /// The global tick that the foremost group has reached.
     fn foremost(&self) -> Tick {
         self.reached.iter().copied().max().unwrap_or_default()
+    }
+
+    /// Shows the units to whoever watches, and stands still as long as they want it.
+    fn show<U2: Unit>(&mut self, now: Cycle, work: Work, workers: &mut Locals<'_, Worker<U2>>)
+    where
+        D: Director<U2>,
+    {
+        while self.director.is_watched() {
+            let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.present_counters()));
+            let waiting = self.director.wants_waiting().then(|| {
+                let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.present_waiting()).collect();
+                waiting.sort_by_key(|(unit, _)| *unit);
+                waiting
+            });
+            let stays = self.director.view(&View { now, work, counters: &counters, waiting: waiting.as_deref() });
+            if !stays || self.stop.requested() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Chooses how many workers are active from now on.

@@ -24,7 +24,7 @@ mod turns;
 mod unit;
 mod worker;
 
-pub use director::{Cut, Director, SeenEvent};
+pub use director::{Cut, Director, SeenEvent, View};
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{ShardCost, improve, place};

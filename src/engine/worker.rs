@@ -292,6 +292,21 @@ impl<U: Unit> Worker<U> {
         }
     }
 
+    /// The counters of its units as they are, without spans that are not over.
+    pub(super) fn present_counters(&mut self) -> Vec<(UnitId, Vec<u64>)> {
+        let values = |slot: &mut Slot<U>| {
+            let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
+            slot.unit.visit_counters(&mut values);
+            (slot.id, values)
+        };
+        self.work.iter_mut().map(values).collect()
+    }
+
+    /// What its units wait for.
+    pub(super) fn present_waiting(&mut self) -> Vec<(UnitId, Vec<String>)> {
+        self.work.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect()
+    }
+
     /// Collects what every unit waits for.
     pub(super) fn explain(&mut self) {
         self.work.close();
