@@ -10,7 +10,7 @@ use warpshard_sync::Published;
 use crate::base::{Cycle, UnitId};
 use crate::engine::View;
 
-use super::observe::Progress;
+use super::progress::Progress;
 use super::snapshot::Schemas;
 
 /// The two ends between a run and whoever watches it; clones share them.

@@ -23,6 +23,7 @@ mod cpu_load;
 mod facts;
 mod live;
 mod observe;
+mod progress;
 mod simulate;
 mod snapshot;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use live::{Live, LiveView, Wish};
-pub use observe::{Observer, Progress};
+pub use observe::Observer;
+pub use progress::Progress;
 pub use simulate::{RunError, RunOptions, RunResult, simulate};
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

@@ -17,21 +17,9 @@ use super::build::ChipLayout;
 use super::cpu_load::{CpuLoad, CpuWatch};
 use super::facts::facts;
 use super::live::{Live, Shown};
+use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
-
-/// How far a run is, for a progress display.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Core cycles simulated.
-    pub cycles: u64,
-    /// Warp instructions issued.
-    pub warp_instructions: u64,
-    /// CTAs that ended, as of the last cut or a moment after.
-    pub ctas_done: u64,
-    /// CTAs of the workload.
-    pub ctas: u64,
-}
 
 struct Attached {
     controller: Box<dyn Controller>,

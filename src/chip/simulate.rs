@@ -23,7 +23,8 @@ use super::activity;
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
 use super::live::Live;
-use super::observe::{Observer, Progress};
+use super::observe::Observer;
+use super::progress::Progress;
 use super::snapshot::Schemas;
 use super::unit::ChipUnit;
 

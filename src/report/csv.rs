@@ -5,7 +5,10 @@ use crate::stats::{IntervalRow, Outcome, TimelineEntry};
 use super::facts::RunFacts;
 use super::frame::{self, Cell, Frame, Kind, NoParquet};
 use super::metrics::{Work, event_joules};
+use super::rows::write;
 use super::text::demangled;
+
+pub use super::rows::table;
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
 /// Without rows, only the column `cycle`.
@@ -126,25 +129,6 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
         facts.into_iter().chain(counters).chain(joules.get(i).map(|joules| Cell::Number(*joules))).collect()
     });
     (head, rows)
-}
-
-/// A table of texts, for studies.
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    write(head, rows)
-}
-
-fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
-    head: impl IntoIterator<Item = C>,
-    rows: impl IntoIterator<Item = R>,
-) -> String {
-    let mut out = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-    let mut written = out.write_record(head);
-    for row in rows {
-        written = written.and_then(|()| out.write_record(row));
-    }
-    written.expect("memory takes every byte");
-    let bytes = out.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("cells are text, and so are the separators")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub mod applications;
 pub mod bars;
+mod cells;
 pub mod csv;
 pub mod energy;
 mod facts;
@@ -21,6 +22,7 @@ pub mod owners;
 mod parquet;
 pub mod picture;
 pub mod plot;
+mod rows;
 mod scratch;
 pub(crate) mod store;
 pub mod strips;

@@ -11,7 +11,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 
-use super::frame::{Cell, Kind};
+use super::cells::{Cell, Kind};
 
 /// The bytes of a table.
 pub(super) fn write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Vec<u8> {

@@ -18,8 +18,8 @@ use super::super::args::Bytes;
 use super::super::exit::{Exit, Failure};
 use super::super::session::{Opened, request};
 use super::memory::Gate;
-use super::planned::Watch;
 use super::prepare::Prepared;
+use super::watch::Watch;
 
 /// Time after which a run that memory had no room for is tried again.
 const LOOK: Duration = Duration::from_millis(100);

@@ -7,6 +7,7 @@ mod planned;
 mod prepare;
 mod progress;
 mod submit;
+mod watch;
 
 use std::path::Path;
 
@@ -21,7 +22,8 @@ use super::exit::{Exit, Failure};
 use super::{interrupt, output};
 
 pub use execute::{Done, Limits};
-pub use planned::{Planned, Watch};
+pub use planned::Planned;
+pub use watch::Watch;
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {

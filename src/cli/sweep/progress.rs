@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::report::text::seconds;
 
 use super::super::output;
-use super::planned::Watch;
+use super::watch::Watch;
 
 /// Time between two lines where standard error is not a terminal.
 const QUIET: Duration = Duration::from_secs(60);
