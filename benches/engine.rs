@@ -80,7 +80,7 @@ fn epochs(threads: usize) -> u64 {
     for id in 0..NODES {
         let token = (id == 0).then_some((Cycle(0), HOPS));
         let unit = Node { link: LinkId(id), now: Cycle(0), token };
-        plan.add_unit(PlannedUnit { name: format!("node{id}"), unit, clock, kind: "node", shard: u32::from(id), cost: 1.0 });
+        plan.add_unit(PlannedUnit { name: format!("node{id}"), unit, clock, kind: "node", shard: u32::from(id), cost: 1.0, part: 0 });
     }
     for id in 0..NODES {
         plan.add_link(UnitId(id), UnitId((id + 1) % NODES), Latency::Fixed(Tick(41)));

@@ -57,8 +57,12 @@ WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
 step programs of the distribution
 bash tests/slurm.sh
 bash tests/mpi.sh
+PYTHON="$PWD/target/tools/python/bin/python" bash tests/hyperqueue.sh
 bash tests/browser.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
+
+step optional features
+PYTHON="$PWD/target/tools/python/bin/python" bash tests/features.sh
 
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED

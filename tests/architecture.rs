@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("chip", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync"]),
     ("energy", &["base", "stats", "config"]),
     ("report", &["base", "stats", "config", "energy"]),
-    ("view", &["report"]),
+    ("view", &["report", "stats"]),
     ("sweep", &["config", "report", "view"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     (

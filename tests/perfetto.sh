@@ -11,3 +11,29 @@ trap 'rm -rf "$work"' EXIT
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 6000 --interval 100 --policy static_limit:ctas=2 --out "$work/run" > /dev/null
 "$bin" report "$work/run" --perfetto "$work/run.pftrace" > /dev/null
 "$python" tests/read_perfetto.py "$work/run" "$work/run.pftrace"
+
+# CTAs, warps and banks, recorded while the run is simulated: of both kinds of DRAM controllers, the same bytes for every number of threads, and
+# results as without.
+for machine in tiny gtx480; do
+    options=(--machine "$machine" --workload gemm_tiled --max-cycles 6000 --interval 500)
+    # The other one has refreshes.
+    [ "$machine" = tiny ] || options+=(--set mem.dram.controller=standard)
+    for threads in 1 2; do
+        "$bin" run "${options[@]}" --threads "$threads" --perfetto "$work/$machine-$threads.pftrace" --perfetto-sms 0-1 --perfetto-channels 0-1 \
+            --out "$work/$machine-$threads" > /dev/null
+    done
+    cmp "$work/$machine-1.pftrace" "$work/$machine-2.pftrace"
+    "$bin" run "${options[@]}" --threads 1 --out "$work/$machine" > /dev/null
+    cmp "$work/$machine/stats.json" "$work/$machine-1/stats.json"
+    cmp "$work/$machine/run.toml" "$work/$machine-1/run.toml"
+    "$python" tests/read_activity.py "$work/$machine-1" "$work/$machine-1.pftrace" 2 2
+done
+"$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --perfetto "$work/few.pftrace" --perfetto-events 100 --perfetto-from 1000 \
+    --out "$work/few" > /dev/null 2> "$work/said"
+grep -q "the trace is without later events" "$work/said"
+[ "$(stat -c %s "$work/few.pftrace")" -lt 60000 ]
+for wrong in "--perfetto-sms 99" "--perfetto-channels 99" "--perfetto-sms x" "--perfetto-events 0"; do
+    # shellcheck disable=SC2086
+    "$bin" run --machine tiny --perfetto "$work/x" $wrong > /dev/null 2> "$work/said" && { echo "error: $wrong is accepted" >&2; exit 1; } || code=$?
+    [ "$code" = 2 ] || { echo "error: $wrong ends with $code: $(cat "$work/said")" >&2; exit 1; }
+done

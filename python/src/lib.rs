@@ -4,10 +4,12 @@
 //! No code here is unsafe; what PyO3's macros make of it is their own, which this attribute allows.
 #![forbid(unsafe_code)]
 
+mod background;
 mod control;
 mod device;
 mod errors;
 mod machine;
+mod plan;
 mod result;
 mod run;
 mod table;
@@ -45,6 +47,8 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_class::<result::Outcome>()?;
+    m.add_class::<plan::Plan>()?;
+    m.add_class::<plan::Sweep>()?;
     m.add_class::<table::Table>()?;
     m.add_class::<control::Counters>()?;
     m.add_class::<control::Seen>()?;

@@ -13,6 +13,8 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 
+use warpshard::report::frame::{Cell, Frame, Kind};
+
 /// A table: named columns of numbers, texts or truth values.
 #[pyclass(module = "warpshard._native", frozen)]
 #[derive(Clone, Debug)]
@@ -39,6 +41,23 @@ impl Columns {
 
     pub(crate) fn texts<'a>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'a str>>) {
         self.0.push((name.into(), Arc::new(StringArray::from_iter(values))));
+    }
+
+    /// The columns of a table of the simulator.
+    pub(crate) fn of(frame: &Frame) -> Self {
+        let mut made = Self::default();
+        for (place, (name, kind)) in frame.columns().iter().enumerate() {
+            let cells = frame.rows().iter().map(|row| &row[place]);
+            match kind {
+                Kind::Count => made.numbers(name, cells.map(Cell::as_count)),
+                Kind::Number => made.floats(name, cells.map(Cell::as_number)),
+                Kind::Text => {
+                    let texts: Vec<Option<String>> = cells.map(Cell::as_text).collect();
+                    made.texts(name, texts.iter().map(Option::as_deref));
+                }
+            }
+        }
+        made
     }
 
     pub(crate) fn table(self) -> PyResult<Table> {

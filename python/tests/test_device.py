@@ -114,7 +114,10 @@ def test_arrays_keep_shape_and_type():
 
 def test_ctrl_c_ends_a_kernel(repository):
     program = f"""
+import signal
 import numpy as np, warpshard as ws
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell without job control may have had ignored
 dev = ws.Device("tiny")
 kernel = dev.load({str(repository / "programs/saxpy.sm_70.sass")!r}).saxpy
 x = dev.zeros(1 << 22)

@@ -97,7 +97,11 @@ def test_other_threads_run_meanwhile():
 
 
 def test_ctrl_c_ends_a_run_at_once():
-    program = "import warpshard as ws; print('begun', flush=True); ws.simulate('tiny', ws.Model('gemm_tiled', n=8192, k=4096), threads=1)"
+    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so do its children unless they say otherwise.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import warpshard as ws; print('begun', flush=True); ws.simulate('tiny', ws.Model('gemm_tiled', n=8192, k=4096), threads=1)"
+    )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None and running.stdout.readline() == "begun\n"
         time.sleep(0.5)

@@ -28,14 +28,17 @@ from ._native import Seen as Observation
 from .control import Bypass, Controller, CtaLimit, KernelCtas, Owner, Power, Preempt, PreemptCta, Signal, Statistic, WarpLimit
 from .device import Array, Device, Kernel, Launched, Module
 from .machine import Key, Machine, machines
+from .plan import Plan, PlanProgress, StoredSweep, Sweeping
 from .result import Result, Summary
 from .run import Progress, Simulation, simulate, start
 from .sweep import Sweep, sweep
 from .table import Table
-from .workload import Model, Program, Trace, models, policies
+from .workload import Applications, Beside, Model, Program, Trace, models, policies
 
 __all__ = [
+    "Applications",
     "Array",
+    "Beside",
     "Bypass",
     "ConfigError",
     "Controller",
@@ -56,6 +59,8 @@ __all__ = [
     "Observation",
     "OutputError",
     "Owner",
+    "Plan",
+    "PlanProgress",
     "Pointer",
     "Power",
     "Preempt",
@@ -66,8 +71,10 @@ __all__ = [
     "Signal",
     "Simulation",
     "Statistic",
+    "StoredSweep",
     "Summary",
     "Sweep",
+    "Sweeping",
     "Table",
     "Trace",
     "UsageError",

@@ -90,7 +90,7 @@ def sweep(
     errors: "raise" ends the sweep at the first run that fails; "keep" goes on and leaves its row empty but for `error`.
     options: `interval`, `max_cycles`, `kernels`, `seed`, `cpu`, `options` of `simulate`.
 
-    The table has a row per run in the order machine, workload, change, policy, with a column for each key, and the headline numbers. All machines are
+    Results stay in memory; a `Plan` stores them and goes on where it was. The table has a row per run in the order machine, workload, change, policy, with a column for each key, and the headline numbers. All machines are
     checked before the first run begins.
     """
     plan: list[tuple[Machine, Workload, dict[str, Setting], PolicyOrFactory]] = []
@@ -136,7 +136,7 @@ def _with(workload: Workload, parameters: dict[str, Any]) -> Workload:
         return Model(workload.name, **{**workload.parameters, **parameters})
     if isinstance(workload, Program):
         return Program(workload.name, workload.arch, **{**workload.parameters, **parameters})
-    raise TypeError(f"{workload}: a trace has no parameters; only kernel models and programs have them")
+    raise TypeError(f"{workload}: traces and applications have no parameters; only kernel models and programs have them")
 
 
 def _watch(futures: list[Future[Result]], progress: bool | None, stop: bool) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
 
-__all__ = ["Model", "Program", "Trace", "Workload", "models", "policies"]
+__all__ = ["Applications", "Beside", "Model", "Program", "Trace", "Workload", "models", "policies"]
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,48 @@ class Program(_Parameters):
         return ["--program", self.name] + (["--arch", self.arch] if self.arch else [])
 
 
-Workload = Trace | Model | Program
+@dataclass(frozen=True)
+class Applications:
+    """Applications that share the GPU: traces, launch files and kernel models, each as `--app` takes it, with its priority and arrival; or "@MIX".
+
+    Applications(["stream,priority=1", "programs/saxpy.toml,at=2000"])
+    """
+
+    apps: Sequence[str]
+    once: bool = False
+    """Start no application again when it has ended."""
+
+    def _options(self) -> list[str]:
+        return [word for app in self.apps for word in ("--app", app)] + (["--once"] if self.once else [])
+
+    def _settings(self) -> list[tuple[str, str]]:
+        return []
+
+    def __str__(self) -> str:
+        return " + ".join(self.apps)
+
+
+Workload = Trace | Model | Program | Applications
+
+
+@dataclass(frozen=True)
+class Beside:
+    """In a plan: a workload of the GPU beside applications of the CPU cores, one per core separated by commas, or "@MIX".
+
+    Beside("sgemm", cpu="mcf,lbm")
+    """
+
+    workload: Workload | str
+    cpu: str
 
 
 def as_workload(given: Workload | str) -> Workload:
     """A workload; a text is a kernel model."""
     if isinstance(given, str):
         return Model(given)
-    if isinstance(given, (Trace, Model, Program)):
+    if isinstance(given, (Trace, Model, Program, Applications)):
         return given
-    raise TypeError(f"{type(given).__name__} as a workload, expected Trace, Model, Program or the name of a kernel model")
+    raise TypeError(f"{type(given).__name__} as a workload, expected Trace, Model, Program, Applications or the name of a kernel model")
 
 
 def models() -> dict[str, str]:

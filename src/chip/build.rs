@@ -288,35 +288,35 @@ impl Gpu<'_> {
         load: Option<&CpuLoad>,
         mut shard: u32,
     ) -> Result<u32, String> {
-        let (layout, clocks, cut) = (self.layout, self.clocks, self.cut);
+        let (layout, clocks, cut, part) = (self.layout, self.clocks, self.cut, self.number as u16);
         let prefix = if self.system.is_some() { format!("gpu{} ", self.number) } else { String::new() };
         for sm in 0..layout.sms {
             let unit = ChipUnit::Sm(Box::new(self.sm(sm, phases)));
             let (name, shard) = (format!("{prefix}sm{sm}"), shard + sm / cut.sms);
-            plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0 });
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "sm", shard, cost: 1.0, part });
         }
         shard += layout.sms.div_ceil(cut.sms);
         for partition in 0..layout.partitions {
             let id = PartitionId(partition as u16);
             let (name, shard) = (format!("{prefix}{id}"), shard + partition / cut.partitions);
             let unit = ChipUnit::Partition(Box::new(self.partition(id)));
-            plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5 });
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.llc, kind: "partition", shard, cost: 0.5, part });
         }
         shard += layout.partitions.div_ceil(cut.partitions);
         for (name, direction) in [("request network", Direction::Request), ("reply network", Direction::Reply)] {
             let unit = network(self.machine, layout, direction, self.subnet(direction))?;
             let (name, cost) = (format!("{prefix}{name}"), network_cost(self.machine, layout));
-            plan.add_unit(PlannedUnit { name, unit, clock: clocks.noc, kind: "network", shard, cost });
+            plan.add_unit(PlannedUnit { name, unit, clock: clocks.noc, kind: "network", shard, cost, part });
             shard += 1;
         }
         let grid = Grid::new(self.machine, Arc::clone(self.workload), resident.to_vec(), self.grid());
         let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
         let name = format!("{prefix}grid scheduler");
-        plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2 });
+        plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2, part });
         shard += 1;
         if let Some(system) = self.system {
             let unit = ChipUnit::Hub(Box::new(system.hub(self)));
-            plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0 });
+            plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0, part });
             shard += 1;
         }
         Ok(shard)
@@ -515,7 +515,7 @@ fn add_cpus(
         let id = CpuId(core as u16);
         let unit = CpuCore::new(id, &cpu.spec, application.stream(load.seed, core)?, load.goals(), ports);
         let unit = ChipUnit::Cpu(Box::new(unit));
-        plan.add_unit(PlannedUnit { name: id.to_string(), unit, clock, kind: "cpu", shard: first_shard + core, cost: 1.0 });
+        plan.add_unit(PlannedUnit { name: id.to_string(), unit, clock, kind: "cpu", shard: first_shard + core, cost: 1.0, part: 0 });
     }
     Ok(())
 }

@@ -16,11 +16,14 @@ use warpshard_noc as noc;
 use warpshard_protocol as protocol;
 use warpshard_stats as stats;
 
+mod activity;
 mod apply;
 mod build;
 mod cpu_load;
 mod facts;
+mod live;
 mod observe;
+mod progress;
 mod share;
 mod simulate;
 mod snapshot;
@@ -30,11 +33,18 @@ mod system_stats;
 mod tests;
 mod unit;
 
+/// What the engine knows of hosts: the processes of a run, recordings, and how shards are placed.
+pub mod host {
+    pub use crate::engine::{LONG, Ranks, RecordedEpoch, ShardCost, barrier_nanos, improve, place};
+}
+
 pub use crate::engine::Scaling;
 pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
-pub use observe::{Observer, Progress};
+pub use live::{Live, LiveView, Wish};
+pub use observe::Observer;
+pub use progress::Progress;
 pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};
 pub use system_stats::for_machine;
 pub use unit::{ChipDecision, ChipUnit, counter_lists};

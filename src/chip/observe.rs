@@ -7,7 +7,7 @@ use warpshard_sync::Published;
 use crate::base::{Cycle, SmId, UnitId};
 use crate::config::Machine;
 use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
-use crate::engine::{Cut, Director, SeenEvent, Work};
+use crate::engine::{Cut, Director, SeenEvent, View, Work};
 use crate::frontend::{Workload, streams_failure};
 use crate::protocol::{EventKind, SmProgress};
 use crate::stats::{IntervalRow, TimelineEntry};
@@ -16,21 +16,10 @@ use super::apply;
 use super::build::ChipLayout;
 use super::cpu_load::{CpuLoad, CpuWatch};
 use super::facts::facts;
+use super::live::{Live, Shown};
+use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
-
-/// How far a run is, for a progress display.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Core cycles simulated.
-    pub cycles: u64,
-    /// Warp instructions issued.
-    pub warp_instructions: u64,
-    /// CTAs that ended, as of the last cut or a moment after.
-    pub ctas_done: u64,
-    /// CTAs of the workload.
-    pub ctas: u64,
-}
 
 struct Attached {
     controller: Box<dyn Controller>,
@@ -52,6 +41,7 @@ pub struct Observer {
     intervals: Vec<IntervalRow>,
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
+    shown: Option<Shown>,
     watch: CpuWatch,
     /// A controller ended the run, at the next cut.
     over: bool,
@@ -99,6 +89,7 @@ impl Observer {
             intervals: Vec::new(),
             timeline: Vec::new(),
             progress,
+            shown: None,
             watch: CpuWatch::new(None, layout.gpus),
             over: false,
         })
@@ -108,6 +99,18 @@ impl Observer {
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
         Self { watch: CpuWatch::new(load, self.layout.gpus), ..self }
+    }
+
+    /// For a run that somebody may watch, whose units have these names.
+    #[must_use]
+    pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
+        Self { shown: live.map(|live| Shown::new(live, names.to_vec())), ..self }
+    }
+
+    /// How far the run is.
+    fn progress_of(&self, now: Cycle, work: Work) -> Progress {
+        let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
+        Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas }
     }
 
     /// Whether a controller ended the run.
@@ -228,9 +231,21 @@ impl Director<ChipUnit> for Observer {
 
     fn progress(&mut self, now: Cycle, work: Work) {
         if let Some(progress) = &self.progress {
-            let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
-            progress.publish(Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas });
+            progress.publish(self.progress_of(now, work));
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    fn wants_waiting(&self) -> bool {
+        self.shown.as_ref().is_some_and(Shown::wants_waiting)
+    }
+
+    fn view(&mut self, view: &View<'_>) -> bool {
+        let progress = self.progress_of(view.now, view.work);
+        self.shown.as_mut().is_some_and(|shown| shown.show(progress, view, &self.schemas))
     }
 }
 

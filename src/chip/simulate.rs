@@ -10,15 +10,19 @@ use warpshard_sync::{Published, StopFlag};
 use crate::base::Cycle;
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{EngineError, Finished, MessageLog, Ranks, Recording, Scaling, Settings, StopReason, Unit, run_in_ranks};
+use crate::engine::{self, EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
 use crate::frontend::{Application, Workload};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
+use crate::stats::activity::{Activity, Log, Recording};
 use crate::stats::{ApplicationStats, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
+use super::activity;
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
-use super::observe::{Observer, Progress};
+use super::live::Live;
+use super::observe::Observer;
+use super::progress::Progress;
 use super::share::{Results, collect};
 use super::snapshot::Schemas;
 use super::system_stats::{for_machine, system_stats};
@@ -58,6 +62,10 @@ pub struct RunOptions {
     pub progress: Option<Published<Progress>>,
     /// The other processes that simulate the same machine, where there are any; all have the same options but for threads.
     pub ranks: Option<Box<dyn Ranks>>,
+    /// Who watches the run while it goes on; nobody when not given. Has no effect on anything simulated.
+    pub live: Option<Live>,
+    /// What is recorded event by event; nothing when not given. Has no effect on anything simulated.
+    pub recording: Option<Recording>,
 }
 
 impl Default for RunOptions {
@@ -79,6 +87,8 @@ impl Default for RunOptions {
             stop: StopFlag::new(),
             progress: None,
             ranks: None,
+            live: None,
+            recording: None,
         }
     }
 }
@@ -111,17 +121,19 @@ pub struct RunResult {
     pub log: MessageLog<Payload>,
     /// Every command of every DRAM channel with a command-level controller, where a log was requested.
     pub dram_commands: Vec<Vec<Issued>>,
+    /// What was recorded event by event.
+    pub activity: Activity,
     /// The names of the links: "sm3 -> request network".
     pub link_names: Vec<String>,
     /// What the run cost epoch by epoch, where that was asked for.
-    pub recording: Option<HostRecording>,
+    pub costs: Option<HostRecording>,
 }
 
 /// The host's time of every unit in every epoch, with what is known of the units.
 #[derive(Debug)]
 pub struct HostRecording {
     /// What was recorded.
-    pub recorded: Recording,
+    pub recorded: engine::Recording,
     /// All units.
     pub units: Vec<RecordedUnit>,
 }
@@ -155,9 +167,12 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         plan.units[unit].unit.visit_counters(&mut components);
         components
     });
-    for planned in plan.units.iter_mut().filter(|_| options.log) {
-        if let ChipUnit::Partition(partition) = &mut planned.unit {
-            partition.record_commands();
+    for planned in &mut plan.units {
+        if let Some(recording) = &options.recording {
+            activity::record(&mut planned.unit, machine, recording);
+        }
+        if let (ChipUnit::Partition(partition), true) = (&mut planned.unit, options.log && machine.mem.dram.control.is_some()) {
+            partition.record_commands(Log::default());
         }
     }
     let planned: Vec<(u32, f64)> = plan.units.iter().map(|unit| (unit.shard, unit.cost)).collect();
@@ -177,7 +192,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
         .map_err(RunError::Config)?
         .watching(options.cpu.as_ref())
-        .counting(schemas);
+        .counting(schemas)
+        .shown(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
     let mut finished = run_in_ranks(plan, observer, &settings, options.ranks).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -197,17 +213,18 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     });
     let Finished { mut units, at, reason, director, log, recording, .. } = finished;
     let of_units = names.into_iter().zip(kinds).zip(planned).map(|((name, kind), (shard, cost))| RecordedUnit { name, kind, shard, cost });
-    let recording = recording.map(|recorded| HostRecording { recorded, units: of_units.collect() });
+    let costs = recording.map(|recorded| HostRecording { recorded, units: of_units.collect() });
+    let activity = if options.recording.is_some() && !options.log { activity::take(&mut units, machine) } else { Activity::default() };
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
-        ChipUnit::Partition(partition) => Some(partition.take_commands()),
+        ChipUnit::Partition(partition) => Some(partition.take_commands().events),
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
     outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
-    Ok(RunResult { outcome, host, log, dram_commands, link_names, recording })
+    Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs })
 }
 
 fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {

@@ -151,7 +151,15 @@ impl SystemPlan {
         for (number, node) in (0..).zip(&self.routes.nodes[self.system.gpus as usize..]) {
             let ports = self.ports(self.system.gpus as usize + number as usize, None);
             let unit = ChipUnit::Hub(Box::new(Hub::new(node.to_string(), ports, None, self.kilohertz)));
-            plan.add_unit(PlannedUnit { name: node.to_string(), unit, clock: clocks.noc, kind: "hub", shard: shard + number, cost: 1.0 });
+            plan.add_unit(PlannedUnit {
+                name: node.to_string(),
+                unit,
+                clock: clocks.noc,
+                kind: "hub",
+                shard: shard + number,
+                cost: 1.0,
+                part: 0,
+            });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The command line: every command and option with its help.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -10,11 +10,15 @@ use crate::study::STUDIES;
 
 use super::exit;
 
+mod monitor;
+mod numbers;
 mod program;
 mod results;
 mod rig;
 mod sweep;
 
+pub use monitor::MonitorAddress;
+pub use numbers::Numbers;
 pub use program::{CompileArgs, ExecArgs, RecordArgs, architecture};
 pub use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
@@ -182,6 +186,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
 
+    /// Write a trace of the run in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters of --interval, the
+    /// CTAs of all SMs, the states of warps and the rows of DRAM banks.
+    #[arg(long, value_name = "FILE", help_heading = "Length and recording")]
+    pub perfetto: Option<PathBuf>,
+    /// SMs whose warps are in the trace: numbers such as "0-3,7", "all" or "none".
+    #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
+    pub perfetto_sms: Numbers,
+    /// Memory partitions whose DRAM banks are in the trace, in the same way.
+    #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
+    pub perfetto_channels: Numbers,
+    /// First core cycle of which CTAs, warps and banks are in the trace.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "perfetto", help_heading = "Length and recording")]
+    pub perfetto_from: u64,
+    /// Events of each kind and unit in the trace, at most; those beyond are left out.
+    #[arg(long, value_name = "N", default_value = "200000", requires = "perfetto", help_heading = "Length and recording")]
+    pub perfetto_events: NonZeroUsize,
+
     /// Worker threads [default and maximum: all cores that this process may use]. Fewer are active while that is faster. Results
     /// do not depend on it.
     #[arg(long, value_name = "N", help_heading = "Execution")]
@@ -198,8 +219,16 @@ pub struct RunArgs {
     pub pin: bool,
     /// Simulate together with the other processes that mpirun or srun started, each with --threads threads; the first writes the
     /// results, which do not depend on it. Needs a build with MPI (docs/ranks.md).
-    #[arg(long, conflicts_with = "alone", help_heading = "Execution")]
+    #[arg(long, conflicts_with_all = ["alone", "monitor", "perfetto"], help_heading = "Execution")]
     pub mpi: bool,
+
+    /// Serve a page that shows the run while it goes on, with a button that pauses it, at this port of the loopback address, or of another
+    /// address; needs a program built with the feature monitor. Results do not depend on it.
+    #[arg(long, value_name = "[ADDRESS:]PORT", help_heading = "Execution")]
+    pub monitor: Option<MonitorAddress>,
+    /// File with the token that the page asks for; required for other addresses than loopback.
+    #[arg(long, value_name = "FILE", requires = "monitor", help_heading = "Execution")]
+    pub monitor_token_file: Option<PathBuf>,
 
     /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are those that change
     /// results].
@@ -208,6 +237,9 @@ pub struct RunArgs {
     /// Write into --out even if it contains other files, which are kept.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
+    /// Also write the tables of kernels and intervals as Parquet; needs a program built with the feature parquet.
+    #[arg(long, help_heading = "Results")]
+    pub parquet: bool,
 }
 
 /// The end of a run with CPU cores.

@@ -61,6 +61,16 @@ pub(super) fn file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     std::fs::rename(written, path).map_err(failure)
 }
 
+/// Whether a file can be written, to be asked before long work.
+///
+/// # Errors
+/// When its folder is not there or takes no files.
+pub(super) fn writable(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let made = if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Scratch::new(folder).map(drop) };
+    made.map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display())))
+}
+
 /// Writes a line to standard error. An error of writing is ignored: there is no other place to report it.
 pub(super) fn warn(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line, &[]));

@@ -95,7 +95,8 @@ fn message(progress: &Progress, speed: &Speed) -> String {
 }
 
 /// Averaged rates.
-struct Speed {
+#[derive(Debug)]
+pub(super) struct Speed {
     /// When the last progress was seen.
     at: Instant,
     /// Warp instructions until then.
@@ -103,7 +104,7 @@ struct Speed {
     /// CTAs until then.
     seen_ctas: u64,
     /// Warp instructions per second.
-    instructions: f64,
+    pub(super) instructions: f64,
     /// CTAs per second.
     ctas: f64,
     /// Whether anything was averaged yet.
@@ -111,11 +112,11 @@ struct Speed {
 }
 
 impl Speed {
-    fn new(at: Instant) -> Self {
+    pub(super) fn new(at: Instant) -> Self {
         Self { at, seen_instructions: 0, seen_ctas: 0, instructions: 0.0, ctas: 0.0, started: false }
     }
 
-    fn update(&mut self, now: Instant, progress: &Progress) {
+    pub(super) fn update(&mut self, now: Instant, progress: &Progress) {
         let elapsed = now.duration_since(self.at).as_secs_f64();
         // Shorter spans are mostly scheduling noise of the host.
         if elapsed < 0.05 {
@@ -130,7 +131,7 @@ impl Speed {
     }
 
     /// Seconds until the last CTA ends, if CTAs end at all.
-    fn remaining(&self, progress: &Progress) -> Option<f64> {
+    pub(super) fn remaining(&self, progress: &Progress) -> Option<f64> {
         let left = progress.ctas.saturating_sub(progress.ctas_done) as f64;
         (self.ctas > 0.0).then(|| left / self.ctas)
     }

@@ -1,6 +1,7 @@
 //! `warpshard report`: a run as a page, or as a trace for a viewer.
 
 use crate::report::text::printable;
+use crate::stats::activity::Activity;
 use crate::view::{RunFolder, page, perfetto};
 
 use super::args::ReportArgs;
@@ -15,7 +16,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = RunFolder::read(&args.run)?;
     let mut written = String::new();
     if let Some(path) = &args.perfetto {
-        output::file(path, &perfetto(&run)?)?;
+        output::file(path, &perfetto(&run, &Activity::default())?)?;
         written += &format!("{}\n", printable(&path.display().to_string()));
     }
     if args.html.is_some() || args.perfetto.is_none() {

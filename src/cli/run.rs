@@ -5,15 +5,18 @@ use std::path::Path;
 
 use warpshard_sync::StopFlag;
 
+use crate::report::frame::NoParquet;
 use crate::report::{Destination, relaxed_words, summary};
 use crate::stats::EndedBy;
+use crate::stats::activity::Activity;
+use crate::view::{RunFolder, perfetto};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
 use super::progress::ProgressView;
 use super::ranks::World;
 use super::session::Opened;
-use super::{interrupt, output};
+use super::{interrupt, monitor, output};
 
 /// Where results go without `--out`.
 const RESULTS: &str = "results";
@@ -42,6 +45,14 @@ fn take_part(args: &RunArgs, arguments: &[OsString], world: &World, stop: &StopF
 
 /// Simulates, writes and prints, as the only process or as the first of `world`.
 fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> Result<Exit, Failure> {
+    if args.parquet {
+        NoParquet::check()?;
+    }
+    if let Some(path) = &args.perfetto {
+        // Found now, and not after a long run.
+        output::writable(path)?;
+    }
+    let watched = args.monitor.map(|address| monitor::bind(address, args.monitor_token_file.as_deref())).transpose()?;
     let opened = Opened::new(args, arguments)?;
     opened.warnings().for_each(|warning| output::warn(&warning));
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
@@ -60,10 +71,15 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
         before
     });
     let finished = {
+        let served = watched.map(|bound| bound.serve(ready.title())).transpose()?;
+        let live = served.as_ref().map(monitor::Served::live);
         let view = ProgressView::start();
-        ready.simulate(Vec::new(), stop, view.published())?
+        ready.simulate_watched(Vec::new(), stop, view.published(), live)?
     };
-    let (files, drawn) = finished.files();
+    let (mut files, drawn) = finished.files();
+    if args.parquet {
+        files.extend(finished.parquet()?);
+    }
     let written = destination.write(&files).map_err(Failure::from);
     let outcome = &finished.outcome;
     if let Some(relaxed) = &outcome.relaxed {
@@ -75,6 +91,9 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
         (Ok(folder), printed) => {
             printed?;
             output::print(&format!("\nResults in {}\n", folder.display()))?;
+            if let Some(path) = &args.perfetto {
+                trace(path, &folder, &finished.activity)?;
+            }
             drawn.map_err(|error| Failure::new(Exit::Output, format!("{error}\n  all other results were written")))?;
         }
         (Err(failure), Ok(())) => {
@@ -87,4 +106,21 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
         }
     }
     Ok(if outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+/// Writes the trace for the Perfetto viewer.
+fn trace(path: &Path, folder: &Path, activity: &Activity) -> Result<(), Failure> {
+    output::file(path, &perfetto(&RunFolder::read(folder)?, activity)?)?;
+    let sms = activity.sms.iter().flat_map(|sm| [("CTAs of SM", sm.sm, sm.ctas.left_out), ("warps of SM", sm.sm, sm.warps.left_out)]);
+    let channels = activity.channels.iter().map(|channel| ("commands of memory partition", channel.partition, channel.commands.left_out));
+    let left_out: Vec<String> =
+        sms.chain(channels).filter(|(.., events)| *events > 0).map(|(what, unit, events)| format!("{events} of {what} {unit}")).collect();
+    if !left_out.is_empty() {
+        let shown = left_out.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+        let more = if left_out.len() > 4 { ", .." } else { "" };
+        output::warn(&format!(
+            "warning: the trace is without later events ({shown}{more}); --perfetto-from and --perfetto-events choose others"
+        ));
+    }
+    output::print(&format!("Trace for ui.perfetto.dev in {}\n", path.display()))
 }

@@ -11,16 +11,18 @@ use std::time::Instant;
 use clap::Parser as _;
 use warpshard_sync::{Published, StopFlag};
 
-use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, Progress, RunOptions, Scaling};
+use crate::chip::host::Ranks;
+use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
 use crate::config::{Loaded, Machine};
 use crate::control::Controller;
 use crate::energy::Model;
-use crate::engine::Ranks;
 use crate::frontend::Workload;
 use crate::frontend::sass::DecodeClock;
+use crate::report::frame::NoParquet;
 use crate::report::picture::PictureError;
 use crate::report::text::Style;
 use crate::report::{ResultFile, RunFacts, csv, energy, json, summary};
+use crate::stats::activity::{Activity, Recording};
 use crate::stats::{HostFacts, Outcome};
 
 use super::args::{Cli, Command, Epoch, RunArgs, Until};
@@ -112,10 +114,13 @@ impl<'a> Opened<'a> {
     fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Failure> {
         let Self { args, arguments, loaded, threads, started, .. } = self;
         let cpu = cpu_load(args, &loaded.machine)?;
+        let recording = recording(args, &loaded.machine)?;
         let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration::of(args, arguments));
         let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, args.seed) };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
-        Ok(Ready { args, loaded, workload: Arc::new(workload), origin, clock, threads, cpu, facts, prepared, ranks: None })
+        let ready =
+            Ready { args, loaded, workload: Arc::new(workload), origin, clock, threads, cpu, recording, facts, prepared, ranks: None };
+        Ok(ready)
     }
 
     fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
@@ -164,6 +169,7 @@ pub struct Ready<'a> {
     clock: Arc<DecodeClock>,
     threads: Threads,
     cpu: Option<CpuLoad>,
+    recording: Option<Recording>,
     facts: RunFacts,
     /// Seconds of loading, without decoding.
     prepared: f64,
@@ -182,6 +188,11 @@ impl Ready<'_> {
         file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, configuration::suffix(self.args)))
     }
 
+    /// The workload and the machine, for people.
+    pub fn title(&self) -> String {
+        format!("{} on {}", self.facts.workload, self.facts.machine)
+    }
+
     /// Simulates. The controllers of the options come first, then `controllers`. The run ends at the next cut when `stop` is requested, and
     /// shows how far it is in `progress`.
     ///
@@ -193,7 +204,21 @@ impl Ready<'_> {
         stop: StopFlag,
         progress: Option<Published<Progress>>,
     ) -> Result<Finished, Failure> {
-        let Self { args, loaded, workload, origin, clock, threads, cpu, facts, prepared, ranks } = self;
+        self.simulate_watched(controllers, stop, progress, None)
+    }
+
+    /// The same, for somebody who watches the run and may make it stand still.
+    ///
+    /// # Errors
+    /// As [`Ready::simulate`].
+    pub fn simulate_watched(
+        self,
+        controllers: Vec<Box<dyn Controller>>,
+        stop: StopFlag,
+        progress: Option<Published<Progress>>,
+        live: Option<Live>,
+    ) -> Result<Finished, Failure> {
+        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks } = self;
         let mut facts = facts;
         if let Some(configuration) = facts.configuration.as_mut().filter(|_| !controllers.is_empty()) {
             let names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
@@ -218,10 +243,12 @@ impl Ready<'_> {
             stop,
             progress,
             ranks,
+            recording,
+            live,
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();
-        let chip::RunResult { mut outcome, mut host, .. } = chip::simulate(&loaded.machine, &workload, options)?;
+        let chip::RunResult { mut outcome, mut host, activity, .. } = chip::simulate(&loaded.machine, &workload, options)?;
         let decoded_meanwhile = clock.seconds() - decoded_before;
         if args.alone {
             applications::add_alone(&mut outcome, &loaded, args, threads.count)?;
@@ -232,8 +259,23 @@ impl Ready<'_> {
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
         let table = runfile::run_table(args, &origin, (threads.count, &threads.origin), workload.kernels.len(), &facts);
-        Ok(Finished { run_toml: loaded.provenance.to_toml() + &table, facts, outcome, host })
+        Ok(Finished { run_toml: loaded.provenance.to_toml() + &table, facts, outcome, host, activity })
     }
+}
+
+/// What the trace of `--perfetto` needs of single units.
+fn recording(args: &RunArgs, machine: &Machine) -> Result<Option<Recording>, Failure> {
+    if args.perfetto.is_none() {
+        return Ok(None);
+    }
+    let usage = |problem| Failure::new(Exit::Usage, problem);
+    let partitions = machine.mem.map.partitions;
+    Ok(Some(Recording {
+        sms: args.perfetto_sms.among(machine.gpu.sms, "--perfetto-sms", "SM").map_err(usage)?,
+        partitions: args.perfetto_channels.among(partitions, "--perfetto-channels", "memory partition").map_err(usage)?,
+        from: args.perfetto_from,
+        most: args.perfetto_events.get(),
+    }))
 }
 
 /// The load of the CPU cores, from `--cpu` and the options that require it.
@@ -270,6 +312,8 @@ pub struct Finished {
     pub host: HostFacts,
     /// Every value of the run with its origin.
     pub run_toml: String,
+    /// What was recorded of single units.
+    pub activity: Activity,
 }
 
 impl Finished {
@@ -280,9 +324,20 @@ impl Finished {
         (files, drawn)
     }
 
+    /// The tables of kernels and intervals as Parquet.
+    ///
+    /// # Errors
+    /// In builds without it.
+    pub fn parquet(&self) -> Result<Vec<ResultFile>, NoParquet> {
+        Ok(vec![
+            ResultFile::new("kernels.parquet", csv::kernels_parquet(&self.facts, &self.outcome)?),
+            ResultFile::new("intervals.parquet", csv::intervals_parquet(&self.outcome.intervals)?),
+        ])
+    }
+
     /// The files of the result folder without its plots.
     pub fn tables(&self) -> Vec<ResultFile> {
-        let Self { facts, outcome, host, run_toml } = self;
+        let Self { facts, outcome, host, run_toml, .. } = self;
         let mut files = vec![
             ResultFile::new("stats.json", json::stats(facts, outcome)),
             ResultFile::new("host.json", json::host(facts, outcome, host)),

@@ -10,7 +10,7 @@ use warpshard_sync::{Locals, StopFlag};
 
 use crate::base::{Cycle, Tick, UnitId};
 
-use super::director::{Cut, Director, SeenEvent};
+use super::director::{Cut, Director, SeenEvent, View};
 use super::placement::{ShardCost, improve, place};
 use super::ranks::{Division, EpochReport, Values};
 use super::record::Recorder;
@@ -27,6 +27,8 @@ const BALANCE_EVERY: u64 = 16;
 const ENOUGH_NANOS: u64 = 1_000_000;
 /// Host time between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// Time between two views while the run stands still because somebody wants it to.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Epochs between two checks of the host's clock and of failures.
 const LOOK_EVERY: u64 = 64;
 /// Cuts in a row without effect after which an idle machine counts as deadlocked.
@@ -146,6 +148,7 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     {
         own.looked = Instant::now();
         own.director.progress(Cycle(own.foremost().0 / period), work);
+        own.show(Cycle(own.foremost().0 / period), work, workers);
     }
     if let Some(failure) = report.failure {
         own.ending = Some(Ending::Failure(failure));
@@ -359,6 +362,26 @@ impl<U: Unit, D> Coordinator<U, D> {
         let own = |unit: usize| self.division.as_ref().is_none_or(|division| division.owns(unit));
         let worker = |(unit, &shard): (usize, &u32)| if own(unit) { self.worker_of_shard[shard as usize] } else { REMOTE };
         self.shard_of.iter().enumerate().map(worker).collect()
+    }
+
+    /// Shows the units to whoever watches, and stands still as long as they want it.
+    fn show<U2: Unit>(&mut self, now: Cycle, work: Work, workers: &mut Locals<'_, Worker<U2>>)
+    where
+        D: Director<U2>,
+    {
+        while self.director.is_watched() {
+            let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.present_counters()).collect());
+            let waiting = self.director.wants_waiting().then(|| {
+                let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.present_waiting()).collect();
+                waiting.sort_by_key(|(unit, _)| *unit);
+                waiting
+            });
+            let stays = self.director.view(&View { now, work, counters: &counters, waiting: waiting.as_deref() });
+            if !stays || self.stop.requested() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Chooses how many workers are active from now on.

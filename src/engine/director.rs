@@ -31,6 +31,19 @@ pub struct Cut<'a, E> {
     pub last: bool,
 }
 
+/// The units between cuts, each at whatever cycle it has reached, for a display alone.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The cycle of the reference clock that the foremost unit has reached.
+    pub now: Cycle,
+    /// Work done so far.
+    pub work: Work,
+    /// The values of each unit's counters, without spans that are not over.
+    pub counters: &'a [Vec<u64>],
+    /// What each unit waits for, where the director [wants](Director::wants_waiting) it.
+    pub waiting: Option<&'a [(UnitId, Vec<String>)]>,
+}
+
 /// Decides on cuts. Called by the coordinator alone.
 pub trait Director<U: Unit>: Send + 'static {
     /// Whether it reads the counters at the next cut, which take time to gather; if not, [`Cut::counters`] is empty.
@@ -72,4 +85,20 @@ pub trait Director<U: Unit>: Send + 'static {
 
     /// Reports how far the run is; called now and then, at the pace of the host.
     fn progress(&mut self, _now: Cycle, _work: Work) {}
+
+    /// Whether somebody watches the units; [`Director::view`] is then called now and then, at the pace of the host.
+    fn is_watched(&self) -> bool {
+        false
+    }
+
+    /// Whether the next view has what units wait for.
+    fn wants_waiting(&self) -> bool {
+        false
+    }
+
+    /// Shows the units to whoever watches; returns whether the run is to stand still, in which case it is soon called again. Has no effect on
+    /// anything simulated.
+    fn view(&mut self, _view: &View<'_>) -> bool {
+        false
+    }
 }

@@ -26,13 +26,13 @@ mod turns;
 mod unit;
 mod worker;
 
-pub use director::{Cut, Director, SeenEvent};
+pub use director::{Cut, Director, SeenEvent, View};
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
 pub use placement::{LONG, ShardCost, improve, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
 pub use ranks::{LocalRanks, Ranks, share};
-pub use record::{RecordedEpoch, Recording};
+pub use record::{RecordedEpoch, Recording, barrier_nanos};
 pub use retime::{Retiming, retime};
 pub use scaling::Scaling;
 pub use shared::StopReason;

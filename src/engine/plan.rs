@@ -28,6 +28,9 @@ pub struct PlannedUnit<U> {
     pub shard: u32,
     /// An estimate of its host cost, relative to the others.
     pub cost: f64,
+    /// The part of the machine, such as a GPU, whose units exchange most of their messages with each other; ranks get whole parts where there are
+    /// enough.
+    pub part: u16,
 }
 
 /// A directed connection.

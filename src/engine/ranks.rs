@@ -113,9 +113,11 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Divides the shards of a plan over the ranks by their costs.
-    pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32]) -> Self {
-        let of_shard = place(shards, ranks.count());
+    /// Divides the shards of a plan over the ranks, whole parts of the machine first and each part by the costs of its shards.
+    pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32], part_of: &[u16]) -> Self {
+        let mut part_of_shard = vec![0; shards.len()];
+        shard_of.iter().zip(part_of).for_each(|(shard, part)| part_of_shard[*shard as usize] = usize::from(*part));
+        let of_shard = divide(shards, &part_of_shard, ranks.count());
         let rank_of = shard_of.iter().map(|&shard| of_shard[shard as usize]).collect();
         let facts = RankFacts { count: ranks.count() as u32, ..RankFacts::default() };
         Self { ranks, rank_of, facts }
@@ -148,6 +150,20 @@ impl Division {
         }
         Ok(())
     }
+}
+
+/// The rank of each shard, given the part of the machine that it belongs to.
+fn divide(shards: &[ShardCost], part_of: &[usize], ranks: usize) -> Vec<u16> {
+    let parts = part_of.iter().max().map_or(1, |last| last + 1);
+    let mut rank_of = vec![0; shards.len()];
+    for part in 0..parts {
+        let first = part * ranks / parts;
+        let own = ((part + 1) * ranks / parts).saturating_sub(first).max(1);
+        let members: Vec<usize> = (0..shards.len()).filter(|shard| part_of[*shard] == part).collect();
+        let costs: Vec<ShardCost> = members.iter().map(|shard| shards[*shard]).collect();
+        members.iter().zip(place(&costs, own)).for_each(|(shard, rank)| rank_of[*shard] = first as u16 + rank);
+    }
+    rank_of
 }
 
 /// Sends `value` to every other rank; returns what these sent, by rank.
@@ -222,5 +238,24 @@ pub(super) fn read_messages<U: Unit>(
             }
         }
         bytes = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_get_whole_parts_of_a_machine_where_there_are_enough() {
+        let shards = [ShardCost { kind: "sm", cost: 1.0 }; 12];
+        let part_of: Vec<usize> = (0..12).map(|shard| shard / 3).collect();
+        let of = |ranks| divide(&shards, &part_of, ranks);
+        assert_eq!(of(2), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(of(4), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(of(3), [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        let eight = of(8);
+        assert!((0..12).all(|shard| usize::from(eight[shard]) / 2 == shard / 3), "{eight:?}");
+        assert!((0..8).all(|rank| eight.contains(&rank)), "every rank has some: {eight:?}");
+        assert_eq!(divide(&shards, &[0; 12], 3).iter().filter(|rank| **rank == 2).count(), 4);
     }
 }

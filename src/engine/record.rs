@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use warpshard_sync::{EpochBarrier, WaitPolicy};
+
 use crate::base::UnitId;
 
 /// What stepping cost in one epoch.
@@ -92,4 +94,25 @@ impl Recorder {
     pub(super) fn finish(self, traffic: Vec<(UnitId, UnitId, u64)>) -> Recording {
         Recording { epochs: self.epochs, traffic }
     }
+}
+
+/// Nanoseconds of a barrier between two threads, for each of them; a core that is taken away in the middle counts as it would in a run.
+pub fn barrier_nanos() -> f64 {
+    const ROUNDS: u32 = 20_000;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parties = EpochBarrier::new(vec![(), ()], 0u32, WaitPolicy::for_threads(2, cores));
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for mut party in parties {
+            scope.spawn(move || {
+                while *party.both().1 < ROUNDS {
+                    if party.wait(|rounds, _| *rounds += 1).is_err() {
+                        return;
+                    }
+                }
+                party.finish();
+            });
+        }
+    });
+    began.elapsed().as_nanos() as f64 / f64::from(ROUNDS) / 2.0
 }

@@ -211,7 +211,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             *shard = ShardCost { kind: unit.kind, cost: shard.cost + unit.cost };
         }
         let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
-        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of));
+        let part_of: Vec<u16> = plan.units.iter().map(|unit| unit.part).collect();
+        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of));
         if let Some(division) = &division {
             // What others step costs nothing here.
             let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));

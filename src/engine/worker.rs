@@ -59,8 +59,9 @@ pub(super) struct Worker<U: Unit> {
     agenda: Agenda,
     /// Places of the units that were due in the last epoch; their next events are in the list, not yet in the agenda.
     due: Vec<u32>,
-    /// Places of the units that take long.
+    /// Places of the units that take long, which the worker steps itself before it offers the others.
     long: Vec<u32>,
+    offered: Vec<u32>,
     /// Place of each unit that the worker owns.
     place: Vec<u32>,
     /// What its units and those that it takes over send, in a batch per unit of the machine.
@@ -115,6 +116,7 @@ impl<U: Unit> Worker<U> {
             agenda: Agenda::default(),
             due: Vec::new(),
             long: Vec::new(),
+            offered: Vec::new(),
             place: vec![u32::MAX; units],
             outbox,
             assignments: vec![Assignment::default(); units],
@@ -250,9 +252,6 @@ impl<U: Unit> Worker<U> {
         if shared.backwards {
             self.due.reverse();
         }
-        if shared.active > 1 {
-            self.begin_with_long();
-        }
         let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: shared.measured.then(Instant::now) };
         let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
         if shared.active == 1 || self.due.len() < WORTH_OFFERING {
@@ -266,7 +265,13 @@ impl<U: Unit> Worker<U> {
                 stepper.step(self.work.get_mut(place as usize));
             }
         } else {
-            self.work.offer(&self.due);
+            // Begun last, a long unit would keep this worker busy while all others wait.
+            for place in self.long.iter().filter(|place| self.due.contains(place)) {
+                stepper.step(self.work.get_mut(*place as usize));
+            }
+            self.offered.clear();
+            self.offered.extend(self.due.iter().filter(|place| !self.long.contains(place)));
+            self.work.offer(&self.offered);
             while let Some(mut slot) = self.work.take() {
                 slot.unit.prefetch(false);
                 slot.unit.prefetch(true);
@@ -287,17 +292,6 @@ impl<U: Unit> Worker<U> {
         self.send(shared);
         if let (Some(before), Some(stepped)) = (before, stepped) {
             self.exchanging = before + stepped.elapsed();
-        }
-    }
-
-    /// Moves the units that take long to the front of those that are due.
-    fn begin_with_long(&mut self) {
-        let mut first = 0;
-        for long in &self.long {
-            if let Some(at) = self.due.iter().position(|place| place == long) {
-                self.due[first..=at].rotate_right(1);
-                first += 1;
-            }
         }
     }
 
@@ -367,6 +361,21 @@ impl<U: Unit> Worker<U> {
                 self.tasks.push((slot.id, values));
             }
         }
+    }
+
+    /// The counters of its units as they are, without spans that are not over.
+    pub(super) fn present_counters(&mut self) -> Vec<(UnitId, Vec<u64>)> {
+        let values = |slot: &mut Slot<U>| {
+            let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
+            slot.unit.visit_counters(&mut values);
+            (slot.id, values)
+        };
+        self.work.iter_mut().map(values).collect()
+    }
+
+    /// What its units wait for.
+    pub(super) fn present_waiting(&mut self) -> Vec<(UnitId, Vec<String>)> {
+        self.work.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect()
     }
 
     /// Collects what every unit waits for.

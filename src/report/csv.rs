@@ -3,19 +3,39 @@
 use crate::stats::{IntervalRow, Outcome, TimelineEntry};
 
 use super::facts::RunFacts;
+use super::frame::{self, Cell, Frame, Kind, NoParquet};
 use super::metrics::{Work, event_joules};
+use super::rows::write;
 use super::text::demangled;
+
+pub use super::rows::table;
 
 /// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
 /// Without rows, only the column `cycle`.
 pub fn intervals(rows: &[IntervalRow]) -> String {
-    let columns = rows.first().map_or(&[][..], |row| &row.counters);
-    let head = columns.iter().map(|(kind, counted)| format!("{kind}.{}", counted.info.name));
+    let columns = interval_columns(rows);
     let lines = rows.iter().map(|row| {
-        debug_assert_eq!(row.counters.len(), columns.len(), "interval rows differ in their columns at cycle {}", row.cycle);
+        debug_assert_eq!(row.counters.len() + 1, columns.len(), "interval rows differ in their columns at cycle {}", row.cycle);
         std::iter::once(row.cycle).chain(row.counters.iter().map(|(_, counted)| counted.value)).map(|value| value.to_string())
     });
-    write(std::iter::once("cycle".to_owned()).chain(head), lines)
+    write(&columns, lines)
+}
+
+/// The same as Parquet.
+///
+/// # Errors
+/// In builds without it.
+pub fn intervals_parquet(rows: &[IntervalRow]) -> Result<Vec<u8>, NoParquet> {
+    let columns: Vec<_> = interval_columns(rows).into_iter().map(|name| (name, Kind::Count)).collect();
+    frame::parquet(&columns, rows.len(), |row, column| {
+        Cell::Count(column.checked_sub(1).map_or(rows[row].cycle, |counter| rows[row].counters[counter].1.value))
+    })
+}
+
+fn interval_columns(rows: &[IntervalRow]) -> Vec<String> {
+    let counters = rows.first().map_or(&[][..], |row| &row.counters);
+    let names = counters.iter().map(|(kind, counted)| format!("{kind}.{}", counted.info.name));
+    std::iter::once("cycle".to_owned()).chain(names).collect()
 }
 
 /// The decisions of the controllers and the values that they are based on: a row each, an empty `sm` for the whole machine.
@@ -54,59 +74,61 @@ const KERNEL: [&str; 17] = [
     "ipc",
 ];
 
+/// Columns of [`kernels`] that hold texts.
+const TEXTS: [&str; 2] = ["name", "demangled"];
+
 /// The kernel launches: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
 /// energies. What a launch does not have is empty.
 pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
+    let (head, rows) = kernel_cells(facts, outcome);
+    write(head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))
+}
+
+/// The same as Parquet.
+///
+/// # Errors
+/// In builds without it.
+pub fn kernels_parquet(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<u8>, NoParquet> {
+    let (head, rows) = kernel_cells(facts, outcome);
+    let kind = |name: &str| match name {
+        _ if TEXTS.contains(&name) => Kind::Text,
+        "ipc" | "event_joules" => Kind::Number,
+        _ => Kind::Count,
+    };
+    Frame::new(head.into_iter().map(|name| (name.to_owned(), kind(name))).collect(), rows.collect()).parquet()
+}
+
+fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str>, impl Iterator<Item = Vec<Cell>> + use<'a>) {
     let counters = outcome.kernels.first().map_or(&[][..], |kernel| &kernel.counters);
     let own = |name: &str| !KERNEL.contains(&name);
     let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
     let joules = event_joules(facts, outcome);
-    let head = head.chain(joules.first().map(|_| "event_joules"));
-    let rows = outcome.kernels.iter().enumerate().map(|(i, kernel)| {
+    let head = head.chain(joules.first().map(|_| "event_joules")).collect();
+    let rows = outcome.kernels.iter().enumerate().map(move |(i, kernel)| {
         let work = Work::of_kernel(kernel, outcome);
-        let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
         let facts = [
-            kernel.index.0.to_string(),
-            kernel.id.to_string(),
-            kernel.name.clone(),
-            demangled(&kernel.name).into_owned(),
-            kernel.app.0.to_string(),
-            kernel.stream.0.to_string(),
-            kernel.ctas.to_string(),
-            kernel.ctas_done.to_string(),
-            kernel.ctas_per_sm.to_string(),
-            number(kernel.launched),
-            number(kernel.started),
-            number(kernel.ended),
-            work.cycles.to_string(),
-            kernel.launch_latency_cycles.to_string(),
-            work.warp_instructions.to_string(),
-            work.thread_instructions.to_string(),
-            work.ipc().map_or_else(String::new, |ipc| ipc.to_string()),
+            Cell::Count(kernel.index.0.into()),
+            Cell::Count(kernel.id),
+            Cell::text(&kernel.name),
+            Cell::text(demangled(&kernel.name)),
+            Cell::Count(kernel.app.0.into()),
+            Cell::Count(kernel.stream.0),
+            Cell::Count(kernel.ctas.into()),
+            Cell::Count(kernel.ctas_done.into()),
+            Cell::Count(kernel.ctas_per_sm.into()),
+            Cell::count(kernel.launched),
+            Cell::count(kernel.started),
+            Cell::count(kernel.ended),
+            Cell::Count(work.cycles),
+            Cell::Count(kernel.launch_latency_cycles),
+            Cell::Count(work.warp_instructions),
+            Cell::Count(work.thread_instructions),
+            Cell::number(work.ipc()),
         ];
-        let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| counted.value.to_string());
-        facts.into_iter().chain(counters).chain(joules.get(i).map(f64::to_string)).collect::<Vec<_>>()
+        let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| Cell::Count(counted.value));
+        facts.into_iter().chain(counters).chain(joules.get(i).map(|joules| Cell::Number(*joules))).collect()
     });
-    write(head, rows)
-}
-
-/// A table of texts, for studies.
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    write(head, rows)
-}
-
-fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
-    head: impl IntoIterator<Item = C>,
-    rows: impl IntoIterator<Item = R>,
-) -> String {
-    let mut out = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
-    let mut written = out.write_record(head);
-    for row in rows {
-        written = written.and_then(|()| out.write_record(row));
-    }
-    written.expect("memory takes every byte");
-    let bytes = out.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("cells are text, and so are the separators")
+    (head, rows)
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ mod tests {
         for part in [
             "<h1>T</h1>",
             "<tr><th>kernel</th><th>IPC</th></tr>\n<tr><td>a&lt;b</td><td>1</td></tr>\n",
-            "<tr><td>mean &amp; more</td><td>1.500</td></tr>\n",
+            "<div><span>mean &amp; more</span><b>1.500</b></div>\n",
             "<li>a &quot;remark&quot; of &#x27;mine&#x27;\\u{1b}[2J</li>",
             "<img src=\"plot.svg\" alt=\"plot.svg\">",
         ] {

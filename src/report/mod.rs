@@ -6,18 +6,23 @@
 
 pub mod applications;
 pub mod bars;
+mod cells;
 pub mod csv;
 pub mod energy;
 mod facts;
 mod folder;
+pub mod frame;
 mod git;
 pub mod html;
 pub mod json;
 mod lock;
 pub mod metrics;
 pub mod owners;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod picture;
 pub mod plot;
+mod rows;
 mod scratch;
 pub(crate) mod store;
 pub mod strips;

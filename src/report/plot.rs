@@ -12,6 +12,11 @@ use super::ticks::Labels;
 /// Maximum number of labels of an axis.
 const LABELS: usize = 11;
 
+/// An axis whose least value is at most this share of its greatest begins at zero.
+const NEAR_ZERO: f64 = 0.2;
+/// Width of a character of the legend and height of its lines, in pixels.
+const LETTER: (f64, f64) = (7.5, 18.0);
+
 /// Points with a name for the legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -67,6 +72,8 @@ impl Picture for Plot {
             Form::Lines => {
                 let room = |low: f64, high: f64| if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.5 };
                 let bottom = if y_low >= 0.0 { 0.0 } else { y_low - room(y_low, y_high) };
+                // An axis that begins at the first of many steps hides how far it is from zero.
+                let x_low = if x_low > 0.0 && x_low <= x_high * NEAR_ZERO { 0.0 } else { x_low };
                 let x_range = if x_high > x_low { x_low..x_high } else { x_low - room(x_low, x_high)..x_high + room(x_low, x_high) };
                 self.draw_on(area, x_range, bottom..y_high + room(y_low, y_high), None)
             }
@@ -76,10 +83,43 @@ impl Picture for Plot {
 }
 
 impl Plot {
-    /// Whether the lines are higher on the left; the legend then goes to the right.
-    fn falls(&self) -> bool {
-        let drop = |series: &Series| series.points.first().zip(series.points.last()).map_or(0.0, |(first, last)| first.1 - last.1);
-        self.form == Form::Lines && self.series.iter().map(drop).sum::<f64>() > 0.0
+    /// The corner in which the legend hides the fewest points, given where on the plot a point is: pixels from the left and from the top.
+    fn corner(&self, place: impl Fn((f64, f64)) -> (f64, f64), (width, height): (f64, f64)) -> SeriesLabelPosition {
+        let letters = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0) as f64;
+        let (wide, high) = (letters * LETTER.0 + 60.0, self.series.len() as f64 * LETTER.1 + 24.0);
+        let hidden = |right: bool, lower: bool| {
+            let inside = |(x, y): (f64, f64)| {
+                (if right { x >= width - wide } else { x <= wide }) && (if lower { y >= height - high } else { y <= high })
+            };
+            // Lines also pass between their points.
+            let along = |pair: &[(f64, f64)]| {
+                let (from, to) = (place(pair[0]), place(pair[pair.len() - 1]));
+                (0..=16).filter(|step| inside(between(from, to, f64::from(*step) / 16.0))).count()
+            };
+            let spans = |series: &Series| match self.form {
+                Form::Lines if series.points.len() > 1 => series.points.windows(2).map(along).sum::<usize>(),
+                _ => series.points.iter().filter(|point| inside(place(**point))).count(),
+            };
+            self.series.iter().map(spans).sum::<usize>()
+        };
+        let corners = [
+            (SeriesLabelPosition::UpperLeft, hidden(false, false)),
+            (SeriesLabelPosition::UpperRight, hidden(true, false)),
+            (SeriesLabelPosition::LowerRight, hidden(true, true)),
+            (SeriesLabelPosition::LowerLeft, hidden(false, true)),
+        ];
+        corners.into_iter().min_by_key(|(_, hidden)| *hidden).map_or(SeriesLabelPosition::UpperLeft, |(corner, _)| corner)
+    }
+
+    /// Labels that an axis with these values has at most: no more than there are whole numbers between them, if they are whole.
+    fn labels(&self, of: impl Fn(&(f64, f64)) -> f64) -> usize {
+        let values = || self.series.iter().flat_map(|series| &series.points).map(&of);
+        if self.form == Form::Scatter || values().any(|value| value.fract() != 0.0) {
+            return LABELS;
+        }
+        let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
+        let low = if low > 0.0 && low <= high * NEAR_ZERO { 0.0 } else { low };
+        LABELS.min((high - low).max(1.0) as usize + 1)
     }
 
     /// The extent of all points, every one checked.
@@ -114,11 +154,12 @@ impl Plot {
         builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(48).y_label_area_size(84);
         let mut chart = builder.build_cartesian_2d(x_range, y_range)?;
         let axes = chart.as_coord_spec();
-        let (x, y) = (Labels::of_axis(axes.x_spec(), LABELS), Labels::of_axis(axes.y_spec(), LABELS));
+        let x_labels = self.labels(|point| point.0);
+        let (x, y) = (Labels::of_axis(axes.x_spec(), x_labels), Labels::of_axis(axes.y_spec(), LABELS));
         let (x, y) = (|value: &f64| x.text(*value), |value: &f64| y.text(*value));
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(&self.x).y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
-        mesh.light_line_style(WHITE.mix(0.0)).x_labels(LABELS).y_labels(LABELS).x_label_formatter(&x).y_label_formatter(&y).draw()?;
+        mesh.light_line_style(WHITE.mix(0.0)).x_labels(x_labels).y_labels(LABELS).x_label_formatter(&x).y_label_formatter(&y).draw()?;
         if let Some((low, high)) = identity {
             chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.5)))?;
         }
@@ -144,13 +185,24 @@ impl Plot {
             }
         }
         if self.series.len() > 1 {
+            let (across, down) = chart.plotting_area().get_pixel_range();
+            let (left, right, top, bottom) = (across.start, across.end, down.start, down.end);
+            let place = |point: (f64, f64)| {
+                let (x, y) = chart.backend_coord(&point);
+                (f64::from(x - left), f64::from(y - top))
+            };
+            let position = self.corner(place, (f64::from(right - left), f64::from(bottom - top)));
             let mut legend = chart.configure_series_labels();
-            let position = if self.falls() { SeriesLabelPosition::UpperRight } else { SeriesLabelPosition::UpperLeft };
             legend.position(position).background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.3));
             legend.label_font(("sans-serif", 14)).draw()?;
         }
         area.present()
     }
+}
+
+/// The point at a share of the way from one to another.
+fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
+    (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share)
 }
 
 /// Length of a dash and of the gap after it, in pixels; `None` for a solid line.
@@ -225,6 +277,32 @@ mod tests {
         assert!(strokes(1) > 10, "many dashes: {svg}");
         let all: std::collections::BTreeSet<_> = (0..7).map(dashes).collect();
         assert_eq!(all.len(), 7);
+    }
+
+    #[test]
+    fn the_legend_stands_where_no_curve_is_and_whole_numbers_have_no_fractions_between_them() {
+        let corner = |points: &[(f64, f64)]| {
+            let size = (400.0, 300.0);
+            let place = |(x, y): (f64, f64)| (x * size.0, (1.0 - y) * size.1);
+            match plot(Form::Lines, points).corner(place, size) {
+                SeriesLabelPosition::UpperLeft => "upper left",
+                SeriesLabelPosition::UpperRight => "upper right",
+                SeriesLabelPosition::LowerLeft => "lower left",
+                SeriesLabelPosition::LowerRight => "lower right",
+                _ => "elsewhere",
+            }
+        };
+        assert_eq!(corner(&[(0.0, 0.0), (1.0, 0.5)]), "upper left", "two lines that rise, the second to the top");
+        assert_eq!(corner(&[(0.0, 0.5), (1.0, 0.0)]), "upper right", "two lines that fall");
+        assert_eq!(corner(&[(0.0, 0.0), (0.1, 0.5), (0.9, 0.5), (1.0, 0.5)]), "lower right", "two lines along the top");
+        let svg = plot(Form::Lines, &[(2.0, 0.5), (3.0, 0.4), (5.0, 0.3)]).svg().unwrap();
+        let labels: Vec<&str> = svg.lines().map(str::trim).collect();
+        assert!(
+            labels.contains(&"3") && labels.contains(&"4") && !labels.iter().any(|label| ["2.5", "3.5", "4.5"].contains(label)),
+            "{svg}"
+        );
+        let from_zero = plot(Form::Lines, &[(1.0, 0.5), (8.0, 0.3)]).svg().unwrap();
+        assert!(from_zero.lines().filter(|line| line.trim() == "0").count() >= 2, "both axes begin at zero: {from_zero}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 extern crate self as stats;
 use warpshard_base as base;
 
+pub mod activity;
 pub mod components;
 mod counters;
 mod latency;

@@ -18,4 +18,4 @@ pub use expand::Run;
 pub use plan::{Plan, PlanError, Workload};
 pub use slice::Slice;
 pub use store::{Entry, Staging, Store};
-pub use table::{Cell, Table};
+pub use table::Table;

@@ -194,6 +194,14 @@ impl Plan {
         Self::parse(&name, &text).map_err(problem)
     }
 
+    /// The text of a plan that a program has made: an object with the keys of plan files.
+    ///
+    /// # Errors
+    /// When a value is none that plan files can have.
+    pub fn text_of(made: &serde_json::Value) -> Result<String, String> {
+        toml::to_string(made).map_err(|error| error.to_string())
+    }
+
     /// Reads a plan from its text; `name` is its name where the text gives none.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ pub struct Job {
     pub cpus: usize,
     /// Tasks at a time.
     pub at_once: Option<usize>,
+    /// Whether the table is collected as Parquet, too.
+    pub parquet: bool,
     /// Further options of the batch system's command.
     pub options: Vec<String>,
 }
@@ -47,6 +49,11 @@ impl Job {
     /// The command that all parts share, without what it does.
     fn sweep(&self) -> String {
         format!("{} sweep {} --out {}", word(&self.program), word(&self.plan), word(&self.out))
+    }
+
+    /// The command that collects.
+    fn collect(&self) -> String {
+        format!("{} --collect{}", self.sweep(), if self.parquet { " --parquet" } else { "" })
     }
 
     /// The array job of Slurm, a task per slice. A task whose node fails is queued again: what it has stored is not repeated.
@@ -70,7 +77,7 @@ impl Job {
             "--ntasks=1 --cpus-per-task=1 --requeue".to_owned(),
             format!("--output={}", quoted(&self.out.join("slurm/collect.log"))),
         ];
-        self.slurm_script(&head, &format!("exec {} --collect", self.sweep()))
+        self.slurm_script(&head, &format!("exec {}", self.collect()))
     }
 
     fn slurm_script(&self, head: &[String], command: &str) -> String {
@@ -85,13 +92,13 @@ impl Job {
         let options: String = self.options.iter().map(|option| format!(" {}", shell_word(option))).collect();
         format!(
             "#!/bin/bash\ncd {} || exit\nhq submit --wait --name {} --array 1-{} --cpus {} --stdout {log} --stderr {log}{options} -- \\\n    bash -c {}\n\
-             exec {} --collect\n",
+             exec {}\n",
             word(&self.folder),
             shell_word(&self.name),
             self.slices,
             self.cpus,
             shell_word(&task),
-            self.sweep(),
+            self.collect(),
         )
     }
 }
@@ -116,6 +123,7 @@ mod tests {
             slices: 8,
             cpus: 2,
             at_once: Some(4),
+            parquet: false,
             options: vec!["--time-limit=1h".into()],
         }
     }

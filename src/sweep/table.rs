@@ -2,57 +2,18 @@
 
 use serde_json::Value;
 
-use crate::report::csv;
+use crate::report::frame::{Cell, Frame, Kind};
 use crate::view::Stats;
 
 use super::digest::Digest;
 use super::expand::Run;
 use super::store::{Entry, Store};
 
-/// A cell.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    /// Text.
-    Text(String),
-    /// A whole number.
-    Count(u64),
-    /// Any other number.
-    Number(f64),
-    /// Nothing: the run does not have it.
-    Empty,
-}
-
-impl Cell {
-    fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-
-    fn count(value: Option<u64>) -> Self {
-        value.map_or(Self::Empty, Self::Count)
-    }
-
-    fn number(value: Option<f64>) -> Self {
-        value.map_or(Self::Empty, Self::Number)
-    }
-
-    /// What stands in a CSV file.
-    fn csv(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Count(value) => value.to_string(),
-            Self::Number(value) => value.to_string(),
-            Self::Empty => String::new(),
-        }
-    }
-}
-
 /// A table with a row per run. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The names of the columns.
-    pub head: Vec<String>,
-    /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    /// Its columns and rows.
+    pub frame: Frame,
     /// Runs that failed.
     pub failed: usize,
     /// Runs that are not there.
@@ -60,26 +21,33 @@ pub struct Table {
 }
 
 /// Columns before those of the changes.
-const PLAN: [&str; 6] = ["run", "status", "machine", "workload", "policies", "seed"];
+const PLAN: [(&str, Kind); 6] = [
+    ("run", Kind::Count),
+    ("status", Kind::Text),
+    ("machine", Kind::Text),
+    ("workload", Kind::Text),
+    ("policies", Kind::Text),
+    ("seed", Kind::Count),
+];
 
 /// Columns of the results, before the shares of scheduler cycles.
-const RESULTS: [&str; 16] = [
-    "ended_by",
-    "cycles",
-    "net_cycles",
-    "warp_instructions",
-    "thread_instructions",
-    "ipc",
-    "kernels_ended",
-    "ctas_done",
-    "l1_accesses",
-    "l1_hit_rate",
-    "llc_accesses",
-    "llc_hit_rate",
-    "dram_bytes",
-    "dram_row_hit_rate",
-    "joules",
-    "mean_watts",
+const RESULTS: [(&str, Kind); 16] = [
+    ("ended_by", Kind::Text),
+    ("cycles", Kind::Count),
+    ("net_cycles", Kind::Count),
+    ("warp_instructions", Kind::Count),
+    ("thread_instructions", Kind::Count),
+    ("ipc", Kind::Number),
+    ("kernels_ended", Kind::Count),
+    ("ctas_done", Kind::Count),
+    ("l1_accesses", Kind::Count),
+    ("l1_hit_rate", Kind::Number),
+    ("llc_accesses", Kind::Count),
+    ("llc_hit_rate", Kind::Number),
+    ("dram_bytes", Kind::Count),
+    ("dram_row_hit_rate", Kind::Number),
+    ("joules", Kind::Number),
+    ("mean_watts", Kind::Number),
 ];
 
 impl Table {
@@ -94,8 +62,11 @@ impl Table {
                 reasons.push(name.clone());
             }
         }
-        let columns = PLAN.iter().map(|&name| name.to_owned()).chain(keys.iter().cloned());
-        let columns = columns.chain(RESULTS.iter().map(|&name| name.to_owned())).chain(reasons.iter().map(|name| format!("share_{name}")));
+        let columns = PLAN.iter().map(|&(name, kind)| (name.to_owned(), kind));
+        let columns = columns.chain(keys.iter().map(|key| (key.clone(), Kind::Count)));
+        let columns = columns.chain(RESULTS.iter().map(|&(name, kind)| (name.to_owned(), kind)));
+        let columns = columns.chain(reasons.iter().map(|name| (format!("share_{name}"), Kind::Number)));
+        let columns = columns.chain(["digest", "error"].map(|name| (name.to_owned(), Kind::Text)));
         let row = |((run, digest), found): ((&Run, &Digest), &Found)| {
             let mut row = plan_cells(run, found.status, keys);
             row.extend(found.stats.as_ref().map_or_else(|| vec![Cell::Empty; RESULTS.len()], results));
@@ -105,17 +76,10 @@ impl Table {
             row
         };
         Self {
-            head: columns.chain(["digest".to_owned(), "error".to_owned()]).collect(),
-            rows: runs.iter().zip(digests).zip(&found).map(row).collect(),
+            frame: Frame::new(columns.collect(), runs.iter().zip(digests).zip(&found).map(row).collect()),
             failed: found.iter().filter(|found| found.status == "failed").count(),
             missing: found.iter().filter(|found| found.status == "missing").count(),
         }
-    }
-
-    /// The table as CSV.
-    pub fn csv(&self) -> String {
-        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::csv).collect()).collect();
-        csv::table(&self.head.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
     }
 }
 
@@ -208,7 +172,7 @@ mod tests {
         staging.fail(digests[1], 5, "deadlock, \"here\"").unwrap();
         let table = Table::collect(&plan.runs(), &digests, &plan.keys(), &store);
         assert_eq!((table.failed, table.missing), (1, 1));
-        let text = table.csv();
+        let text = table.frame.csv();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("run,status,machine,workload,policies,seed,gpu.sms,gpu.sm.order,ended_by,cycles,"), "{text}");
         assert!(lines[0].ends_with(",share_issued,digest,error"), "{text}");
@@ -216,6 +180,8 @@ mod tests {
         assert!(lines[1].ends_with(&format!(",0.25,{},", digests[0])), "{text}");
         assert!(lines[2].starts_with("2,failed,v100,a,,1,2,gto,,") && lines[2].ends_with(",\"deadlock, \"\"here\"\"\""), "{text}");
         assert!(lines[3].starts_with("3,missing,"), "{text}");
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+        let kind = |name: &str| table.frame.columns().iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
+        let kinds = ["gpu.sms", "gpu.sm.order", "cycles", "joules", "share_issued", "digest"].map(kind);
+        assert_eq!(kinds.map(Option::unwrap), [Kind::Count, Kind::Text, Kind::Count, Kind::Number, Kind::Number, Kind::Text]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Case, built_in, cases, machine};
 use crate::files::{Files, files, run};
-use crate::interval;
+use crate::{interval, systems};
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, RunResult, simulate};
 use warpshard::engine::{LocalRanks, Ranks};
 
@@ -10,13 +10,18 @@ use warpshard::engine::{LocalRanks, Ranks};
 const WAYS: [(usize, usize); 5] = [(1, 2), (2, 1), (2, 2), (4, 1), (3, 2)];
 
 /// The results of all ranks, which are threads of this process.
-fn in_ranks(case: &Case, (ranks, threads): (usize, usize), options: impl Fn() -> RunOptions + Sync) -> Vec<Result<RunResult, RunError>> {
+fn in_ranks(
+    case: &Case,
+    (ranks, threads): (usize, usize),
+    options: impl Fn(usize) -> RunOptions + Sync,
+) -> Vec<Result<RunResult, RunError>> {
     std::thread::scope(|scope| {
         let start = |rank: LocalRanks| {
             let options = &options;
             scope.spawn(move || {
+                let options = options(rank.rank());
                 let ranks: Option<Box<dyn Ranks>> = Some(Box::new(rank));
-                simulate(&case.machine, &case.workload, RunOptions { ranks, threads, ..options() })
+                simulate(&case.machine, &case.workload, RunOptions { ranks, threads, ..options })
             })
         };
         let handles: Vec<_> = LocalRanks::connected(ranks).into_iter().map(start).collect();
@@ -25,7 +30,7 @@ fn in_ranks(case: &Case, (ranks, threads): (usize, usize), options: impl Fn() ->
 }
 
 fn same(case: &Case, base: &Files, way: (usize, usize), options: impl Fn() -> RunOptions + Sync) {
-    for (rank, result) in in_ranks(case, way, options).into_iter().enumerate() {
+    for (rank, result) in in_ranks(case, way, |_| options()).into_iter().enumerate() {
         let other = files(case, &result.unwrap_or_else(|error| panic!("{}: rank {rank} of {way:?}: {error}", case.name)));
         let what = format!("{}: rank {rank} of {} ranks with {} threads", case.name, way.0, way.1);
         assert_eq!(other.stats, base.stats, "{what}: stats.json");
@@ -61,6 +66,16 @@ fn ranks_change_nothing_on_a_chip_with_cpu_cores() {
 }
 
 #[test]
+fn ranks_change_nothing_in_systems_of_several_gpus() {
+    for (i, case) in systems::cases().iter().enumerate() {
+        let base = run(case, interval(case));
+        for (_, way) in WAYS.into_iter().enumerate().filter(|(way, _)| way % 2 == i % 2) {
+            same(case, &base, way, || interval(case));
+        }
+    }
+}
+
+#[test]
 fn a_limit_a_short_epoch_and_stepping_every_cycle_are_those_of_one_process() {
     let case = &cases()[0];
     for (epoch, skip) in [(Some(1), true), (Some(7), false)] {
@@ -74,11 +89,8 @@ fn a_request_to_stop_on_one_rank_ends_all_at_the_same_cycle() {
     let case = &cases()[2];
     let asked = RunOptions::default();
     asked.stop.request();
-    let number = std::sync::atomic::AtomicUsize::new(0);
-    let results = in_ranks(case, (2, 1), || {
-        let first = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
-        if first { RunOptions { stop: asked.stop.clone(), ..interval(case) } } else { interval(case) }
-    });
+    let results =
+        in_ranks(case, (2, 1), |rank| if rank == 0 { RunOptions { stop: asked.stop.clone(), ..interval(case) } } else { interval(case) });
     let files: Vec<Files> = results.iter().map(|result| files(case, result.as_ref().unwrap())).collect();
     assert_eq!(files[0], files[1]);
     assert!(files[0].stats.contains("\"interrupted\""));

@@ -11,7 +11,7 @@ use super::files::{Files, run};
 use super::small_systems::{in_turn, system};
 use super::{interval, same};
 
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let case =
         |name: &str, machine, workload: &Arc<Workload>, policy| Case { name: name.into(), machine, workload: Arc::clone(workload), policy };
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);

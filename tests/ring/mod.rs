@@ -291,6 +291,7 @@ impl Ring {
                 kind: "node",
                 shard: u32::from(id / self.nodes_per_shard),
                 cost: 1.0,
+                part: 0,
             });
         }
         for id in 0..self.nodes {

@@ -46,8 +46,11 @@ pub struct SweepArgs {
     /// Simulate nothing, collect the table of what is there; exit code 1 when runs are missing.
     #[arg(long, conflicts_with = "slice")]
     pub collect: bool,
+    /// Also write the table as sweep.parquet; needs a program built with the feature parquet.
+    #[arg(long, conflicts_with = "slice")]
+    pub parquet: bool,
     /// Only list the runs, with what there is of each.
-    #[arg(long, conflicts_with = "collect")]
+    #[arg(long, conflicts_with_all = ["collect", "parquet"])]
     pub list: bool,
     /// Runs at a time [default: one per core that this process may use].
     #[arg(long, value_name = "N")]
@@ -95,6 +98,9 @@ pub struct SubmitArgs {
     /// Tasks at a time [default: what the batch system gives].
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
+    /// Also collect the table as sweep.parquet; needs a program built with the feature parquet.
+    #[arg(long)]
+    pub parquet: bool,
     /// Write the scripts and submit nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -16,11 +16,10 @@ use crate::sweep::{Staging, Store};
 
 use super::super::args::Bytes;
 use super::super::exit::{Exit, Failure};
-use super::super::interrupt;
 use super::super::session::{Opened, request};
 use super::memory::Gate;
 use super::prepare::Prepared;
-use super::progress::Line;
+use super::watch::Watch;
 
 /// Time after which a run that memory had no room for is tried again.
 const LOOK: Duration = Duration::from_millis(100);
@@ -29,23 +28,27 @@ const LOOK: Duration = Duration::from_millis(100);
 const SHOWN: usize = 5;
 
 /// What runs may take together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
     /// Runs at a time; as many as cores if `None`.
-    pub(super) jobs: Option<usize>,
+    pub jobs: Option<usize>,
     /// Memory; what is free if `None`.
-    pub(super) memory: Option<Bytes>,
+    pub memory: Option<Bytes>,
 }
 
 /// What became of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Done {
-    simulated: usize,
-    earlier: usize,
-    failed: usize,
-    left: usize,
+pub struct Done {
+    /// Runs that were simulated.
+    pub simulated: usize,
+    /// Runs that were there.
+    pub earlier: usize,
+    /// Runs that failed.
+    pub failed: usize,
+    /// Runs that were not begun, or were interrupted.
+    pub left: usize,
     /// Whether the user ended the sweep.
-    pub(super) interrupted: bool,
+    pub interrupted: bool,
 }
 
 impl fmt::Display for Done {
@@ -62,12 +65,12 @@ impl fmt::Display for Done {
 }
 
 /// What the workers share.
-struct Shared {
+struct Shared<'a> {
     next: usize,
     active: usize,
     done: Done,
     gate: Gate,
-    line: Line,
+    watch: Box<dyn Watch + 'a>,
     /// Why results cannot be stored, which ends the sweep.
     broken: Option<Failure>,
 }
@@ -77,7 +80,7 @@ struct Sweep<'a> {
     threads: usize,
     staging: Staging<'a>,
     stop: StopFlag,
-    shared: Mutex<Shared>,
+    shared: Mutex<Shared<'a>>,
     changed: Condvar,
 }
 
@@ -85,43 +88,40 @@ struct Sweep<'a> {
 ///
 /// # Errors
 /// When results cannot be stored.
-pub(super) fn execute(wanted: &[&Prepared], store: &Store, limits: Limits) -> Result<Done, Failure> {
+pub(super) fn execute<'a>(
+    wanted: &[&'a Prepared],
+    store: &'a Store,
+    limits: Limits,
+    stop: &StopFlag,
+    mut watch: Box<dyn Watch + 'a>,
+) -> Result<Done, Failure> {
     let mut known = BTreeSet::new();
-    let runs: Vec<&Prepared> = wanted.iter().copied().filter(|run| known.insert(run.digest) && !store.has(run.digest)).collect();
+    let runs: Vec<&'a Prepared> = wanted.iter().copied().filter(|run| known.insert(run.digest) && !store.has(run.digest)).collect();
     let different = known.len();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let jobs = limits.jobs.unwrap_or(cores).min(runs.len());
-    let stop = StopFlag::new();
-    let asked = stop.clone();
-    interrupt::install(
-        "stopping; finished runs are stored, and the same command goes on from there; Ctrl-C again ends at once",
-        move || {
-            let before = asked.requested();
-            asked.request();
-            before
-        },
-    );
+    watch.begin(runs.len());
     let shared = Shared {
         next: 0,
         active: 0,
         done: Done { earlier: different - runs.len(), ..Done::default() },
         gate: Gate::new(limits.memory),
-        line: Line::start(runs.len()),
+        watch,
         broken: None,
     };
     // A few long runs get several threads each: results do not depend on it.
     let threads = (cores / jobs.max(1)).max(1);
-    let sweep = Sweep { runs, threads, staging: store.staging()?, stop, shared: Mutex::new(shared), changed: Condvar::new() };
+    let sweep = Sweep { runs, threads, staging: store.staging()?, stop: stop.clone(), shared: Mutex::new(shared), changed: Condvar::new() };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| sweep.work()))));
-    let Shared { mut done, broken, line, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-    line.end();
+    let Shared { mut done, broken, mut watch, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    watch.end();
     done.left = sweep.runs.len() - done.simulated - done.failed;
     done.interrupted = sweep.stop.requested() && broken.is_none();
     broken.map_or(Ok(done), Err)
 }
 
-impl Sweep<'_> {
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+impl<'a> Sweep<'a> {
+    fn lock(&self) -> MutexGuard<'_, Shared<'a>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,7 +175,7 @@ impl Sweep<'_> {
             Err(failure) => {
                 shared.done.failed += 1;
                 if shared.done.failed <= SHOWN {
-                    shared.line.say(&format!("run {} failed: {}\n{}", run.run.number, run.run.line(), failure.message.trim_end()));
+                    shared.watch.say(&format!("run {} failed: {}\n{}", run.run.number, run.run.line(), failure.message.trim_end()));
                 }
             }
         }
@@ -183,7 +183,7 @@ impl Sweep<'_> {
             shared.broken.get_or_insert(error.into());
         }
         let (done, active) = (shared.done, shared.active);
-        shared.line.show(done.simulated + done.failed, done.failed, active);
+        shared.watch.show(done.simulated + done.failed, done.failed, active);
         drop(shared);
         self.changed.notify_all();
     }

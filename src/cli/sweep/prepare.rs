@@ -1,7 +1,7 @@
 //! Checks every run of a plan before the first one begins, and finds the digest under which its results are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use rayon::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::sweep::{Digest, Digests, Recipe, Run};
 use super::super::args::RunArgs;
 use super::super::exit::{Exit, Failure};
 use super::super::session::{Opened, request};
-use super::super::{configuration, output, policies};
+use super::super::{configuration, policies};
 use super::inputs;
 
 /// Wrong runs whose messages are shown.
@@ -27,12 +27,12 @@ pub(super) struct Prepared {
     pub(super) digest: Digest,
 }
 
-/// Checks the machines and workloads of all runs.
+/// Checks the machines and workloads of all runs; returns what is allowed but probably not intended, too.
 ///
 /// # Errors
 /// The first wrong runs with their messages.
-pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<Vec<Prepared>, Failure> {
-    let build = build()?;
+pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>, Vec<String>), Failure> {
+    let build = build();
     // The first run of each workload loads it, so that a wrong name is found now.
     let mut first: BTreeSet<usize> = BTreeSet::new();
     let mut workloads: BTreeMap<String, usize> = BTreeMap::new();
@@ -53,8 +53,7 @@ pub(super) fn prepare(runs: Vec<Run>, known: &Digests) -> Result<Vec<Prepared>, 
             Err(failure) => wrong.push((run, failure)),
         }
     }
-    warnings.iter().for_each(|warning| output::warn(warning));
-    if wrong.is_empty() { Ok(prepared) } else { Err(failure(&wrong, prepared.len() + wrong.len())) }
+    if wrong.is_empty() { Ok((prepared, warnings.into_iter().collect())) } else { Err(failure(&wrong, prepared.len() + wrong.len())) }
 }
 
 fn failure(wrong: &[(Run, Failure)], of: usize) -> Failure {
@@ -89,13 +88,9 @@ fn check(run: &Run, build: &str, known: &Digests, load: bool) -> Result<(Digest,
     Ok((recipe.digest(), warnings))
 }
 
-/// The build of the program: its version, its commit, and the digest of its file, since a development build may be of uncommitted sources.
-fn build() -> Result<&'static str, Failure> {
-    static BUILD: OnceLock<Result<String, String>> = OnceLock::new();
-    let find = || {
-        let program =
-            std::env::current_exe().and_then(std::fs::read).map_err(|error| format!("cannot read this program's file: {error}"))?;
-        Ok(format!("{} {} {}", env!("CARGO_PKG_VERSION"), commit(), Digest::of(&program)))
-    };
-    BUILD.get_or_init(find).as_deref().map_err(|problem| Failure::new(Exit::Internal, problem))
+/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
+/// Python package of the same sources is the same build.
+fn build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), commit(), env!("WARPSHARD_SOURCES")));
+    &BUILD
 }

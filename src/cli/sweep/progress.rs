@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::report::text::seconds;
 
 use super::super::output;
+use super::watch::Watch;
 
 /// Time between two lines where standard error is not a terminal.
 const QUIET: Duration = Duration::from_secs(60);
@@ -21,18 +22,22 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// For `all` runs that have to be simulated.
-    pub(super) fn start(all: usize) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr_with_hz(8));
-        if let Ok(style) = ProgressStyle::with_template("{bar:12} {pos}/{len} runs  {wide_msg}") {
-            bar.set_style(style);
-        }
+    pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { bar, started: now, said: now, all }
+        Self { bar: ProgressBar::hidden(), started: now, said: now, all: 0 }
+    }
+}
+
+impl Watch for Line {
+    fn begin(&mut self, all: usize) {
+        self.all = all;
+        self.bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr_with_hz(8));
+        if let Ok(style) = ProgressStyle::with_template("{bar:12} {pos}/{len} runs  {wide_msg}") {
+            self.bar.set_style(style);
+        }
     }
 
-    /// Shows that `ended` runs have ended, `failed` of them without a result, and that `active` are running.
-    pub(super) fn show(&mut self, ended: usize, failed: usize, active: usize) {
+    fn show(&mut self, ended: usize, failed: usize, active: usize) {
         let rate = self.started.elapsed().as_secs_f64() / ended.max(1) as f64;
         let left = if ended > 0 { format!("  {} left", seconds(rate * (self.all - ended) as f64)) } else { String::new() };
         let failed = if failed > 0 { format!("  {failed} failed") } else { String::new() };
@@ -45,13 +50,11 @@ impl Line {
         }
     }
 
-    /// Removes the line.
-    pub(super) fn end(&self) {
+    fn end(&mut self) {
         self.bar.finish_and_clear();
     }
 
-    /// Writes a line of its own.
-    pub(super) fn say(&self, line: &str) {
+    fn say(&mut self, line: &str) {
         self.bar.suspend(|| output::warn(line));
     }
 }

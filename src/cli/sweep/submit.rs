@@ -4,27 +4,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::report::frame::NoParquet;
 use crate::report::text::counted;
+use crate::sweep::Plan;
 use crate::sweep::submit::{Job, slices};
-use crate::sweep::{Digests, Plan, Store};
 
 use super::super::args::{BatchSystem, SubmitArgs};
 use super::super::exit::{Exit, Failure};
 use super::super::output;
-use super::{folder, prepare};
+use super::Planned;
+use super::planned::folder;
 
 /// Checks the plan, writes the scripts, and submits them.
 ///
 /// # Errors
 /// When the plan is wrong, the scripts cannot be written, or the batch system refuses them.
 pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
+    if args.parquet {
+        NoParquet::check()?;
+    }
     let plan = Plan::read(&args.plan)?;
     let out = folder(args.out.as_deref(), &plan);
-    let store = Store::open(&out)?;
-    let known = Digests::new(&store.path("inputs.json"));
     // A plan that is wrong is found now, and not by a thousand tasks.
-    let runs = prepare::prepare(plan.runs(), &known)?.len();
-    known.keep();
+    let planned = Planned::new(&plan, Some(&out))?;
+    planned.warnings().iter().for_each(|warning| output::warn(warning));
+    let runs = planned.runs().count();
     let here =
         std::env::current_dir().map_err(|error| Failure::new(Exit::Internal, format!("cannot find the working directory: {error}")))?;
     let program =
@@ -42,6 +46,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         slices: slices(runs, args.slices.map(std::num::NonZero::get)),
         cpus: args.cpus.get(),
         at_once: args.at_once.map(std::num::NonZero::get),
+        parquet: args.parquet,
         options: args.options.clone(),
     };
     let what = format!("{} in {}", counted(runs as u64, "run"), counted(job.slices as u64, "slice"));

@@ -26,6 +26,7 @@ mod phases;
 mod power;
 mod preempt;
 mod progress;
+mod record;
 mod simple_tags;
 mod stall;
 mod starts;

@@ -29,7 +29,7 @@ impl Observers {
         Self {
             phases: None,
             ccws: spec.ccws.as_ref().map(|ccws| Box::new(Ccws::new(ccws, machine))),
-            warp_states: spec.warp_states.then(Box::default),
+            warp_states: spec.warp_states.then(|| Box::new(WarpStates::counted())),
         }
     }
 
@@ -146,7 +146,7 @@ impl Observers {
         if let Some(ccws) = &self.ccws {
             visitor.counters(ccws.counters());
         }
-        if let Some(states) = &self.warp_states {
+        if let Some(states) = self.warp_states.as_ref().filter(|states| states.counted) {
             visitor.counters(&states.counters);
         }
     }

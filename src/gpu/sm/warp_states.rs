@@ -7,9 +7,10 @@
 //! them; they have states of their own here. The states of a cycle add up to the resident warps.
 
 use crate::base::Cycle;
+use crate::stats::activity::{Log, WarpChange, WarpState};
 use crate::stats::counters;
 
-use super::core::Core;
+use super::core::{Core, bits};
 use super::kinds::{ALL_KINDS, UnitKind};
 use super::operands::Operands;
 
@@ -32,13 +33,57 @@ counters! {
 /// Warps by state, and the warp cycles counted so far.
 #[derive(Debug, Default)]
 pub(super) struct WarpStates {
+    /// Whether the machine has these counters.
+    pub(super) counted: bool,
+    /// Every change, where somebody wants them.
+    log: Option<Box<Changes>>,
     pub(super) counters: WarpStateCounters,
     /// Warps in each state from `since` on.
     present: WarpStateCounters,
     since: Cycle,
 }
 
+/// The changes of the warps' states.
+#[derive(Debug)]
+struct Changes {
+    log: Log<WarpChange>,
+    /// The warps in each state, in the order of [`WarpState::ALL`].
+    present: [u64; WarpState::ALL.len()],
+}
+
+impl Changes {
+    /// The warps are in these states from `now` on.
+    fn note(&mut self, now: Cycle, states: [u64; WarpState::ALL.len()]) {
+        let live = |states: &[u64]| states.iter().fold(0, |all, mask| all | mask);
+        let gone = live(&self.present) & !live(&states);
+        let entered = states.iter().zip(&self.present).map(|(new, old)| new & !old);
+        let changes = WarpState::ALL.into_iter().map(Some).zip(entered).chain([(None, gone)]);
+        for (state, warps) in changes {
+            bits(warps).for_each(|warp| self.log.push(now.0, WarpChange { at: now.0, warp: warp as u8, state }));
+        }
+        // What was not recorded is not known: the first cycle that is has all states.
+        if now.0 >= self.log.from() {
+            self.present = states;
+        }
+    }
+}
+
 impl WarpStates {
+    /// States that are counted in results.
+    pub(super) fn counted() -> Self {
+        Self { counted: true, ..Self::default() }
+    }
+
+    /// Records every change from now on, in `log`.
+    pub(super) fn record(&mut self, log: Log<WarpChange>) {
+        self.log = Some(Box::new(Changes { log, present: [0; WarpState::ALL.len()] }));
+    }
+
+    /// The changes so far.
+    pub(super) fn take_log(&mut self) -> Option<Log<WarpChange>> {
+        self.log.take().map(|changes| changes.log)
+    }
+
     /// Counts the cycles before `until` that are not counted yet.
     pub(super) fn count(&mut self, until: Cycle) {
         let cycles = until.0.saturating_sub(self.since.0);
@@ -61,9 +106,11 @@ impl WarpStates {
         self.count(core.now);
         let warps = &core.warps;
         let mut left = warps.live;
-        let mut take = |mask: u64| {
+        let mut states = [0; WarpState::ALL.len()];
+        let mut take = |state: WarpState, mask: u64| {
             let taken = left & mask;
             left &= !mask;
+            states[state as usize] = taken;
             u64::from(taken.count_ones())
         };
         let mut full = 0;
@@ -75,16 +122,19 @@ impl WarpStates {
         }
         let memory = warps.of_kind[UnitKind::Mem as usize];
         self.present = WarpStateCounters {
-            warps_completed: take(warps.finished),
-            warps_waiting: take(warps.waiting()),
-            warps_buffer_empty: take(!warps.valid),
-            warps_scoreboard_memory: take(warps.hazard_memory),
-            warps_scoreboard_alu: take(warps.hazard),
-            warps_held_back: take(!warps.allowed),
-            warps_stall_memory: take(full & memory),
-            warps_stall_alu: take(full),
-            warps_can_issue_memory: take(memory),
-            warps_can_issue_alu: take(u64::MAX),
+            warps_completed: take(WarpState::Completed, warps.finished),
+            warps_waiting: take(WarpState::Waiting, warps.waiting()),
+            warps_buffer_empty: take(WarpState::BufferEmpty, !warps.valid),
+            warps_scoreboard_memory: take(WarpState::ScoreboardMemory, warps.hazard_memory),
+            warps_scoreboard_alu: take(WarpState::ScoreboardAlu, warps.hazard),
+            warps_held_back: take(WarpState::HeldBack, !warps.allowed),
+            warps_stall_memory: take(WarpState::StallMemory, full & memory),
+            warps_stall_alu: take(WarpState::StallAlu, full),
+            warps_can_issue_memory: take(WarpState::CanIssueMemory, memory),
+            warps_can_issue_alu: take(WarpState::CanIssueAlu, u64::MAX),
         };
+        if let Some(changes) = &mut self.log {
+            changes.note(core.now, states);
+        }
     }
 }

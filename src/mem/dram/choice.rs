@@ -6,6 +6,7 @@
 
 use crate::base::{Cycle, Frequency, PartitionId, prefetch};
 use crate::config::machine::Mem;
+use crate::stats::activity::Log;
 use crate::stats::{CounterInfo, Counters as _, Latencies};
 
 use super::command_channel::CommandChannel;
@@ -74,19 +75,14 @@ impl Channel {
         self.command_level().map_or(&[], CommandChannel::bank_counters)
     }
 
-    /// Keeps every command from now on, where the controller issues commands that can be replayed.
-    pub fn record(&mut self) {
-        if let Self::CommandLevel(channel) = self {
-            channel.record();
-        }
+    /// Keeps commands from now on in `log`.
+    pub fn record(&mut self, log: Log<Issued>) {
+        each!(self, channel => channel.record(log));
     }
 
-    /// The commands since the last call.
-    pub fn take_trace(&mut self) -> Vec<Issued> {
-        match self {
-            Self::Simple(_) => Vec::new(),
-            Self::CommandLevel(channel) => channel.take_trace(),
-        }
+    /// The commands that were kept; none are kept from now on.
+    pub fn take_log(&mut self) -> Log<Issued> {
+        each!(self, channel => channel.take_log())
     }
 
     /// Brings the counters up to cycles before `until`, which were all worked through or had nothing to do.

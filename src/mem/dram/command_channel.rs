@@ -14,6 +14,7 @@ use crate::config::dram::DramControl;
 use crate::config::machine::{DramScheduler, Mem};
 use crate::protocol::AddressMap;
 use crate::stats::Latencies;
+use crate::stats::activity::Log;
 
 use super::control::{Access, BankCounters, ControlCounters, Controller, Drain, Issued, Policy};
 use super::mapping::{Mapping, Place};
@@ -112,14 +113,14 @@ impl CommandChannel {
         &self.read_latency
     }
 
-    /// Keeps every command from now on.
-    pub(super) fn record(&mut self) {
-        self.controller.record();
+    /// Keeps commands from now on.
+    pub(super) fn record(&mut self, log: Log<Issued>) {
+        self.controller.record_in(log);
     }
 
-    /// The commands since the last call.
-    pub(super) fn take_trace(&mut self) -> Vec<Issued> {
-        self.controller.take_trace()
+    /// The commands that were kept.
+    pub(super) fn take_log(&mut self) -> Log<Issued> {
+        self.controller.take_log()
     }
 
     #[inline]

@@ -2,9 +2,12 @@
 
 use crate::base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use crate::config::machine::Dram;
+use crate::mem::dram::standard;
+use crate::stats::activity::Log;
 use crate::stats::{Latencies, counters};
 
 use super::bank::{Banks, Command};
+use super::control::Issued;
 use super::due::Due;
 use super::request::{Owner, Request, RequestKind, Worked};
 use super::scheduler::{Number, Scheduler};
@@ -53,6 +56,8 @@ pub struct SimpleChannel {
     returned: Ring<Number>,
     counters: DramCounters,
     read_latency: Latencies,
+    /// Every command, where somebody wants them.
+    log: Option<Box<Log<Issued>>>,
 }
 
 impl SimpleChannel {
@@ -83,7 +88,18 @@ impl SimpleChannel {
             returned: Ring::new(8),
             counters: DramCounters::default(),
             read_latency: Latencies::default(),
+            log: None,
         }
+    }
+
+    /// Keeps commands from now on.
+    pub(super) fn record(&mut self, log: Log<Issued>) {
+        self.log = Some(Box::new(log));
+    }
+
+    /// The commands that were kept.
+    pub(super) fn take_log(&mut self) -> Log<Issued> {
+        self.log.take().map(|log| *log).unwrap_or_default()
     }
 
     /// Requests that the scheduler queue holds.
@@ -259,6 +275,10 @@ impl SimpleChannel {
         let number = *self.serving.get(bank as u32);
         let request = self.scheduler.request_mut(number);
         let write = !request.kind.is_read();
+        if let Some(log) = &mut self.log {
+            let command = if write { standard::Command::Write } else { standard::Command::Read };
+            log.push(now.0, Issued { at: now, command, bank: bank as u8, row: request.row });
+        }
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
         self.last_place = (present + latency).max(self.last_place + 1);
@@ -278,6 +298,11 @@ impl SimpleChannel {
 
     fn row(&mut self, bank: usize, now: Cycle) {
         let Request { row, kind, .. } = *self.scheduler.request(*self.serving.get(bank as u32));
+        if let Some(log) = &mut self.log {
+            let opens = self.due.command(bank) != Command::Precharge;
+            let command = if opens { standard::Command::Activate } else { standard::Command::Precharge };
+            log.push(now.0, Issued { at: now, command, bank: bank as u8, row });
+        }
         if self.due.command(bank) == Command::Precharge {
             self.banks.precharge(bank, now);
             self.counters.precharges += 1;

@@ -17,6 +17,7 @@ use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::engine::Unit;
 use crate::protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
+use crate::stats::activity::Log;
 
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
@@ -151,14 +152,14 @@ impl Partition {
         &self.channel
     }
 
-    /// Keeps every DRAM command from now on, for [`Partition::take_commands`].
-    pub fn record_commands(&mut self) {
-        self.channel.record();
+    /// Keeps DRAM commands from now on in `log`, in cycles of the command clock.
+    pub fn record_commands(&mut self, log: Log<Issued>) {
+        self.channel.record(log);
     }
 
-    /// The DRAM commands since the last call; empty for a channel whose commands cannot be replayed.
-    pub fn take_commands(&mut self) -> Vec<Issued> {
-        self.channel.take_trace()
+    /// The DRAM commands that were kept.
+    pub fn take_commands(&mut self) -> Log<Issued> {
+        self.channel.take_log()
     }
 
     /// Takes credits or word of a copy.

@@ -34,8 +34,8 @@ use crate::protocol::{
 };
 use crate::stats::CounterVisitor;
 
-use super::subnet::Direction;
 use super::queues::Queue;
+use super::subnet::Direction;
 
 pub use copy::CopyJob;
 use copy::{CopyEngine, Then};

@@ -52,6 +52,11 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// Rows whose cells have no zero with a sign.
+fn cleaned(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    rows.into_iter().map(|row| row.into_iter().map(without_minus_zero).collect()).collect()
+}
+
 /// Version and commit of the program.
 pub(in crate::study) fn build() -> String {
     format!("{} {}", env!("CARGO_PKG_VERSION"), crate::report::commit())
@@ -97,13 +102,13 @@ impl StudyOutput {
     /// Adds a table that is written to a file and not shown.
     pub(in crate::study) fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|&name| name.to_owned()).collect();
-        self.tables.push(Table { title: None, file, header, rows });
+        self.tables.push(Table { title: None, file, header, rows: cleaned(rows) });
     }
 
     /// Adds a table that is shown below the first and written to a file.
     pub(in crate::study) fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
         debug_assert!(rows.iter().all(|row| row.len() == header.len()), "{title}");
-        self.tables.push(Table { title: Some(title.to_owned()), file, header, rows });
+        self.tables.push(Table { title: Some(title.to_owned()), file, header, rows: cleaned(rows) });
     }
 
     /// The tables that are shown, with their titles.

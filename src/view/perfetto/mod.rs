@@ -1,9 +1,11 @@
 //! A run as a trace for the Perfetto viewer, in simulated time.
 //!
-//! Input: a result folder. Output: the bytes of a trace: a slice per kernel launch on the track of its stream, an instant per decision on the
-//! track of its controller, and counters of the intervals. A core cycle of 1132 MHz has no whole number of nanoseconds, so slices and
+//! Input: a result folder, and what was recorded of single units while the run was simulated. Output: the bytes of a trace: a slice per kernel
+//! launch on the track of its stream, an instant per decision on the track of its controller, counters of the intervals, CTAs, states of warps and
+//! DRAM banks. A core cycle of 1132 MHz has no whole number of nanoseconds, so slices and
 //! instants carry their cycles.
 
+mod activity;
 mod proto;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,7 @@ use super::series::{Fold, Series, ratios};
 use super::{ReadError, RunFolder, timeline_of};
 use crate::report::text::demangled;
 use crate::report::timeline::Record;
+use crate::stats::activity::Activity;
 use proto::{Event, Fact, Kind, Trace, Track};
 
 /// The track that all others belong to.
@@ -37,13 +40,24 @@ impl Writer {
 
     /// A new track under the run; `unit` makes it one of a counter.
     fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
+        self.track_of(RUN, name, unit)
+    }
+
+    /// A new track under another one.
+    fn track_of(&mut self, parent: u64, name: &str, unit: Option<&str>) -> u64 {
         self.tracks += 1;
-        self.trace.track(&Track { uuid: self.tracks, name, parent: Some(RUN), unit, process: None });
+        self.trace.track(&Track { uuid: self.tracks, name, parent: Some(parent), unit, process: None });
         self.tracks
     }
 
     fn event(&mut self, cycle: f64, event: &Event<'_>) {
         self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
+    }
+
+    /// A slice from one core cycle to another.
+    fn slice(&mut self, track: u64, (begin, end): (f64, f64), name: &str, facts: Vec<(&str, Fact)>) {
+        self.event(begin, &Event { kind: Kind::SliceBegin, track, name: Some(name), value: None, facts });
+        self.event(end, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
     }
 
     /// A counter that has each value from the end of the step before to that of its own.
@@ -63,13 +77,14 @@ impl Writer {
     }
 }
 
-/// The trace of a run.
+/// The trace of a run, with what was recorded of its units while it ran.
 ///
 /// # Errors
 /// When a file of the result folder is not what a run writes.
-pub fn perfetto(run: &RunFolder) -> Result<Vec<u8>, ReadError> {
+pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadError> {
     let mut writer = Writer::new(run);
     kernels(run, &mut writer);
+    activity::add(run, recorded, &mut writer);
     decisions(&timeline_of(run)?, &mut writer);
     if let Some(series) = Series::of(run, "intervals.csv", Fold::Sum, usize::MAX)? {
         counters(run, &series, &mut writer);
@@ -101,9 +116,7 @@ fn kernels(run: &RunFolder, writer: &mut Writer) {
         let track = *tracks.entry((application.unwrap_or(0), stream)).or_insert_with(|| writer.track(&name, None));
         let name = demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default());
         let facts = FACTS.iter().filter_map(|name| Some((*name, Fact::Number(get(kernel, name)?)))).collect();
-        writer.event(started as f64, &Event { kind: Kind::SliceBegin, track, name: Some(&name), value: None, facts });
-        let ended = get(kernel, "ended").unwrap_or(end);
-        writer.event(ended as f64, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
+        writer.slice(track, (started as f64, get(kernel, "ended").unwrap_or(end) as f64), &name, facts);
     }
 }
 
@@ -187,7 +200,8 @@ mod tests {
         let run = write(folder.path(), 6, 4);
         fs::write(folder.path().join("timeline.csv"), "cycle,controller,sm,name,value,reason\n5,perf,2,limit,3,low\n").unwrap();
         fs::write(folder.path().join("power.csv"), "cycle,joules,watts,dram_watts\n30,1,10,4\n60,1,12,4\n").unwrap();
-        let packets: Vec<_> = fields(&perfetto(&run).unwrap()).iter().map(|(_, packet)| fields(bytes(packet))).collect();
+        let packets: Vec<_> =
+            fields(&perfetto(&run, &Activity::default()).unwrap()).iter().map(|(_, packet)| fields(bytes(packet))).collect();
         let tracks: Vec<_> = packets.iter().filter_map(|packet| Some(fields(bytes(get(packet, 60)?)))).collect();
         let names: Vec<String> = tracks.iter().map(|track| String::from_utf8(bytes(get(track, 2).unwrap()).to_vec()).unwrap()).collect();
         for name in ["<b>two on tiny", "stream 0", "stream 2", "perf", "IPC", "issued", "DRAM reads", "power", "power of dram"] {

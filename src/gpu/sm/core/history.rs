@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::base::Cycle;
 use crate::protocol::{CtaGone, CtaLaunch, EndedCtas};
+use crate::stats::activity::{CtaSpan, Log};
 
 /// CTAs that left and are remembered: a few times those that an SM holds.
 const REMEMBERED: usize = 64;
@@ -15,12 +16,14 @@ pub(in crate::gpu::sm) struct History {
     /// By kernel.
     pub(in crate::gpu::sm) ended: Box<[EndedCtas]>,
     pub(in crate::gpu::sm) gone: VecDeque<CtaGone>,
+    /// Every CTA, where somebody wants them.
+    pub(in crate::gpu::sm) log: Option<Box<Log<CtaSpan>>>,
 }
 
 impl History {
     /// Before the first CTA of so many kernels.
     pub(in crate::gpu::sm) fn new(kernels: usize) -> Self {
-        Self { ended: vec![EndedCtas::default(); kernels].into(), gone: VecDeque::new() }
+        Self { ended: vec![EndedCtas::default(); kernels].into(), gone: VecDeque::new(), log: None }
     }
 
     /// A CTA of so many instructions, `here` of them since it started on this SM, ended by itself.
@@ -32,6 +35,11 @@ impl History {
 
     /// A CTA left.
     pub(in crate::gpu::sm) fn cta_left(&mut self, gone: CtaGone) {
+        if let Some(log) = &mut self.log {
+            let CtaGone { kernel, cta, started, left, how, .. } = gone;
+            let span = CtaSpan { kernel: kernel.0, cta: cta.0, started: started.0, left: Some(left.0), preempted: how.is_some() };
+            log.push(left.0, span);
+        }
         if self.gone.len() == REMEMBERED {
             self.gone.pop_front();
         }

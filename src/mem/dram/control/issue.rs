@@ -129,7 +129,7 @@ impl Controller {
     #[inline]
     fn note(&mut self, at: u64, command: Command, bank: usize, row: u32) {
         if let Some(trace) = &mut self.trace {
-            trace.push(Issued { at: Cycle(at), command, bank: bank as u8, row });
+            trace.push(at, Issued { at: Cycle(at), command, bank: bank as u8, row });
         }
     }
 }

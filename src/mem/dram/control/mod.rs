@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 
 use crate::base::Cycle;
 use crate::stats::Latencies;
+use crate::stats::activity::Log;
 
 use super::standard::{Command, CommandBus, Standard, Timing};
 use queue::{Entry, Queue};
@@ -107,7 +108,7 @@ pub struct Controller {
     counters: ControlCounters,
     bank_counters: Box<[BankCounters]>,
     read_latency: Latencies,
-    trace: Option<Vec<Issued>>,
+    trace: Option<Box<Log<Issued>>>,
 }
 
 impl Controller {
@@ -152,12 +153,22 @@ impl Controller {
 
     /// Keeps every command from now on, for [`Controller::take_trace`].
     pub fn record(&mut self) {
-        self.trace = Some(Vec::new());
+        self.record_in(Log::default());
+    }
+
+    /// Keeps commands from now on in `log`.
+    pub fn record_in(&mut self, log: Log<Issued>) {
+        self.trace = Some(Box::new(log));
     }
 
     /// The commands since the last call.
     pub fn take_trace(&mut self) -> Vec<Issued> {
-        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+        self.take_log().events
+    }
+
+    /// The same, as they were kept; none are kept from now on.
+    pub fn take_log(&mut self) -> Log<Issued> {
+        self.trace.take().map(|log| *log).unwrap_or_default()
     }
 
     /// What was counted so far.

@@ -3,13 +3,10 @@
 mod replay;
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use warpshard_sync::{EpochBarrier, WaitPolicy};
-
+use crate::chip::host::{LONG, barrier_nanos};
 use crate::chip::{RunOptions, RunResult, simulate};
 use crate::config::Machine;
-use crate::engine::LONG;
 use crate::frontend::Workload;
 
 use super::super::compare::median;
@@ -50,7 +47,7 @@ pub struct ScalingOptions {
 /// When the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     let machine = sizes::load(machine, overrides, &[])?;
-    let barrier_ns = options.barrier_ns.unwrap_or_else(measured_barrier);
+    let barrier_ns = options.barrier_ns.unwrap_or_else(barrier_nanos);
     let host = Host { barrier_ns, steal_ns: STEAL_NS };
     let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
@@ -94,12 +91,12 @@ struct Tape {
 
 impl Tape {
     fn recorded(&self) -> Option<Recorded<'_>> {
-        let epochs = &self.result.recording.as_ref()?.recorded.epochs;
+        let epochs = &self.result.costs.as_ref()?.recorded.epochs;
         Some(Recorded { epochs, shard_of: &self.shard_of, kind_of: &self.kind_of, long_of: &self.long_of, traffic: &self.traffic })
     }
 
     fn name(&self, unit: Option<usize>) -> &str {
-        let units = self.result.recording.as_ref().map(|recording| &recording.units);
+        let units = self.result.costs.as_ref().map(|recording| &recording.units);
         units.zip(unit).map_or("-", |(units, unit)| units[unit].name.as_str())
     }
 }
@@ -115,11 +112,11 @@ impl Case<'_> {
         let once = || self.run(RunOptions { record: true, epoch, ..RunOptions::default() });
         let mut result = once()?;
         for _ in 1..runs {
-            if let (Some(all), Some(more)) = (&mut result.recording, once()?.recording) {
+            if let (Some(all), Some(more)) = (&mut result.costs, once()?.costs) {
                 all.recorded.shorten(&more.recorded);
             }
         }
-        let Some(recording) = &result.recording else { return Err(StudyError::Nothing("nothing was recorded".into())) };
+        let Some(recording) = &result.costs else { return Err(StudyError::Nothing("nothing was recorded".into())) };
         let (shard_of, kind_of) = recording.units.iter().map(|unit| (unit.shard, unit.kind)).unzip();
         let long_of = recording.units.iter().map(|unit| unit.cost >= LONG).collect();
         let traffic = recording.recorded.traffic.iter().map(|(from, to, count)| (from.index(), to.index(), *count)).collect();
@@ -212,27 +209,6 @@ impl Case<'_> {
     }
 }
 
-/// Nanoseconds of a barrier between two threads, for each of them; a core that is taken away in the middle counts as it would in a run.
-fn measured_barrier() -> f64 {
-    const ROUNDS: u32 = 20_000;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let parties = EpochBarrier::new(vec![(), ()], 0u32, WaitPolicy::for_threads(2, cores));
-    let began = Instant::now();
-    std::thread::scope(|scope| {
-        for mut party in parties {
-            scope.spawn(move || {
-                while *party.both().1 < ROUNDS {
-                    if party.wait(|rounds, _| *rounds += 1).is_err() {
-                        return;
-                    }
-                }
-                party.finish();
-            });
-        }
-    });
-    began.elapsed().as_nanos() as f64 / f64::from(ROUNDS) / 2.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +222,6 @@ mod tests {
         assert_eq!(speed_ups.len(), rows);
         let allowed: Vec<f64> = output.column("longest unit allows").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert!(speed_ups.iter().zip(&allowed).all(|(speed_up, most)| *speed_up > 0.0 && *speed_up <= most * 1.1 + 0.1));
-        assert!(measured_barrier() > 0.0);
+        assert!(barrier_nanos() > 0.0);
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::engine::{RecordedEpoch, ShardCost, improve, place};
+use crate::chip::host::{RecordedEpoch, ShardCost, improve, place};
 
 /// Epochs between two checks of the balance, as in the engine.
 const BALANCE_EVERY: usize = 16;
@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn a_worker_without_work_takes_units_but_for_the_last_of_their_owner() {
         let list = |count| vec![(false, 100.0); count];
-        // Four units at one worker and none at the other: two are left when the owner is in the middle of the second.
-        assert_eq!(slowest(vec![list(4), Vec::new()], 0.0), 200.0);
-        assert_eq!(slowest(vec![list(4), Vec::new()], 30.0), 230.0);
-        assert_eq!(slowest(vec![list(2), Vec::new()], 0.0), 100.0);
+        // Four units at one worker and none at the other, which takes one, and leaves the last one.
+        assert_eq!(slowest(vec![list(4), Vec::new()], 0.0), 300.0);
+        assert_eq!(slowest(vec![list(6), Vec::new()], 30.0), 400.0);
+        assert_eq!(slowest(vec![list(2), Vec::new()], 0.0), 200.0);
         assert_eq!(slowest(vec![list(1), Vec::new()], 0.0), 100.0);
     }
 
@@ -226,8 +226,8 @@ mod tests {
         epochs.truncate(1);
         let (shards, kinds) = ([0; 4], ["sm"; 4]);
         let run = |long_of| Recorded { long_of, ..recorded(&epochs, &shards, &kinds) }.on_workers(2, FREE).total;
-        assert_eq!(run(&[false, false, false, true]), 300.0);
-        assert_eq!(run(&[false; 4]), 400.0);
+        assert_eq!(run(&[false, false, false, true]), 400.0);
+        assert_eq!(run(&[false; 4]), 500.0);
     }
 
     #[test]

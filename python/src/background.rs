@@ -1,0 +1,70 @@
+//! Work in a thread of its own, for which Python waits without holding its lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use warpshard::cli::exit::{Exit, Failure};
+
+/// The longest time for which Python's signals wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a thread works out; clones share it.
+#[derive(Debug)]
+pub(crate) struct Task<T>(Arc<Shared<T>>);
+
+#[derive(Debug)]
+struct Shared<T> {
+    ended: Mutex<Option<Result<T, Failure>>>,
+    changed: Condvar,
+}
+
+impl<T: Clone + Send + 'static> Task<T> {
+    /// Starts the thread.
+    pub(crate) fn start(work: impl FnOnce() -> Result<T, Failure> + Send + 'static) -> PyResult<Self> {
+        let task = Self(Arc::new(Shared { ended: Mutex::new(None), changed: Condvar::new() }));
+        let seen = Arc::clone(&task.0);
+        let work = move || {
+            let ended = catch_unwind(AssertUnwindSafe(work));
+            let ended = ended.unwrap_or_else(|_| Err(Failure::new(Exit::Internal, "a panic, whose message is on standard error")));
+            *seen.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+            seen.changed.notify_all();
+        };
+        let started = std::thread::Builder::new().name("warpshard".into()).spawn(work);
+        started.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+        Ok(task)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Result<T, Failure>>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has ended, well or not.
+    pub(crate) fn done(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Waits for the end, at most `seconds`; whether it has come.
+    pub(crate) fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<bool> {
+        let end = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        loop {
+            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()).min(LOOK));
+            let done = py.detach(|| {
+                let waited = self.0.changed.wait_timeout_while(self.lock(), left, |ended| ended.is_none());
+                waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+            });
+            if done || end.is_some_and(|end| Instant::now() >= end) {
+                return Ok(done);
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// What came out.
+    pub(crate) fn outcome(&self) -> PyResult<Result<T, Failure>> {
+        self.lock().clone().ok_or_else(|| PyRuntimeError::new_err("it has not ended; wait() for it"))
+    }
+}

@@ -1,0 +1,61 @@
+//! `run --monitor`: a page that shows a run while it goes on, pauses it, and lists what waits for what.
+//!
+//! In: views of the run, which it publishes at the pace of the host. Out: a page at an address of this host, and wishes for the run. Without the
+//! feature `monitor` there is only the message that says so.
+
+#[cfg(feature = "monitor")]
+mod server;
+#[cfg(feature = "monitor")]
+mod state;
+
+use std::path::Path;
+
+use super::args::MonitorAddress;
+#[cfg(not(feature = "monitor"))]
+use super::exit::Exit;
+use super::exit::Failure;
+#[cfg(not(feature = "monitor"))]
+use crate::chip::Live;
+
+#[cfg(feature = "monitor")]
+pub(super) use server::{Bound, Served};
+
+/// Takes the address, and reads the token.
+///
+/// # Errors
+/// When the address is not of this host alone and there is no token, the token is too short, or the address cannot be had.
+pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<Bound, Failure> {
+    #[cfg(feature = "monitor")]
+    return server::bind(address.0, token);
+    #[cfg(not(feature = "monitor"))]
+    {
+        let _ = (address, token);
+        let problem =
+            "--monitor: this program was built without the monitor; `cargo build --release --features monitor` makes one that has it";
+        Err(Failure::new(Exit::Usage, problem))
+    }
+}
+
+/// What a program without the monitor never has.
+#[cfg(not(feature = "monitor"))]
+#[derive(Debug)]
+pub(super) enum Bound {}
+
+#[cfg(not(feature = "monitor"))]
+impl Bound {
+    pub(super) fn serve(self, _title: String) -> Result<Served, Failure> {
+        match self {}
+    }
+}
+
+/// What a program without the monitor never has.
+#[cfg(not(feature = "monitor"))]
+#[derive(Debug)]
+pub(super) enum Served {}
+
+#[cfg(not(feature = "monitor"))]
+impl Served {
+    pub(super) fn live(&self) -> Live {
+        match *self {}
+    }
+}

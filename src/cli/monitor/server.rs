@@ -1,0 +1,282 @@
+//! The server of the monitor: one thread, HTTP/1.1, five answers.
+//!
+//! Other pages of the same browser can neither read nor ask for anything: the name in `Host` must be the address that was asked for, and what changes
+//! something needs a header that a foreign page cannot send.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::oneshot;
+
+use super::super::exit::{Exit, Failure};
+use super::super::output;
+use super::state::State;
+use crate::chip::{Live, Wish};
+use crate::config::input;
+
+/// The page.
+const PAGE: &str = include_str!("page.html");
+
+/// What the page may load and ask: only what this server gives.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+/// The header of requests that change something.
+const ASKS: &str = "x-warpshard";
+
+/// Characters of a token, at least.
+const SHORTEST: usize = 16;
+
+/// Time within which a client sends the head of its request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An address that is taken, before the run begins.
+#[derive(Debug)]
+pub(in crate::cli) struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: Option<String>,
+}
+
+/// Takes the address, and reads the token.
+///
+/// # Errors
+/// See [`super::bind`].
+pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<Bound, Failure> {
+    let usage = |problem: String| Failure::new(Exit::Usage, problem);
+    let token = token.map(read_token).transpose()?;
+    if !address.ip().is_loopback() && token.is_none() {
+        return Err(usage(format!(
+            "--monitor {address}: others can reach this address, so that a token is needed: --monitor-token-file FILE names a file with one; a port \
+             alone is served to this host only"
+        )));
+    }
+    let taken = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok((listener.local_addr()?, listener))
+    });
+    let (address, listener) = taken.map_err(|error| usage(format!("--monitor {address}: {error}")))?;
+    Ok(Bound { listener, address, token })
+}
+
+fn read_token(path: &Path) -> Result<String, Failure> {
+    let usage = |problem: String| Failure::new(Exit::Usage, format!("--monitor-token-file {}: {problem}", path.display()));
+    let text = input::read_text(path).map_err(|error| usage(error.to_string()))?;
+    let token = text.trim();
+    if token.len() < SHORTEST || !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(usage(format!(
+            "expected a line of at least {SHORTEST} letters, digits or signs, such as `openssl rand -hex 16` makes"
+        )));
+    }
+    Ok(token.to_owned())
+}
+
+impl Bound {
+    /// Serves until the result is dropped, and says where.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(in crate::cli) fn serve(self, title: String) -> Result<Served, Failure> {
+        let Self { listener, address, token } = self;
+        let live = Live::default();
+        let site = Arc::new(Site { address, token, live: live.clone(), state: Mutex::new(State::new(title)) });
+        let (stop, stopped) = oneshot::channel();
+        let internal = |error: std::io::Error| Failure::new(Exit::Internal, format!("--monitor: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(internal)?;
+        let work = move || runtime.block_on(accept(listener, site, stopped));
+        let thread = std::thread::Builder::new().name("monitor".into()).spawn(work).map_err(internal)?;
+        output::warn(&format!("Monitor at http://{address}/"));
+        Ok(Served { live, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+/// A monitor that is served.
+#[derive(Debug)]
+pub(in crate::cli) struct Served {
+    live: Live,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// The ends that the run takes.
+    pub(in crate::cli) fn live(&self) -> Live {
+        self.live.clone()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A server that has gone already needs no word.
+        let _ = self.stop.take().map(|stop| stop.send(()));
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has printed why; the run does not depend on it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the answers are made of.
+struct Site {
+    address: SocketAddr,
+    token: Option<String>,
+    live: Live,
+    state: Mutex<State>,
+}
+
+async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<()>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return output::warn(&format!("warning: --monitor: {error}")),
+    };
+    loop {
+        let accepted = tokio::select! {
+            _ = &mut stopped => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Too many open files pass.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let site = Arc::clone(&site);
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| {
+                let site = Arc::clone(&site);
+                async move { Ok::<_, Infallible>(site.answer(&request)) }
+            });
+            // A client that goes away is none of our business.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+        });
+    }
+}
+
+type Answer = Response<Full<Bytes>>;
+
+fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (CONTENT_SECURITY_POLICY, POLICY)] {
+        answer.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+    }
+    answer
+}
+
+fn text(status: StatusCode, text: &'static str) -> Answer {
+    answer(status, "text/plain; charset=utf-8", text)
+}
+
+impl Site {
+    fn answer(&self, request: &Request<Incoming>) -> Answer {
+        let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !self.is_own(header(HOST.as_str())) {
+            return text(StatusCode::FORBIDDEN, "This name is not the address that the monitor was asked to serve.\n");
+        }
+        let (method, path) = (request.method(), request.uri().path());
+        // The page itself tells nothing; it takes the token from behind the # of its address, which a browser sends nowhere.
+        if (method, path) == (&Method::GET, "/") {
+            return answer(StatusCode::OK, "text/html; charset=utf-8", PAGE);
+        }
+        if !self.admits(header(AUTHORIZATION.as_str())) {
+            return text(
+                StatusCode::UNAUTHORIZED,
+                "A token is needed: http://ADDRESS/#TOKEN, or the header Authorization: Bearer TOKEN.\n",
+            );
+        }
+        match (method, path) {
+            (&Method::GET, "/state") => {
+                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).json(self.live.views.newest().as_deref());
+                answer(StatusCode::OK, "application/json", state)
+            }
+            (&Method::POST, _) if header(ASKS).is_empty() => text(StatusCode::FORBIDDEN, "The header X-Warpshard is missing.\n"),
+            (&Method::POST, "/pause") => self.wish(|wish| wish.paused = true),
+            (&Method::POST, "/resume") => self.wish(|wish| wish.paused = false),
+            (&Method::POST, "/list") => self.wish(|wish| wish.list += 1),
+            _ => text(StatusCode::NOT_FOUND, "There is /, /state, and with POST /pause, /resume and /list.\n"),
+        }
+    }
+
+    /// Whether a request names this server: its address, or `localhost` where that is meant. A name that somebody made lead here is refused.
+    fn is_own(&self, host: &str) -> bool {
+        let port = self.address.port();
+        if self.address.ip().is_loopback() {
+            return host == self.address.to_string() || host == format!("localhost:{port}");
+        }
+        // With a token, a foreign page gets no answer in any case; the address may be that of a network address translation.
+        true
+    }
+
+    /// Whether a request has the token, compared in a time that does not depend on where the first difference is.
+    fn admits(&self, authorization: &str) -> bool {
+        let given = authorization.strip_prefix("Bearer ").unwrap_or_default();
+        self.token.as_ref().is_none_or(|token| token.as_bytes().ct_eq(given.as_bytes()).into())
+    }
+
+    fn wish(&self, change: impl FnOnce(&mut Wish)) -> Answer {
+        // One thread makes all wishes.
+        let mut wish = self.live.wishes.newest().map_or_else(Wish::default, |wish| *wish);
+        change(&mut wish);
+        self.live.wishes.publish(wish);
+        text(StatusCode::OK, "ok\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(address: &str, token: Option<&str>) -> Site {
+        let state = Mutex::new(State::new(String::new()));
+        Site { address: address.parse().unwrap(), token: token.map(str::to_owned), live: Live::default(), state }
+    }
+
+    #[test]
+    fn only_the_token_admits_where_there_is_one() {
+        let own = site("127.0.0.1:80", None);
+        assert!(own.admits("") && own.admits("Bearer x"));
+        let open = site("1.2.3.4:80", Some("0123456789abcdef"));
+        assert!(open.admits("Bearer 0123456789abcdef"));
+        for wrong in ["", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdeF", "Bearer 0123456789abcdef0", "0123456789abcdef"] {
+            assert!(!open.admits(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_name_for_this_host_is_refused() {
+        let own = site("127.0.0.1:80", None);
+        assert!(own.is_own("127.0.0.1:80") && own.is_own("localhost:80"));
+        assert!(!own.is_own("evil.example:80") && !own.is_own("") && !own.is_own("127.0.0.1:81"));
+    }
+
+    #[test]
+    fn other_addresses_need_a_token_that_is_long_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let refused = |address: &str, token: Option<&Path>| bind(address.parse().unwrap(), token).unwrap_err().message;
+        assert!(refused("0.0.0.0:0", None).contains("a token is needed"));
+        assert!(refused("0.0.0.0:0", Some(&path)).contains("token"));
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(refused("127.0.0.1:0", Some(&path)).contains("at least 16"));
+        std::fs::write(&path, "0123456789abcdef\n").unwrap();
+        let bound = bind("0.0.0.0:0".parse().unwrap(), Some(&path)).unwrap();
+        assert_eq!(bound.token.as_deref(), Some("0123456789abcdef"));
+        let twice = bind(bound.address, Some(&path)).unwrap_err();
+        assert_eq!(twice.exit, Exit::Usage);
+    }
+}

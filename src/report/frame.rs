@@ -1,0 +1,114 @@
+//! Tables with typed columns, as CSV and, in builds with the feature `parquet`, as Parquet.
+//!
+//! In: columns with a kind each, and rows of cells. Out: the bytes of a file, which are the same for equal tables.
+
+use super::rows;
+
+pub use super::cells::{Cell, Kind};
+
+/// A table: a name and a kind per column, and rows with a cell for each. Equal tables give equal bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    columns: Vec<(String, Kind)>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Frame {
+    /// A table with these columns. A cell that its column does not hold makes the column wider.
+    ///
+    /// # Panics
+    /// When a row has another number of cells than there are columns.
+    pub fn new(mut columns: Vec<(String, Kind)>, rows: Vec<Vec<Cell>>) -> Self {
+        for row in &rows {
+            assert_eq!(row.len(), columns.len(), "a row of a table with {} columns", columns.len());
+            for ((_, kind), cell) in columns.iter_mut().zip(row) {
+                *kind = cell.kind().map_or(*kind, |needed| needed.max(*kind));
+            }
+        }
+        Self { columns, rows }
+    }
+
+    /// Names and kinds of the columns.
+    pub fn columns(&self) -> &[(String, Kind)] {
+        &self.columns
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Vec<Cell>] {
+        &self.rows
+    }
+
+    /// The table as CSV.
+    pub fn csv(&self) -> String {
+        let head: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::csv).collect()).collect();
+        rows::table(&head, &rows)
+    }
+
+    /// The table as Parquet: a column of unsigned 64-bit integers, doubles or UTF-8 strings each, where empty cells are nulls.
+    ///
+    /// # Errors
+    /// In builds without the feature `parquet`: how to make one with it.
+    pub fn parquet(&self) -> Result<Vec<u8>, NoParquet> {
+        parquet(&self.columns, self.rows.len(), |row, column| self.rows[row][column].clone())
+    }
+}
+
+/// A table of so many rows as [`Frame::parquet`] writes it, cell by cell, so that large ones need not be made first.
+///
+/// # Errors
+/// As [`Frame::parquet`].
+pub fn parquet(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>, NoParquet> {
+    #[cfg(feature = "parquet")]
+    return Ok(super::parquet::write(columns, rows, cell));
+    #[cfg(not(feature = "parquet"))]
+    {
+        let _ = (columns, rows, cell);
+        Err(NoParquet)
+    }
+}
+
+/// The program was built without Parquet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this program was built without Parquet; `cargo build --release --features parquet` makes one that has it")]
+pub struct NoParquet;
+
+impl NoParquet {
+    /// Whether this program writes Parquet, to be asked before long work.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check() -> Result<(), Self> {
+        if cfg!(feature = "parquet") { Ok(()) } else { Err(Self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(kinds: &[(&str, Kind)]) -> Vec<(String, Kind)> {
+        kinds.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect()
+    }
+
+    #[test]
+    fn a_column_holds_what_is_in_it() {
+        let given = columns(&[("a", Kind::Count), ("b", Kind::Count), ("c", Kind::Number), ("d", Kind::Count)]);
+        let rows = vec![
+            vec![Cell::Count(1), Cell::Count(2), Cell::Empty, Cell::Count(3)],
+            vec![Cell::Empty, Cell::text("gto"), Cell::Empty, Cell::Number(0.5)],
+        ];
+        let frame = Frame::new(given, rows);
+        let kinds: Vec<Kind> = frame.columns().iter().map(|(_, kind)| *kind).collect();
+        assert_eq!(kinds, [Kind::Count, Kind::Text, Kind::Number, Kind::Number]);
+        assert_eq!(frame.csv(), "a,b,c,d\n1,2,,3\n,gto,,0.5\n");
+    }
+
+    #[test]
+    fn a_build_without_parquet_says_so() {
+        let made = Frame::new(columns(&[("a", Kind::Count)]), Vec::new()).parquet();
+        assert_eq!(made.is_ok(), cfg!(feature = "parquet"));
+        assert_eq!(NoParquet::check().is_ok(), made.is_ok());
+        assert!(NoParquet.to_string().contains("--features parquet"));
+    }
+}

@@ -1,0 +1,232 @@
+//! What chosen units did, event by event, for viewers of traces. Plain data, a bounded number of events per unit.
+
+/// What is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// SMs whose warps are recorded, besides the CTAs of all SMs.
+    pub sms: Vec<u16>,
+    /// Memory partitions whose DRAM banks are recorded.
+    pub partitions: Vec<u16>,
+    /// Nothing before this core cycle.
+    pub from: u64,
+    /// Events of each unit of each kind, at most.
+    pub most: usize,
+}
+
+/// What was recorded; empty where nothing was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// SMs, by number.
+    pub sms: Vec<SmActivity>,
+    /// DRAM channels, by number.
+    pub channels: Vec<ChannelActivity>,
+}
+
+/// What an SM did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SmActivity {
+    /// Which SM.
+    pub sm: u16,
+    /// CTAs in the order in which they left, then those that are resident at the end.
+    pub ctas: Log<CtaSpan>,
+    /// Changes of the warps' states, by cycle.
+    pub warps: Log<WarpChange>,
+}
+
+/// A CTA on an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CtaSpan {
+    /// The kernel's place in the workload.
+    pub kernel: u16,
+    /// The CTA's number in its grid.
+    pub cta: u32,
+    /// Core cycle in which it started.
+    pub started: u64,
+    /// Core cycle in which it left; `None` where it is resident at the end.
+    pub left: Option<u64>,
+    /// Whether it was taken away before its end.
+    pub preempted: bool,
+}
+
+/// A warp slot has another state from a cycle on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarpChange {
+    /// Core cycle.
+    pub at: u64,
+    /// Warp slot.
+    pub warp: u8,
+    /// The state; `None` for an empty slot.
+    pub state: Option<WarpState>,
+}
+
+/// What a resident warp does or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WarpState {
+    /// It has issued its last instruction and waits for others or for its stores.
+    Completed,
+    /// It waits at a barrier, for a fence or an atomic.
+    Waiting,
+    /// Its instruction buffer is empty.
+    BufferEmpty,
+    /// Its next instruction waits for a register that a memory instruction writes.
+    ScoreboardMemory,
+    /// Its next instruction waits for a register that an arithmetic instruction writes.
+    ScoreboardAlu,
+    /// A limit of warps, a ready queue or CCWS holds it back.
+    HeldBack,
+    /// Its next instruction, a memory one, could issue, but the register before the load/store unit is full.
+    StallMemory,
+    /// Its next instruction, an arithmetic one, could issue, but the register before its unit is full.
+    StallAlu,
+    /// A memory instruction can issue.
+    CanIssueMemory,
+    /// An arithmetic instruction can issue.
+    CanIssueAlu,
+}
+
+impl WarpState {
+    /// All states, in the order of their precedence.
+    pub const ALL: [Self; 10] = [
+        Self::Completed,
+        Self::Waiting,
+        Self::BufferEmpty,
+        Self::ScoreboardMemory,
+        Self::ScoreboardAlu,
+        Self::HeldBack,
+        Self::StallMemory,
+        Self::StallAlu,
+        Self::CanIssueMemory,
+        Self::CanIssueAlu,
+    ];
+
+    /// A name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Waiting => "barrier, fence or atomic",
+            Self::BufferEmpty => "instruction buffer empty",
+            Self::ScoreboardMemory => "waits for memory",
+            Self::ScoreboardAlu => "waits for arithmetic",
+            Self::HeldBack => "held back",
+            Self::StallMemory => "load/store unit full",
+            Self::StallAlu => "arithmetic unit full",
+            Self::CanIssueMemory => "can issue a memory instruction",
+            Self::CanIssueAlu => "can issue an arithmetic instruction",
+        }
+    }
+}
+
+/// What a DRAM channel did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelActivity {
+    /// Which memory partition.
+    pub partition: u16,
+    /// kHz of the command clock.
+    pub khz: u64,
+    /// Banks that a refresh closes and keeps busy: those of a pseudo channel.
+    pub span: u8,
+    /// Command clocks of a burst on the data bus.
+    pub burst: u32,
+    /// Command clocks of a refresh; 0 where there is none.
+    pub refresh: u32,
+    /// Commands, by cycle.
+    pub commands: Log<BankCommand>,
+}
+
+/// A command of a DRAM channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BankCommand {
+    /// Command clock.
+    pub at: u64,
+    /// The bank, or the first one of those that the command addresses.
+    pub bank: u8,
+    /// What it does.
+    pub what: BankEvent,
+    /// The row that is opened, read or written; 0 for other commands.
+    pub row: u32,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BankEvent {
+    /// Opens a row.
+    Open,
+    /// Closes the row of a bank.
+    Close,
+    /// Closes the rows of all banks of a pseudo channel.
+    CloseAll,
+    /// Reads a burst, and closes the row if `closes`.
+    Read {
+        /// Whether the row is closed.
+        closes: bool,
+    },
+    /// Writes a burst, and closes the row if `closes`.
+    Write {
+        /// Whether the row is closed.
+        closes: bool,
+    },
+    /// Refreshes the banks of a pseudo channel.
+    Refresh,
+}
+
+/// A bounded list of events: the first ones from a cycle on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log<T> {
+    /// The events.
+    pub events: Vec<T>,
+    /// How many there were beyond the bound.
+    pub left_out: u64,
+    from: u64,
+    most: usize,
+}
+
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Self::new(0, usize::MAX)
+    }
+}
+
+impl<T> Log<T> {
+    /// An empty list for at most `most` events from cycle `from` of the unit's clock on.
+    pub fn new(from: u64, most: usize) -> Self {
+        Self { events: Vec::new(), left_out: 0, from, most }
+    }
+
+    /// An event that happened at, or lasted until, cycle `at`.
+    #[cold]
+    #[inline(never)]
+    pub fn push(&mut self, at: u64, event: T) {
+        if at < self.from {
+            return;
+        }
+        if self.events.len() < self.most {
+            self.events.push(event);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// The first cycle that is recorded.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+
+    /// The same list of other events.
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Log<U> {
+        Log { events: self.events.into_iter().map(change).collect(), left_out: self.left_out, from: self.from, most: self.most }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_keeps_the_first_events_of_its_time_and_counts_the_others() {
+        let mut log = Log::new(10, 2);
+        (8..14).for_each(|at| log.push(at, at));
+        assert_eq!((log.events.as_slice(), log.left_out), (&[10, 11][..], 2));
+        assert_eq!(log.map(|at| at * 2).events, [20, 22]);
+    }
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The optional features parquet and monitor: their unit tests, a sweep whose Parquet table is read back, and what builds without them say.
+# usage: bash tests/features.sh       PYTHON names an interpreter with pyarrow and polars [python3]; the program with features is built beside
+#                                     the one without, in target/debug, whose name it takes until the next build
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=$(command -v "${PYTHON:-python3}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cargo clippy --workspace --all-targets --features parquet,monitor --quiet -- -D warnings
+cargo test --workspace --features parquet,monitor --lib --quiet -- frame parquet monitor > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+if ! grep -q 'parquet\|[1-9][0-9]* passed' "$work/log"; then
+    echo "error: no test of the features was run" >&2
+    exit 1
+fi
+
+cargo build --workspace --quiet --bin warpshard
+plain=target/debug/warpshard
+for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to slurm --parquet" "run --parquet"; do
+    # shellcheck disable=SC2086
+    "$plain" $command 2> "$work/said" && { echo "error: $command of a build without Parquet succeeds" >&2; exit 1; } || code=$?
+    if [ "$code" != 2 ] || ! grep -q 'built without Parquet; .*--features parquet' "$work/said"; then
+        echo "error: $command of a build without Parquet ends with $code and says: $(cat "$work/said")" >&2
+        exit 1
+    fi
+done
+
+cargo build --workspace --quiet --bin warpshard --features parquet,monitor
+bin=$(realpath target/debug/warpshard)
+cat > "$work/plan.toml" <<'PLAN'
+machines = ["tiny"]
+workloads = [{ model = "vecadd", set = { n = 2048 } }, { model = "gemm_tiled", set = { m = 64, n = 64, k = 64 } }]
+policies = ["", "static_limit:ctas=1"]
+[run]
+max_cycles = 4000
+[grid]
+gpu.sms = [1, 2]
+gpu.sm.order = ["gto", "lrr"]
+PLAN
+"$bin" sweep "$work/plan.toml" --out "$work/out" --parquet > /dev/null
+cp "$work/out/sweep.parquet" "$work/first.parquet"
+"$bin" sweep "$work/plan.toml" --out "$work/out" --collect --parquet > /dev/null
+cmp "$work/out/sweep.parquet" "$work/first.parquet"
+"$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --interval 100 --parquet --out "$work/run" > /dev/null
+WARPSHARD_BIN="$bin" bash tests/monitor.sh
+if "$python" -c 'import pyarrow, polars' 2> /dev/null; then
+    "$python" tests/read_parquet.py "$work/out/sweep.csv" "$work/out/sweep.parquet"
+    "$python" tests/read_parquet.py "$work/run/kernels.csv" "$work/run/kernels.parquet"
+    "$python" tests/read_parquet.py "$work/run/intervals.csv" "$work/run/intervals.parquet"
+else
+    echo "SKIPPED: Parquet is not read back: the Python packages pyarrow and polars are not installed"
+fi

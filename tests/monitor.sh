@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# A run that is watched: a client polls, pauses, lists and resumes; the results are those of a run that nobody watches. The page itself is opened in
+# the distribution's Chromium.
+# usage: bash tests/monitor.sh [FOLDER]     keeps the screenshots in FOLDER; WARPSHARD_BIN names a program with the feature monitor [target/debug/warpshard]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(realpath "${WARPSHARD_BIN:-target/debug/warpshard}")
+work=$(mktemp -d)
+run=
+trap '[ -z "$run" ] || kill "$run" 2> /dev/null || true; rm -rf "$work"' EXIT
+shots=$(realpath -m "${1:-$work}")
+mkdir -p "$shots"
+fail() { echo "error: $*" >&2; cat "$work"/*.log >&2; exit 1; }
+
+# What is refused before anything is simulated.
+refused() {
+    local expected=$1 code=0
+    shift
+    "$bin" run --machine tiny "$@" > /dev/null 2> "$work/refused.log" || code=$?
+    [ "$code" = 2 ] && grep -q -- "$expected" "$work/refused.log" || fail "run $* ends with $code and does not say: $expected"
+}
+echo short > "$work/short"
+echo 0123456789abcdef0123 > "$work/token"
+refused "a token is needed" --monitor 0.0.0.0:0
+refused "at least 16" --monitor 0 --monitor-token-file "$work/short"
+refused "expected a port" --monitor nowhere:80
+refused "cannot be read\|No such file" --monitor 0.0.0.0:0 --monitor-token-file "$work/none"
+
+options=(--machine tiny --workload gemm_tiled --set workload.m=512 --set workload.n=512 --set workload.k=512 --interval 5000 --max-cycles 1500000 --threads 2)
+watched() {
+    "$bin" run "${options[@]}" --out "$work/watched" --force "$@" > "$work/run.log" 2>&1 &
+    run=$!
+    for _ in $(seq 600); do
+        at=$(sed -n 's/^Monitor at //p' "$work/run.log")
+        [ -n "$at" ] && return
+        kill -0 "$run" 2> /dev/null || fail "the run has ended before it was watched"
+        sleep 0.05
+    done
+    fail "the run does not say where it is watched"
+}
+get() { curl -sS --max-time 10 -H 'X-Warpshard: 1' "$@"; }
+state() { get "${at}state" | python3 -c 'import json, sys; print(json.load(sys.stdin).get(sys.argv[1]))' "$1"; }
+until_is() {
+    for _ in $(seq 400); do
+        [ "$(state "$1")" = "$2" ] && return
+        sleep 0.05
+    done
+    fail "$1 does not become $2"
+}
+
+watched --monitor 0
+case $at in http://127.0.0.1:*) ;; *) fail "the monitor is at $at" ;; esac
+until_is begun True
+get -X POST "${at}pause" > /dev/null
+until_is paused True
+first=$(state cycles)
+sleep 0.5
+[ "$(state cycles)" = "$first" ] || fail "the run goes on while it is paused"
+get -X POST "${at}list" > /dev/null
+for _ in $(seq 100); do
+    lines=$(get "${at}state" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["waiting"]["lines"]))')
+    [ "$lines" -gt 0 ] && break
+    sleep 0.05
+done
+[ "$lines" -gt 0 ] || fail "no list of what waits for what"
+# What a foreign page could send, or a name that leads here, is refused.
+[ "$(curl -s -o /dev/null -w '%{http_code}' -X POST "${at}resume")" = 403 ] || fail "a request without the header changes something"
+[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "${at}state")" = 403 ] || fail "a foreign name is answered"
+[ "$(curl -s -o /dev/null -w '%{http_code}' "${at}nothing")" = 404 ] || fail "an unknown path is answered"
+browser=$(command -v chromium || command -v chromium-browser || true)
+if [ -n "$browser" ]; then
+    for size in 1200,1600 400,2000; do
+        shot="$shots/monitor-${size%,*}.png"
+        timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --log-level=0 --user-data-dir="$work/profile" \
+            --virtual-time-budget=3000 --window-size="$size" --screenshot="$shot" "$at" 2> "$work/browser.log"
+        ! grep -E 'CONSOLE' "$work/browser.log" || fail "the page says something in the console"
+        [ "$(stat -c %s "$shot")" -gt 20000 ] || fail "the screenshot of the page is empty"
+    done
+else
+    echo "SKIPPED: the monitor in a browser: chromium is not installed"
+fi
+get -X POST "${at}resume" > /dev/null
+for _ in $(seq 20); do
+    get "${at}state" > /dev/null 2>&1 || break
+done
+wait "$run" || fail "the watched run fails"
+run=
+
+"$bin" run "${options[@]}" --out "$work/alone" > /dev/null
+for file in stats.json kernels.csv intervals.csv run.toml energy.csv; do
+    [ -e "$work/alone/$file" ] || continue
+    cmp "$work/alone/$file" "$work/watched/$file" || fail "$file of the watched run differs"
+done
+
+watched --monitor 0.0.0.0:0 --monitor-token-file "$work/token"
+at=http://127.0.0.1:${at##*:}
+[ "$(curl -s -o /dev/null -w '%{http_code}' "${at}state")" = 401 ] || fail "no token is needed"
+[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer 0123456789abcdef0124' "${at}state")" = 401 ] || fail "a wrong token is taken"
+[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer 0123456789abcdef0123' "${at}state")" = 200 ] || fail "the token is refused"
+kill -INT "$run"
+wait "$run" || true
+run=
+echo "Monitor: a run that was watched, paused and resumed has the bytes of one that was not"
