@@ -18,8 +18,9 @@ use crate::mem::llc::LlcKernelCounters;
 use crate::protocol::Payload;
 use crate::stats::{ApplicationStats, Counted, Counters, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
 
-use super::build::{Built, ChipLayout, ShardCut, build};
+use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
+use super::layout::ChipLayout;
 use super::observe::{Observer, Progress};
 use super::snapshot::Schemas;
 use super::system_stats::{Ids, for_machine, system_stats, take_ends, take_kernels};
