@@ -6,7 +6,7 @@ use crate::gpu::cta::GridDecision;
 use crate::gpu::sm::SmDecision;
 use crate::protocol::PowerState;
 
-use super::build::ChipLayout;
+use super::layout::ChipLayout;
 use super::unit::ChipDecision;
 
 /// Lets the grid scheduler launch kernels that were held back.

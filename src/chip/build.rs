@@ -19,7 +19,8 @@ use crate::noc::mesh::{MeshNet, NetworkSpec, Pipeline, SubnetSpec, Topology};
 use crate::noc::{Crossbar, Direction, SubnetPorts};
 
 use super::cpu_load::CpuLoad;
-use super::system::SystemPlan;
+use super::layout::ChipLayout;
+use super::system::{HubLinks, SystemPlan};
 use super::unit::ChipUnit;
 
 /// How units are grouped into shards. Has no effect on anything simulated.
@@ -37,92 +38,6 @@ impl Default for ShardCut {
     }
 }
 
-/// The position of each kind of unit in a plan. The units of a GPU are consecutive; those of all GPUs have the same order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChipLayout {
-    /// SMs of a GPU; their units are the first of it.
-    pub sms: u32,
-    /// Memory partitions of a GPU; their units follow those of the SMs.
-    pub partitions: u32,
-    /// The request network of GPU 0.
-    pub request_net: UnitId,
-    /// The reply network of GPU 0.
-    pub reply_net: UnitId,
-    /// The grid scheduler of GPU 0. In a system the hub follows.
-    pub grid: UnitId,
-    /// CPU cores that are on; their units are the last of the plan.
-    pub cpus: u32,
-    /// GPUs, and units of each.
-    pub gpus: u32,
-    /// See `gpus`.
-    pub units_of_gpu: u16,
-    /// Switches and hosts of a system, which follow the GPUs.
-    pub switches: u32,
-}
-
-impl ChipLayout {
-    fn of(machine: &Machine, cpus: u32, switches: u32) -> Self {
-        let (sms, partitions) = (machine.gpu.sms, machine.mem.map.partitions);
-        let after = (sms + partitions) as u16;
-        let (request_net, reply_net, grid) = (UnitId(after), UnitId(after + 1), UnitId(after + 2));
-        let units_of_gpu = after + 3 + u16::from(machine.system.is_some());
-        Self { sms, partitions, request_net, reply_net, grid, cpus, gpus: machine.gpus(), units_of_gpu, switches }
-    }
-
-    /// SMs of all GPUs.
-    pub fn all_sms(&self) -> u32 {
-        self.sms * self.gpus
-    }
-
-    /// The unit of a GPU that has the place of `unit` on GPU 0.
-    pub fn on_gpu(&self, gpu: u32, unit: UnitId) -> UnitId {
-        UnitId(unit.0 + gpu as u16 * self.units_of_gpu)
-    }
-
-    /// The GPU that a unit is part of; `None` for switches and CPU cores.
-    pub fn gpu_of(&self, unit: UnitId) -> Option<u32> {
-        Some(u32::from(unit.0 / self.units_of_gpu)).filter(|gpu| *gpu < self.gpus)
-    }
-
-    /// The unit of an SM, counted over all GPUs.
-    pub fn sm(&self, sm: SmId) -> UnitId {
-        let (gpu, own) = (u32::from(sm.0) / self.sms, u32::from(sm.0) % self.sms);
-        self.on_gpu(gpu, UnitId(own as u16))
-    }
-
-    /// The grid scheduler of an SM, counted over all GPUs, and the number that it knows the SM by.
-    pub fn grid_of(&self, sm: SmId) -> (UnitId, SmId) {
-        let (gpu, own) = (u32::from(sm.0) / self.sms, u32::from(sm.0) % self.sms);
-        (self.on_gpu(gpu, self.grid), SmId(own as u16))
-    }
-
-    /// The grid schedulers of all GPUs.
-    pub fn grids(&self) -> impl Iterator<Item = UnitId> + use<> {
-        let layout = *self;
-        (0..layout.gpus).map(move |gpu| layout.on_gpu(gpu, layout.grid))
-    }
-
-    /// The hub of a GPU of a system.
-    pub fn hub(&self, gpu: u32) -> UnitId {
-        self.on_gpu(gpu, UnitId(self.grid.0 + 1))
-    }
-
-    /// A switch or host of a system.
-    pub fn switch(&self, number: u32) -> UnitId {
-        UnitId((self.gpus * u32::from(self.units_of_gpu) + number) as u16)
-    }
-
-    /// The unit of a CPU core that is on.
-    pub fn cpu(&self, cpu: CpuId) -> UnitId {
-        UnitId(self.grid.0 + 1 + cpu.0)
-    }
-
-    /// The unit of a memory partition of GPU 0.
-    pub fn partition(&self, partition: PartitionId) -> UnitId {
-        UnitId(self.sms as u16 + partition.0)
-    }
-}
-
 /// A machine ready to run, and the positions of its units.
 #[derive(Debug)]
 pub struct Built {
@@ -132,9 +47,9 @@ pub struct Built {
     pub layout: ChipLayout,
 }
 
-pub(super) struct Clocks {
+struct Clocks {
     core: ClockDomain,
-    pub(super) noc: ClockDomain,
+    noc: ClockDomain,
     llc: ClockDomain,
     dram: ClockDomain,
     cpu: Option<ClockDomain>,
@@ -142,7 +57,7 @@ pub(super) struct Clocks {
 
 /// The first link of each kind of a GPU; links of one kind are consecutive in the plan, in the order in which they are made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wiring {
+struct Wiring {
     port_to_request: LinkId,
     request_credit_to_port: LinkId,
     request_to_slice: LinkId,
@@ -155,8 +70,8 @@ pub(super) struct Wiring {
     sm_to_grid: LinkId,
     grid_to_partition: LinkId,
     /// Between the grid scheduler and the hub of a system.
-    pub(super) grid_to_hub: LinkId,
-    pub(super) hub_to_grid: LinkId,
+    grid_to_hub: LinkId,
+    hub_to_grid: LinkId,
     /// After the last.
     next: u32,
 }
@@ -192,7 +107,7 @@ impl Wiring {
     }
 
     /// The hub's links at the networks: its ports follow those of `cores` SMs and of `slices` slices.
-    pub(super) fn of_hub(&self, machine: &Machine, cores: u32, slices: u32) -> (NetPorts, NetPorts) {
+    fn of_hub(&self, machine: &Machine, cores: u32, slices: u32) -> (NetPorts, NetPorts) {
         let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
         let request = NetPorts {
             from: nth(self.request_to_slice, slices),
@@ -255,25 +170,25 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     }
     let lanes = wirings.last().map_or(0, |wiring| wiring.next);
     if let Some(system) = &system {
-        system.add_switches(&mut plan, &clocks, lanes, shard);
+        system.add_switches(&mut plan, clocks.noc, lanes, shard);
     }
     for gpu in 0..layout.gpus {
         link(&mut plan, machine, &clocks, &layout, gpu);
     }
     if let Some(system) = &system {
-        system.link(&mut plan, &layout, &clocks);
+        system.link(&mut plan, &layout, clocks.noc);
     }
     Ok(Built { plan, layout })
 }
 
 /// A GPU that is being built.
-pub(super) struct Gpu<'a> {
-    pub(super) number: u32,
-    pub(super) machine: &'a Machine,
-    pub(super) workload: &'a Arc<Workload>,
-    pub(super) clocks: &'a Clocks,
-    pub(super) layout: &'a ChipLayout,
-    pub(super) wiring: &'a Wiring,
+struct Gpu<'a> {
+    number: u32,
+    machine: &'a Machine,
+    workload: &'a Arc<Workload>,
+    clocks: &'a Clocks,
+    layout: &'a ChipLayout,
+    wiring: &'a Wiring,
     cut: ShardCut,
     system: Option<&'a SystemPlan>,
 }
@@ -315,7 +230,7 @@ impl Gpu<'_> {
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2, part });
         shard += 1;
         if let Some(system) = self.system {
-            let unit = ChipUnit::Hub(Box::new(system.hub(self)));
+            let unit = ChipUnit::Hub(Box::new(system.hub(self.number, layout, self.hub())));
             plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0, part });
             shard += 1;
         }
@@ -324,6 +239,13 @@ impl Gpu<'_> {
 
     fn nth(first: LinkId, index: u32) -> LinkId {
         LinkId(first.0 + index as u16)
+    }
+
+    /// The links of the hub inside the GPU.
+    fn hub(&self) -> HubLinks {
+        let slices = self.layout.partitions * self.machine.mem.map.slices_per_partition;
+        let (request, reply) = self.wiring.of_hub(self.machine, self.layout.sms + self.layout.cpus, slices);
+        HubLinks { request, reply, to_grid: self.wiring.hub_to_grid, from_grid: self.wiring.grid_to_hub }
     }
 
     fn sm(&self, sm: u32, phases: Option<&Arc<[Phases]>>) -> Sm {

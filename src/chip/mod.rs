@@ -21,6 +21,7 @@ mod apply;
 mod build;
 mod cpu_load;
 mod facts;
+mod layout;
 mod live;
 mod observe;
 mod progress;
@@ -39,9 +40,10 @@ pub mod host {
 }
 
 pub use crate::engine::Scaling;
-pub use build::{Built, ChipLayout, ShardCut, build, occupancies};
+pub use build::{Built, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
+pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};
 pub use observe::Observer;
 pub use progress::Progress;

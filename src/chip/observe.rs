@@ -13,9 +13,9 @@ use crate::protocol::{EventKind, SmProgress};
 use crate::stats::{IntervalRow, TimelineEntry};
 
 use super::apply;
-use super::build::ChipLayout;
 use super::cpu_load::{CpuLoad, CpuWatch};
 use super::facts::facts;
+use super::layout::ChipLayout;
 use super::live::{Live, Shown};
 use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};

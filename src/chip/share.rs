@@ -10,7 +10,7 @@ use crate::gpu::sm::{ClassCounts, KernelCounters, StallCounts, add_classes, visi
 use crate::mem::llc::LlcKernelCounters;
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters, KernelStats, LateMessages, Latencies};
 
-use super::build::ChipLayout;
+use super::layout::ChipLayout;
 use super::system_stats::{Ids, take_ends, take_kernels};
 use super::unit::ChipUnit;
 

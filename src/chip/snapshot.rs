@@ -12,7 +12,7 @@ use crate::noc::hub::{HubCounters, LinkCounters};
 use crate::stats::components::{APPLICATION_LLC, APPLICATION_SM};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
-use super::build::ChipLayout;
+use super::layout::ChipLayout;
 
 /// The columns of one kind of unit; the same counter of several components of a kind inside a unit is summed.
 #[derive(Debug, Default, PartialEq)]

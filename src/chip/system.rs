@@ -3,17 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::{GpuId, KernelIndex, LinkId, Tick};
+use crate::base::{ClockDomain, GpuId, KernelIndex, LinkId, Tick};
 use crate::config::Machine;
 use crate::config::routes::Routes;
 use crate::config::system::{Placing, System};
 use crate::engine::{Latency, Plan, PlannedUnit};
 use crate::frontend::Workload;
-use crate::noc::hub::{CopyJob, GpuPorts, Hub, HubPorts, HubSpec, LanePort};
-use crate::protocol::{AddressMap, HomeRule, Homes};
+use crate::noc::hub::{CopyJob, GpuPorts, Hub, HubPorts, HubSpec, LanePort, NetPorts};
+use crate::protocol::{AddressMap, HomeRule, Homes, Path};
 
-use super::build::{ChipLayout, Clocks, Gpu};
+use super::layout::ChipLayout;
 use super::unit::ChipUnit;
+
+const _: () = assert!(Path::MOST_HOPS == 8 && Path::MOST_GPUS == 64, "checks of the configuration have these limits, too");
+
+/// The links of a hub inside its GPU.
+pub(super) struct HubLinks {
+    pub(super) request: NetPorts,
+    pub(super) reply: NetPorts,
+    pub(super) to_grid: LinkId,
+    pub(super) from_grid: LinkId,
+}
 
 /// What is common to the GPUs of a system.
 pub(super) struct SystemPlan {
@@ -62,12 +72,9 @@ impl SystemPlan {
         };
         plan.map.constant_bits = plan.homes(0).constant_bits();
         plan.machine.mem.map = plan.map.clone();
-        let of_gpu = |gpus: u32| {
-            let (sms, ports) = (machine.gpu.sms, system.hub.ports);
-            let slices = u32::from(plan.first_output);
-            gpus * (4 * (sms + slices + 2 * ports) + 2 * sms + machine.mem.map.partitions + 2)
-        };
-        plan.first_lane = of_gpu(system.gpus);
+        let (sms, ports, slices) = (machine.gpu.sms, system.hub.ports, u32::from(plan.first_output));
+        // All links of the GPUs come before those between nodes.
+        plan.first_lane = system.gpus * (4 * (sms + slices + 2 * ports) + 2 * sms + machine.mem.map.partitions + 2);
         Ok(plan)
     }
 
@@ -93,28 +100,27 @@ impl SystemPlan {
     }
 
     /// The hub of a GPU.
-    pub(super) fn hub(&self, gpu: &Gpu<'_>) -> Hub {
-        let (cores, slices) = (gpu.layout.sms + gpu.layout.cpus, u32::from(self.first_output));
-        let (request, reply) = gpu.wiring.of_hub(gpu.machine, cores, slices);
+    pub(super) fn hub(&self, number: u32, layout: &ChipLayout, links: HubLinks) -> Hub {
+        let HubLinks { request, reply, to_grid, from_grid } = links;
         let ports = GpuPorts {
-            gpu: GpuId(gpu.number as u8),
+            gpu: GpuId(number as u8),
             ports: self.system.hub.ports as u16,
             request,
             reply,
-            first_port: cores as u16,
-            sms: gpu.layout.sms as u16,
-            to_grid: gpu.wiring.hub_to_grid,
-            from_grid: gpu.wiring.grid_to_hub,
+            first_port: (layout.sms + layout.cpus) as u16,
+            sms: layout.sms as u16,
+            to_grid,
+            from_grid,
         };
         let spec = HubSpec {
-            homes: self.homes(gpu.number),
+            homes: self.homes(number),
             map: self.map.of_gpu(),
             pending: self.system.hub.pending,
             copy_lines: self.system.hub.copy_lines,
             fault_latency: self.system.hub.fault_latency,
             copies: Arc::clone(&self.copies),
         };
-        let node = gpu.number as usize;
+        let node = number as usize;
         Hub::new(self.routes.nodes[node].to_string(), self.ports(node, Some(ports)), Some(spec), self.kilohertz)
     }
 
@@ -134,37 +140,30 @@ impl SystemPlan {
         };
         let lanes = || self.routes.lanes.iter().enumerate();
         let out: Vec<usize> = lanes().filter(|(_, lane)| lane.from == node).map(|(number, _)| number).collect();
+        let into: Vec<usize> = lanes().filter(|(_, lane)| lane.to == node).map(|(number, _)| number).collect();
         let place = |lane: &u16| out.iter().position(|own| *own == usize::from(*lane)).unwrap_or_default() as u16;
-        let ways = (0..self.system.gpus as usize).map(|gpu| self.routes.ways(node, gpu).iter().map(place).collect());
+        let ways = (0..self.system.gpus as usize).map(|gpu| self.routes.ways(node, gpu).iter().map(place).collect()).collect();
         HubPorts {
             gpu,
-            ways: ways.collect(),
-            lanes_in: lanes().filter(|(_, lane)| lane.to == node).map(|(number, _)| lane_of(number, &lane)).collect(),
-            lanes_out: out.iter().map(|number| lane(*number)).collect(),
+            ways,
+            lanes_in: into.into_iter().map(lane).collect(),
+            lanes_out: out.into_iter().map(lane).collect(),
             hops: self.routes.longest.max(1),
         }
     }
 
     /// Adds switches and hosts, a shard each.
-    pub(super) fn add_switches(&self, plan: &mut Plan<ChipUnit>, clocks: &Clocks, first_lane: u32, shard: u32) {
+    pub(super) fn add_switches(&self, plan: &mut Plan<ChipUnit>, clock: ClockDomain, first_lane: u32, shard: u32) {
         assert_eq!(first_lane, self.first_lane, "links of GPUs are counted twice");
         for (number, node) in (0..).zip(&self.routes.nodes[self.system.gpus as usize..]) {
             let ports = self.ports(self.system.gpus as usize + number as usize, None);
             let unit = ChipUnit::Hub(Box::new(Hub::new(node.to_string(), ports, None, self.kilohertz)));
-            plan.add_unit(PlannedUnit {
-                name: node.to_string(),
-                unit,
-                clock: clocks.noc,
-                kind: "hub",
-                shard: shard + number,
-                cost: 1.0,
-                part: 0,
-            });
+            plan.add_unit(PlannedUnit { name: node.to_string(), unit, clock, kind: "hub", shard: shard + number, cost: 1.0, part: 0 });
         }
     }
 
     /// Makes the links between nodes.
-    pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clocks: &Clocks) {
+    pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clock: ClockDomain) {
         let unit = |node: usize| {
             let (node, gpus) = (node as u32, self.system.gpus);
             if node < gpus { layout.hub(node) } else { layout.switch(node - gpus) }
@@ -172,7 +171,7 @@ impl SystemPlan {
         for (number, lane) in self.routes.lanes.iter().enumerate() {
             let nanoseconds = u64::from(self.routes.set(&self.system, number).latency);
             let cycles = (nanoseconds * self.kilohertz).div_ceil(1_000_000);
-            let latency = Latency::Fixed(Tick(cycles.max(1) * clocks.noc.period));
+            let latency = Latency::Fixed(Tick(cycles.max(1) * clock.period));
             let (from, to) = (unit(lane.from), unit(lane.to));
             let data = plan.add_link(from, to, latency);
             plan.add_link(to, from, latency);
@@ -184,8 +183,4 @@ impl SystemPlan {
     pub(super) fn lane_names(routes: &Routes) -> Vec<String> {
         routes.lanes.iter().map(|lane| format!("{} -> {}", routes.nodes[lane.from], routes.nodes[lane.to])).collect()
     }
-}
-
-fn lane_of(number: usize, lane: &impl Fn(usize) -> LanePort) -> LanePort {
-    lane(number)
 }

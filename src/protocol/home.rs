@@ -75,8 +75,8 @@ impl Homes {
     }
 
     /// Bits of the page number that are the same for all pages of a GPU, as (lowest bit, how many).
-    pub fn constant_bits(&self) -> (u32, u32) {
-        if self.rule == HomeRule::Interleaved { (self.page_bit, self.gpus.trailing_zeros()) } else { (0, 0) }
+    pub fn constant_bits(&self) -> (u8, u8) {
+        if self.rule == HomeRule::Interleaved { (self.page_bit as u8, self.gpus.trailing_zeros() as u8) } else { (0, 0) }
     }
 }
 

@@ -56,7 +56,7 @@ pub struct LocalMap {
     /// The bit at which the number of the partition is divided out, and the divisor, where shifts do not do it.
     divided: Option<(u32, u64)>,
     /// What the address loses before that: bits that are the same for all of the GPU's memory.
-    constant_bits: (u32, u32),
+    constant_bits: (u8, u8),
     within: Field,
     /// Row and bank.
     place: Field,
@@ -69,6 +69,7 @@ impl LocalMap {
         let divided = (!partitions.is_power_of_two()).then_some((map.interleave_bit, u64::from(partitions)));
         // Bits of the address without the partition's, as bits of the value that fields are taken from.
         let (lowest, constant) = if divided.is_some() { (0, 0) } else { map.constant_bits };
+        let (lowest, constant) = (u32::from(lowest), u32::from(constant));
         let of_partition = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
         let removed = of_partition + constant;
         let varying = |bit: u32| if bit < lowest { bit } else { bit + constant };
@@ -140,7 +141,7 @@ mod tests {
             slice_bits in 0u32..3,
             interleave_bit in 7u32..12,
             banks in 2u32..6,
-            constant_bits in (12u32..22, 0u32..4),
+            constant_bits in (12u8..22, 0u8..4),
         ) {
             let bank_mask = ((1u64 << banks) - 1) << 12 | 1 << 8;
             let map = AddressMap {

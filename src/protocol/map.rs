@@ -59,7 +59,7 @@ pub struct AddressMap {
     pub hash: PartitionHash,
     /// Bits of an address that are the same for all of the GPU's memory, as (lowest bit, how many), because pages of a system go to its GPUs
     /// in turn: they select nothing here. (0, 0) for none.
-    pub constant_bits: (u32, u32),
+    pub constant_bits: (u8, u8),
 }
 
 /// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
@@ -73,9 +73,21 @@ pub struct NearSlices {
     slice: SliceId,
     /// The hash that is added to the slice number, for this address and all that are equal from `above` on.
     mixed: u16,
-    hashed: Option<Hashed>,
-    /// Which GPU has an address, in a system of several; `hashed` is then left out.
-    system: Option<Box<Away>>,
+    lookup: Lookup,
+}
+
+// Every SM has one.
+const _: () = assert!(size_of::<NearSlices>() <= 80);
+
+/// How the slice of an address is found.
+#[derive(Clone, Debug)]
+enum Lookup {
+    /// By the map.
+    Map,
+    /// By shifts and masks.
+    Hashed(Hashed),
+    /// By the map, unless another GPU has the address.
+    System(Box<Away>),
 }
 
 /// The addresses that lie on other GPUs.
@@ -165,21 +177,21 @@ impl NearSlices {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
         // The hash of the first addresses is 0.
-        Self { shift, chunk: 0, slice, mixed: 0, hashed: Hashed::new(&map), map, system: None }
+        Self { shift, chunk: 0, slice, mixed: 0, lookup: Hashed::new(&map).map_or(Lookup::Map, Lookup::Hashed), map }
     }
 
     /// A lookup that returns outputs towards the hub for addresses of other GPUs.
     pub fn in_system(map: AddressMap, homes: Homes) -> Self {
         let near = vec![u64::MAX; if homes.rule == HomeRule::FirstTouch { NEAR_PAGES } else { 0 }].into();
-        let system = Some(Box::new(Away { homes, near, known: BTreeSet::new() }));
+        let lookup = Lookup::System(Box::new(Away { homes, near, known: BTreeSet::new() }));
         // No address is in this chunk.
-        Self { chunk: u64::MAX, hashed: None, system, ..Self::new(map) }
+        Self { chunk: u64::MAX, lookup, ..Self::new(map) }
     }
 
     /// A page turned out to lie on this GPU.
     pub fn learn_own(&mut self, addr: Addr) {
         self.chunk = u64::MAX;
-        if let Some(away) = &mut self.system {
+        if let Lookup::System(away) = &mut self.lookup {
             away.known.insert(away.homes.page(addr));
         }
     }
@@ -197,7 +209,7 @@ impl NearSlices {
     /// The slice of an address in another chunk than the last one.
     fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
         let before = std::mem::replace(&mut self.chunk, chunk);
-        let Some(hashed) = &self.hashed else { return self.find_in_system(addr) };
+        let Lookup::Hashed(hashed) = &self.lookup else { return self.find_in_system(addr) };
         if (chunk ^ before) >> (u32::from(hashed.above) - self.shift) != 0 {
             self.mixed = hashed.mixed(addr);
         }
@@ -206,7 +218,7 @@ impl NearSlices {
 
     /// The slice of an address that may lie on another GPU.
     fn find_in_system(&mut self, addr: Addr) -> SliceId {
-        if let Some(away) = &mut self.system
+        if let Lookup::System(away) = &mut self.lookup
             && !away.is_own(addr)
         {
             return away.homes.port(addr);
@@ -217,7 +229,8 @@ impl NearSlices {
     /// Bytes from `addr`, which belongs to none of `slices`, to the next address that may belong to one of them; a lower bound.
     pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
         let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
-        self.hashed.as_ref().and_then(|hashed| hashed.bytes_to(addr, slices)).unwrap_or(chunk)
+        let hashed = if let Lookup::Hashed(hashed) = &self.lookup { hashed.bytes_to(addr, slices) } else { None };
+        hashed.unwrap_or(chunk)
     }
 }
 

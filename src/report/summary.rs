@@ -22,7 +22,7 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
         scheduler_cycles(&totals, style),
         memory(facts, outcome, &totals, style),
         power(facts, outcome, style),
-        system::summary(outcome, facts.core.0, style),
+        gpus(facts, outcome, style),
         host_lines(outcome, host, style),
         notes(outcome, style),
     ] {
@@ -34,13 +34,22 @@ pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Sty
     text
 }
 
-pub(super) fn section(title: &str, style: Style) -> String {
+fn section(title: &str, style: Style) -> String {
     let rule = "─".repeat(style.width().saturating_sub(title.chars().count() + 1));
     format!("{} {}\n", style.title(title), style.faint(&rule))
 }
 
+/// The GPUs and links of a system.
+fn gpus(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
+    let lines = system::lines(outcome, facts.core.0);
+    if lines.is_empty() {
+        return String::new();
+    }
+    lines.iter().fold(section("GPUs and links", style), |text, each| text + &line(each, style))
+}
+
 /// A paragraph, indented.
-pub(super) fn line(text: &str, style: Style) -> String {
+fn line(text: &str, style: Style) -> String {
     wrap(&format!("  {text}"), 4, style.width()) + "\n"
 }
 

@@ -4,8 +4,6 @@ use serde_json::{Map, Value, json};
 
 use crate::stats::{Counted, GpuStats, Outcome, SystemStats};
 
-use super::text::Style;
-
 /// The part `system` of `stats.json`.
 pub(super) fn json(system: &SystemStats) -> Value {
     let values = |counters: &[Counted]| counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect::<Map<_, _>>();
@@ -22,10 +20,10 @@ pub(super) fn json(system: &SystemStats) -> Value {
 /// Links that the report lists at most: the busiest.
 const MAX_LINKS: usize = 8;
 
-/// A line per GPU, and one per link that sent anything, of many the busiest.
-pub(super) fn summary(outcome: &Outcome, khz: u64, style: Style) -> String {
-    let Some(system) = &outcome.system else { return String::new() };
-    let mut text = super::summary::section("GPUs and links", style);
+/// A line per GPU, and one per link that sent anything, of many the busiest; none for a GPU alone.
+pub(super) fn lines(outcome: &Outcome, khz: u64) -> Vec<String> {
+    let Some(system) = &outcome.system else { return Vec::new() };
+    let mut lines = Vec::new();
     for (number, gpu) in system.gpus.iter().enumerate() {
         let value = |kind: &str, name: &str| {
             let sums = gpu.totals.iter().find(|(known, _)| *known == kind).map(|(_, sums)| sums.as_slice()).unwrap_or_default();
@@ -33,16 +31,13 @@ pub(super) fn summary(outcome: &Outcome, khz: u64, style: Style) -> String {
         };
         let ended = gpu.ended.map_or_else(|| "no kernel ended".to_owned(), |cycle| format!("last kernel ended at cycle {cycle}"));
         let remote = value("hub", "remote_reads") + value("hub", "remote_writes") + value("hub", "remote_atomics");
-        text += &super::summary::line(
-            &format!(
-                "gpu{number}: {} kernels, {} warp instructions, {remote} remote requests, {} served, {} lines copied; {ended}",
-                gpu.kernels,
-                value("sm", "warp_instructions"),
-                value("hub", "served_requests"),
-                value("hub", "copied_lines"),
-            ),
-            style,
-        );
+        lines.push(format!(
+            "gpu{number}: {} kernels, {} warp instructions, {remote} remote requests, {} served, {} lines copied; {ended}",
+            gpu.kernels,
+            value("sm", "warp_instructions"),
+            value("hub", "served_requests"),
+            value("hub", "copied_lines"),
+        ));
     }
     let mut links: Vec<(u64, u64, u64, u32)> = Vec::new();
     for component in outcome.components.iter().filter(|component| component.kind == "link") {
@@ -57,16 +52,13 @@ pub(super) fn summary(outcome: &Outcome, khz: u64, style: Style) -> String {
         let cycles = outcome.counted_until.max(1) as f64;
         let gigabytes = bytes as f64 / (cycles / (khz as f64 * 1e3)) / 1e9;
         let name = system.links.get(id as usize).map_or("", String::as_str);
-        text += &super::summary::line(
-            &format!(
-                "link {id}, {name}: {bytes} bytes, {gigabytes:.2} GB/s, busy {:.1} %, {stalls} cycles without credits",
-                100.0 * busy as f64 / cycles
-            ),
-            style,
-        );
+        lines.push(format!(
+            "link {id}, {name}: {bytes} bytes, {gigabytes:.2} GB/s, busy {:.1} %, {stalls} cycles without credits",
+            100.0 * busy as f64 / cycles
+        ));
     }
     if used > MAX_LINKS {
-        text += &super::summary::line(&format!("and {} links more; all are in stats.json", used - MAX_LINKS), style);
+        lines.push(format!("and {} links more; all are in stats.json", used - MAX_LINKS));
     }
-    text
+    lines
 }

@@ -4,7 +4,9 @@ use super::super::machine::Machine;
 use super::super::routes::Routes;
 use super::super::system::{LinkSet, LinkTopology, System};
 use super::Checker;
-use crate::protocol::Path;
+
+/// Links of the longest path: packets name the link of their path in three bits.
+const MOST_HOPS: u32 = 8;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let Some(system) = &machine.system else { return };
@@ -78,7 +80,7 @@ fn links(system: &System, checker: &mut Checker<'_>) {
             || "the nodes are gpuN, switchN and hostN; every GPU needs a way to every other, and `system.forward = true` lets packets pass through GPUs".to_owned(),
         ),
         Ok(routes) => {
-            let most = Path::MOST_HOPS;
+            let most = MOST_HOPS;
             checker.require(
                 routes.longest <= most,
                 &[key],

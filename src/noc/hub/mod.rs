@@ -82,6 +82,10 @@ enum Own {
 
 const OWN: [Own; 6] = [Own::Signals, Own::Reads, Own::Writes, Own::Resumed, Own::Answers, Own::Notices];
 
+/// Queues of the copy engine's writes, by the line's way: one whose link is busy holds up no write for another. The first is among [`OWN`],
+/// the others follow.
+const WRITE_WAYS: u16 = 8;
+
 /// Reads of the copy engine that wait at most.
 const READS_AHEAD: u32 = 16;
 
@@ -163,6 +167,7 @@ impl Hub {
                 (0..gpu.ports).for_each(|port| add(from, Some(CreditReceiver::new(LinkId(net.credit_to.0 + port), port, net.places.0))));
             }
             OWN.into_iter().for_each(|own| add(From::Own(own), None));
+            (1..WRITE_WAYS).for_each(|_| add(From::Own(Own::Writes), None));
             for (leads, net) in [(Leads::Request, &gpu.request), (Leads::Reply, &gpu.reply)] {
                 outputs.extend((0..gpu.ports).map(|port| Output::new(leads.clone(), LinkId(net.to.0 + port), 1, net.places.1)));
             }
@@ -204,6 +209,12 @@ impl Hub {
 
     fn push_own(&mut self, own: Own, packet: MemPacket) {
         self.push(self.own(own), self.now.after(1), &packet);
+    }
+
+    fn push_write(&mut self, packet: MemPacket) {
+        let way = usize::from(Homes::way(packet.addr, WRITE_WAYS));
+        let input = if way == 0 { self.own(Own::Writes) } else { self.own(Own::Notices) + way };
+        self.push(input, self.now.after(1), &packet);
     }
 
     fn cycle(&mut self, out: &mut Outbox) {
@@ -456,7 +467,7 @@ impl Hub {
         let then = inside.copy.answer(token, sectors);
         match then {
             Then::Wait => {}
-            Then::Write(write) => self.push_own(Own::Writes, write),
+            Then::Write(write) => self.push_write(write),
             Then::Line | Then::Copy(_) => {
                 inside.counters.copied_lines += 1;
                 if let Then::Copy(kernel) = then {

@@ -88,7 +88,7 @@ impl Pair {
                     let (link, at) = (sent.link.0, u64::from(sent.at));
                     if link >= LANES {
                         let to = (link - LANES) / 2 % 2;
-                        let to = if (link - LANES) % 2 == 0 { 1 - to } else { to };
+                        let to = if (link - LANES).is_multiple_of(2) { 1 - to } else { to };
                         self.hubs[usize::from(to)].deliver(sent.link, Cycle(at), &sent.payload);
                     } else {
                         self.out.push((number as u8, link - PER_HUB * number as u16, at - LATENCY, sent.payload));
