@@ -10,7 +10,7 @@ pub struct MonitorAddress(pub SocketAddr);
 impl FromStr for MonitorAddress {
     type Err = String;
 
-    /// "8080", "192.168.0.7:8080", "[::1]:8080".
+    /// A port such as 8080, or an address with a port such as `192.168.0.7:8080` and `[::1]:8080`.
     fn from_str(text: &str) -> Result<Self, String> {
         let port = text.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
         let address = port.or_else(|_| text.parse()).map(Self);
