@@ -56,7 +56,6 @@ WARPSHARD_BIN="$PWD/target/debug/warpshard" bash python/tests/run.sh
 # print SKIPPED lines of their own.
 step programs of the distribution
 bash tests/slurm.sh
-bash tests/mpi.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/hyperqueue.sh
 bash tests/browser.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh

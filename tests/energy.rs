@@ -48,7 +48,12 @@ const FREE: &[(&str, &[&str])] = &[
     ("what CCWS's victim tags find, small compared with the tags of the L1", &["ccws_victim_hits"]),
     ("loads, which are paid as instructions and accesses", &["loads_answered"]),
     ("operands that wait for their bank", &["operand_conflicts"]),
-    ("packets and requests that wait", &["conflicts", "credit_stalls", "blocked"]),
+    ("packets and requests that wait", &["conflicts", "credit_stalls", "blocked", "pending_stalls"]),
+    (
+        "links between GPUs, which have no energies (D-024)",
+        &["remote_reads", "remote_writes", "remote_atomics", "remote_sectors", "data_bytes"],
+    ),
+    ("the same", &["served_requests", "served_sectors", "copied_lines", "copies", "signals", "page_lookups", "pages_placed", "bytes"]),
 ];
 
 /// Units in which time and waiting are counted.

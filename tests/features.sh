@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The optional features parquet and monitor: their unit tests, a sweep whose Parquet table is read back, and what builds without them say.
+# The optional features parquet, monitor and (where an MPI library and libclang are) mpi: their unit tests, a sweep whose Parquet table is read back,
+# the monitor in a browser, runs under MPI, and what builds without features say.
 # usage: bash tests/features.sh       PYTHON names an interpreter with pyarrow and polars [python3]; the program with features is built beside
 #                                     the one without, in target/debug, whose name it takes until the next build
 set -euo pipefail
@@ -8,8 +9,10 @@ python=$(command -v "${PYTHON:-python3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo clippy --workspace --all-targets --features parquet,monitor --quiet -- -D warnings
-cargo test --workspace --features parquet,monitor --lib --quiet -- frame parquet monitor > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+features=parquet,monitor
+bash tests/mpi.sh --can-build > /dev/null && features=$features,mpi
+cargo clippy --workspace --all-targets --features "$features" --quiet -- -D warnings
+cargo test --workspace --features "$features" --lib --quiet -- frame parquet monitor > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 if ! grep -q 'parquet\|[1-9][0-9]* passed' "$work/log"; then
     echo "error: no test of the features was run" >&2
     exit 1
@@ -26,7 +29,7 @@ for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to sl
     fi
 done
 
-cargo build --workspace --quiet --bin warpshard --features parquet,monitor
+cargo build --workspace --quiet --bin warpshard --features "$features"
 bin=$(realpath target/debug/warpshard)
 cat > "$work/plan.toml" <<'PLAN'
 machines = ["tiny"]
@@ -44,6 +47,7 @@ cp "$work/out/sweep.parquet" "$work/first.parquet"
 cmp "$work/out/sweep.parquet" "$work/first.parquet"
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --interval 100 --parquet --out "$work/run" > /dev/null
 WARPSHARD_BIN="$bin" bash tests/monitor.sh
+if [ "$features" = parquet,monitor,mpi ]; then WARPSHARD_MPI_BIN="$bin" bash tests/mpi.sh; else bash tests/mpi.sh; fi
 if "$python" -c 'import pyarrow, polars' 2> /dev/null; then
     "$python" tests/read_parquet.py "$work/out/sweep.csv" "$work/out/sweep.parquet"
     "$python" tests/read_parquet.py "$work/run/kernels.csv" "$work/run/kernels.parquet"

@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # Runs in several processes under MPI: the files of one process for several ranks and threads, a clear end where a rank fails or is killed.
-# usage: bash tests/mpi.sh            WARPSHARD_MPI_BIN names a program that was built with MPI [built here, in the dev profile]
+# usage: bash tests/mpi.sh [--can-build]      with the option, only whether a program with MPI can be built
+#                                     WARPSHARD_MPI_BIN names a program that was built with MPI [built here, in the dev profile]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 skip() { echo "SKIPPED: MPI: $1"; exit 0; }
-command -v mpirun > /dev/null || skip "there is no mpirun (packages openmpi-bin and libopenmpi-dev)"
 bin=${WARPSHARD_MPI_BIN:-}
+lacks() {
+    command -v mpirun > /dev/null || { echo "there is no mpirun (packages openmpi-bin and libopenmpi-dev)"; return; }
+    command -v mpicc > /dev/null || { echo "there is no mpicc (package libopenmpi-dev)"; return; }
+    compgen -G '/usr/lib/*/libclang*.so*' > /dev/null || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' > /dev/null || echo "there is no libclang (package libclang-dev)"
+}
+if [ "${1:-}" = --can-build ]; then [ -z "$(lacks)" ]; exit; fi
+[ -z "$(lacks)" ] || skip "$(lacks)"
 if [ -z "$bin" ]; then
-    command -v mpicc > /dev/null || skip "there is no mpicc (package libopenmpi-dev)"
-    compgen -G '/usr/lib/*/libclang*.so*' > /dev/null || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' > /dev/null || skip "there is no libclang (package libclang-dev)"
     cargo build --workspace --quiet --features warpshard/mpi
     bin=target/debug/warpshard
 fi

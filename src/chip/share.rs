@@ -71,6 +71,9 @@ pub(super) struct Results {
     pub(super) components: Vec<ComponentStats>,
     pub(super) kernels: Vec<KernelStats>,
     pub(super) latencies: Vec<Latencies>,
+    /// Warp and thread instructions of every kernel, those that were started again included.
+    pub(super) warp_instructions: Vec<u64>,
+    pub(super) thread_instructions: Vec<u64>,
     /// How often each application ended, and when first.
     pub(super) ends: Vec<(u32, Option<Cycle>)>,
     /// When the workload ended.
@@ -194,11 +197,26 @@ pub(super) fn collect(
             end = end.zip(of.end).map(|(latest, cycle)| cycle.max(latest));
         }
     }
-    let mut infos = Vec::new();
+    let mut infos: Vec<&'static CounterInfo> = Vec::new();
     OfKernel::default().visit(&mut |info, _| infos.push(info));
     for (kernel, values) in kernels.iter_mut().zip(&all.kernels) {
         kernel.counters.extend(infos.iter().zip(values).map(|(info, value)| Counted { info, value: *value }));
     }
+    let of_all = |name: &str| -> Vec<u64> {
+        let column = infos.iter().position(|info| info.name == name);
+        all.kernels.iter().map(|values| column.map_or(0, |column| values[column])).collect()
+    };
+    let (warp_instructions, thread_instructions) = (of_all("warp_instructions"), of_all("thread_instructions"));
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();
-    Ok(Results { components, kernels, latencies, ends, end, late: all.late, messages: all.messages })
+    Ok(Results {
+        components,
+        kernels,
+        latencies,
+        warp_instructions,
+        thread_instructions,
+        ends,
+        end,
+        late: all.late,
+        messages: all.messages,
+    })
 }

@@ -15,7 +15,7 @@ use crate::frontend::{Application, Workload};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
 use crate::stats::activity::{Activity, Log, Recording};
-use crate::stats::{ApplicationStats, EndedBy, HostFacts, KernelStats, Outcome, Relaxed, WorkerFacts};
+use crate::stats::{ApplicationStats, EndedBy, HostFacts, Outcome, Relaxed, WorkerFacts};
 
 use super::activity;
 use super::build::{Built, ShardCut, build};
@@ -275,11 +275,9 @@ fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
 }
 
 /// What is known of each application, where several shared the GPU.
-fn applications(workload: &Workload, kernels: &[KernelStats], ends: &[(u32, Option<Cycle>)]) -> Vec<ApplicationStats> {
-    let of = |kernel: &KernelStats, name: &str| kernel.counters.iter().find(|counted| counted.info.name == name).map_or(0, |c| c.value);
-    let sum = |range: &Range<u16>, name: &str| -> u64 {
-        kernels[usize::from(range.start)..usize::from(range.end)].iter().map(|kernel| of(kernel, name)).sum()
-    };
+fn applications(workload: &Workload, results: &Results) -> Vec<ApplicationStats> {
+    let Results { kernels, ends, warp_instructions, thread_instructions, .. } = results;
+    let sum = |range: &Range<u16>, counts: &[u64]| -> u64 { counts[usize::from(range.start)..usize::from(range.end)].iter().sum() };
     let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
         let own = &kernels[usize::from(app.kernels.start)..usize::from(app.kernels.end)];
         ApplicationStats {
@@ -288,9 +286,9 @@ fn applications(workload: &Workload, kernels: &[KernelStats], ends: &[(u32, Opti
             launched: own.iter().filter_map(|kernel| kernel.launched).min(),
             ended: ended.map(|cycle| cycle.0),
             executions: *executions,
-            warp_instructions: sum(&app.kernels, "warp_instructions"),
-            thread_instructions: sum(&app.kernels, "thread_instructions"),
-            later_warp_instructions: sum(&app.again, "warp_instructions"),
+            warp_instructions: sum(&app.kernels, warp_instructions),
+            thread_instructions: sum(&app.kernels, thread_instructions),
+            later_warp_instructions: sum(&app.again, warp_instructions),
             alone: None,
         }
     };
@@ -305,8 +303,8 @@ fn outcome(
     workload: &Workload,
     cpu_applications: Vec<String>,
 ) -> Outcome {
-    let Results { components, kernels, latencies: dram_read_latencies, ends, end, .. } = results;
-    let applications = applications(workload, &kernels, &ends);
+    let applications = applications(workload, &results);
+    let Results { components, kernels, latencies: dram_read_latencies, end, .. } = results;
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,
         (StopReason::Ended, _) | (_, Some(_)) => EndedBy::Completed,

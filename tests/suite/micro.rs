@@ -11,12 +11,18 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("max_flops", flops),
     ("mem_bw", memory),
     ("mem_lat", spread),
+    ("peer_lat", peer),
     ("shared_bw", shared),
     ("shared_lat", shared_ring),
 ];
 
 /// 4103 steps after the first from entry 0 of a ring of 4096 end at entry 4104 % 4096.
 fn ring(done: &Done) {
+    assert_eq!(done.out_longs("last"), [8]);
+}
+
+/// 519 steps after the first from entry 0 of a ring of 256.
+fn peer(done: &Done) {
     assert_eq!(done.out_longs("last"), [8]);
 }
 

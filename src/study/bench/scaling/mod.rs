@@ -142,9 +142,10 @@ impl Case<'_> {
         let mut still_halves = true;
         for workers in WORKERS {
             still_halves &= workers <= 8 && self.in_halves(workers)?;
-            let replayed = if still_halves { &in_halves } else { &together }.on_workers(workers, host);
+            let recorded = if still_halves { &in_halves } else { &together };
+            let (replayed, longest) = (recorded.on_workers(workers, host), recorded.critical(|_| true).0);
             let found = measured.iter().find(|(threads, _)| *threads == workers).map(|(_, speed_up)| *speed_up);
-            self.row(output, "workers", workers, one, &replayed, critical, found);
+            self.row(output, "workers", workers, one, &replayed, longest, found);
             if let Some(found) = found.filter(|_| workers > 1) {
                 let off = 100.0 * (one / replayed.total / found - 1.0);
                 output.figure(&format!("{}: foretold against measured speed-up of {workers} threads, %", self.name), off);
