@@ -49,7 +49,7 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
         NoParquet::check()?;
     }
     if let Some(path) = &args.perfetto {
-        // Found now, and not after a long run.
+        // A file that cannot be written is an error now, not after a long run.
         output::writable(path)?;
     }
     let watched = args.monitor.map(|address| monitor::bind(address, args.monitor_token_file.as_deref())).transpose()?;

@@ -25,7 +25,7 @@ const LEAVE: u64 = 1;
 /// Counters that most units have; lists of values start with room for so many.
 const TYPICAL_COUNTERS: usize = 128;
 
-/// In place of a worker, for units that another rank steps.
+/// Stands for the worker of a unit that another rank steps.
 pub(super) const REMOTE: u16 = u16::MAX;
 
 /// All messages from one worker to one unit in an epoch.

@@ -37,8 +37,9 @@ pub(super) struct Link {
 #[derive(Clone, Debug)]
 pub(super) struct Recorded<'a> {
     pub(super) epochs: &'a [RecordedEpoch],
-    /// The shard and kind of each unit.
+    /// The shard of each unit.
     pub(super) shard_of: &'a [u32],
+    /// The kind of each unit.
     pub(super) kind_of: &'a [&'static str],
     /// Whether workers begin with a unit.
     pub(super) long_of: &'a [bool],
