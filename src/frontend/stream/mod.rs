@@ -376,9 +376,15 @@ impl StreamBuilder {
     #[inline]
     pub fn ops(&mut self, indices: &[u32]) {
         debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
-        self.begin();
-        self.words.extend_from_slice(indices);
-        self.len += indices.len() as u32;
+        let mut rest = indices;
+        while !rest.is_empty() {
+            self.begin();
+            let room = self.part_words.saturating_sub(self.words.len() - FIRST as usize);
+            let (here, after) = rest.split_at(room.clamp(1, rest.len()));
+            self.words.extend_from_slice(here);
+            self.len += here.len() as u32;
+            rest = after;
+        }
     }
 
     /// Appends an access of all lanes whose form is known: `tail` is the stride of an affine access, or the 31 differences
@@ -504,6 +510,20 @@ mod tests {
             all.push((inst.index, inst.mask, out[..count].to_vec()));
         }
         all
+    }
+
+    #[test]
+    fn a_stream_is_the_same_whether_its_instructions_are_appended_together_or_one_by_one() {
+        let indices: Vec<u32> = (0..1000).collect();
+        for part_words in [0, 1, 7, 100, 2000] {
+            let (mut together, mut alone) = (StreamBuilder::with_parts(part_words), StreamBuilder::with_parts(part_words));
+            together.op(5, LaneMask::FULL);
+            together.ops(&indices);
+            [5].iter().chain(&indices).for_each(|&index| alone.op(index, LaneMask::FULL));
+            let (together, alone) = (together.finish(), alone.finish());
+            assert_eq!(together, alone, "parts of {part_words} words");
+            assert_eq!(contents(&mut together.read()), contents(&mut alone.read()));
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{StudyError, StudyOutput, TraceRun, Traces};
 pub use check::CheckOptions;
 use cost::{CostLine, KINDS, Sample};
 pub use scaling::ScalingOptions;
-use set::Class;
+use set::{Class, all_traces};
 
 pub(super) use set::{Origin, STANDARD_SET};
 
@@ -37,7 +37,7 @@ const LONG_ENOUGH: f64 = 0.1;
 /// The least work that a rate in warp instructions is quoted for.
 const ENOUGH_INSTRUCTIONS: u64 = 40_000;
 
-/// Measures the standard set. Runs are interleaved over thread counts, so that a drifting host hits all alike.
+/// Measures the standard set and the irregular one. Runs are interleaved over thread counts, so that a drifting host hits all alike.
 ///
 /// # Errors
 /// When no trace could be run.
@@ -71,7 +71,7 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
     let mut samples: Vec<(&str, Sample)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
     let mut left_out = LeftOut::default();
-    for &(trace, class) in STANDARD_SET {
+    for &(trace, class) in all_traces() {
         if options.only.as_ref().is_some_and(|only| !trace.contains(only.as_str())) {
             continue;
         }

@@ -11,11 +11,17 @@ pub(in crate::study) enum Origin {
     Recorded,
     /// Written by the generator.
     Generated,
+    /// Recorded while the simulator executed a program.
+    Executed,
 }
 
 impl Origin {
     pub(in crate::study) fn of(trace: &str) -> Self {
-        if trace.starts_with("real-") { Self::Recorded } else { Self::Generated }
+        match trace.split_once('-') {
+            Some(("real", _)) => Self::Recorded,
+            Some(("prog", _)) => Self::Executed,
+            _ => Self::Generated,
+        }
     }
 }
 
@@ -24,6 +30,7 @@ impl fmt::Display for Origin {
         f.write_str(match self {
             Self::Recorded => "recorded",
             Self::Generated => "generated",
+            Self::Executed => "executed",
         })
     }
 }
@@ -69,7 +76,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// The standard set, by class.
+/// The standard set, by class: the traces that a reference simulator has been measured on.
 pub(in crate::study) const STANDARD_SET: &[(&str, Class)] = &[
     ("gen-ffma_ind8_full", Class::Compute),
     ("gen-dfma_ind8_full", Class::Compute),
@@ -86,3 +93,12 @@ pub(in crate::study) const STANDARD_SET: &[(&str, Class)] = &[
     ("gen-pchase_dram_192", Class::Latency),
     ("gen-atomic_same", Class::Latency),
 ];
+
+/// Traces of programs whose SMs do not run in lock-step: CTAs of different lengths, branches that depend on data. They count in the rates
+/// of their class; no reference simulator has figures for them.
+pub(super) const IRREGULAR_SET: &[(&str, Class)] = &[("prog-tpacf", Class::Compute), ("prog-dxtc", Class::Compute)];
+
+/// All traces that rates are measured on.
+pub(super) fn all_traces() -> impl Iterator<Item = &'static (&'static str, Class)> {
+    STANDARD_SET.iter().chain(IRREGULAR_SET)
+}

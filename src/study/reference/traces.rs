@@ -1,19 +1,57 @@
-//! Where a trace of the reference comes from: a folder of recorded traces, or the generator.
+//! Where a trace comes from: a folder of recorded traces, the generator, or a program that is executed.
 
 use std::path::{Path, PathBuf};
 
+use crate::frontend::program::Program;
 use crate::frontend::sass::{self, SyntheticKernel};
 
 use super::super::StudyOutput;
 use super::References;
 
+/// A trace that is recorded while a program is executed.
+struct Executed {
+    /// The trace's name, without `prog-`.
+    name: &'static str,
+    /// The launch file, from the root of the project's sources.
+    file: &'static str,
+    /// The program's parameters.
+    parameters: &'static [(&'static str, u64)],
+}
+
+const EXECUTED: &[Executed] = &[
+    Executed { name: "tpacf", file: "programs/parboil/tpacf.toml", parameters: &[("sets", 40), ("points", 36)] },
+    Executed { name: "dxtc", file: "programs/sdk/dxtc.toml", parameters: &[("blocks", 96)] },
+];
+
+impl Executed {
+    /// Executes the program and writes its trace into `folder`.
+    fn write_to(&self, folder: &Path) -> Result<(), String> {
+        let file = Path::new(self.file);
+        if !file.is_file() {
+            return Err(format!("there is no `{}` here; the trace is recorded in the folder of the project's sources", self.file));
+        }
+        let parameters: Vec<_> = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        let program = Program::load(file, Some(70), &parameters).map_err(|error| error.to_string())?;
+        program.record(folder).map_err(|error| format!("cannot record {}: {error}", self.file))?;
+        Ok(())
+    }
+}
+
 impl References {
-    /// The folder of a trace: of a recorded one (`real-NAME`) where it is there, of a generated one (`gen-NAME`) in `cache`,
-    /// generated first unless it is there.
+    /// The folder of a trace: of a recorded one (`real-NAME`) where it is there, of a generated one (`gen-NAME`) or one of a program that
+    /// is executed (`prog-NAME`) in `cache`, written first unless it is there.
     ///
     /// # Errors
-    /// When it cannot be generated; a message for the user.
+    /// When it cannot be written; a message for the user.
     pub fn trace(&self, cache: &Path, trace: &str) -> Result<Option<PathBuf>, String> {
+        if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED.iter().find(|executed| executed.name == name)) {
+            let parameters: String = executed.parameters.iter().map(|(name, value)| format!("-{name}{value}")).collect();
+            let folder = cache.join(format!("{trace}{parameters}"));
+            if !folder.join("kernelslist.g").is_file() {
+                executed.write_to(&folder)?;
+            }
+            return Ok(Some(folder));
+        }
         let (generated, name) = match trace.strip_prefix("gen-") {
             Some(name) => (SyntheticKernel::named(name), name),
             None => (None, trace.strip_prefix("real-").unwrap_or(trace)),
