@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: format, dependencies, lint, documentation, tests, the Python package, fuzzing, loom models
 # and their mutants.
-# usage: bash tests/all.sh            (from the root of the checkout; under 20 minutes on two idle cores from cold)
+# usage: bash tests/all.sh            (from the root of the checkout)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s (%s)\n' "$*" "$(date +%T)"; }
+# Everything is built with all features that can be built here, and the program once more without any.
+features=$(bash tests/features.sh --list)
 
 step format
 cargo fmt --all --check
@@ -14,18 +16,19 @@ step dependencies
 bash tests/dependencies.sh
 
 step lint
-cargo clippy --workspace --all-targets --quiet -- -D warnings
+cargo clippy --workspace --all-targets --features "$features" --quiet -- -D warnings
+cargo clippy --workspace --quiet -- -D warnings
 cargo clippy --manifest-path python/Cargo.toml --target-dir target --quiet -- -D warnings
 
 step documentation
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$features" --quiet
 
 step tests
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Output of passing tests is kept to look for skipped ones; a backtrace of an expected panic is of no use.
 unset RUST_BACKTRACE
-if ! cargo test --workspace -- --show-output > "$log" 2>&1; then
+if ! cargo test --workspace --features "$features" -- --show-output > "$log" 2>&1; then
     grep -vE '^test .* ok$' "$log" | tail -n 200
     exit 1
 fi
@@ -37,10 +40,10 @@ step tests without recorded traces
 alone=$(mktemp)
 trap 'rm -f "$log" "$alone"' EXIT
 for test in config cpu dram fidelity import machines native references traces traces_refused; do
-    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --test "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
+    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --features "$features" --test "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
 done
 for test in standard_set relaxed; do
-    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --test invariance "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
+    WARPSHARD_REFERENCE=/nowhere cargo test --workspace --features "$features" --test invariance "$test" -- --show-output >> "$alone" 2>&1 || { tail -n 100 "$alone"; exit 1; }
 done
 grep -E '^ +Running|^test result' "$alone"
 if ! grep -q 'SKIPPED: recorded traces: /nowhere' "$alone"; then
@@ -66,7 +69,7 @@ PYTHON="$PWD/target/tools/python/bin/python" bash tests/features.sh
 step fuzz
 # A minute of mutated inputs for every parser. The seed is fixed, so that the same tree is judged alike every day; WARPSHARD_FUZZ_SEED
 # chooses other mutations. A failure prints how to repeat it.
-WARPSHARD_FUZZ_SECONDS=60 WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" cargo test --workspace --quiet --test fuzz
+WARPSHARD_FUZZ_SECONDS=60 WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" cargo test --workspace --features "$features" --quiet --test fuzz
 
 step loom models
 RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'

@@ -1,22 +1,16 @@
 #!/usr/bin/env bash
-# The optional features parquet, monitor and (where an MPI library and libclang are) mpi: their unit tests, a sweep whose Parquet table is read back,
-# the monitor in a browser, runs under MPI, and what builds without features say.
-# usage: bash tests/features.sh       PYTHON names an interpreter with pyarrow and polars [python3]; the program with features is built beside
-#                                     the one without, in target/debug, whose name it takes until the next build
+# The optional features parquet, monitor and (where an MPI library and libclang are) mpi: a sweep whose Parquet table is read back, the monitor in a
+# browser, runs under MPI, and what a build without features says.
+# usage: bash tests/features.sh [--list]   with the option, only the names of the features that can be built here; PYTHON names an interpreter with
+#                                     pyarrow and polars [python3]; leaves the program with features in target/debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
+features=parquet,monitor
+if bash tests/mpi.sh --can-build > /dev/null; then features=$features,mpi; fi
+if [ "${1:-}" = --list ]; then echo "$features"; exit; fi
 python=$(command -v "${PYTHON:-python3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-features=parquet,monitor
-bash tests/mpi.sh --can-build > /dev/null && features=$features,mpi
-cargo clippy --workspace --all-targets --features "$features" --quiet -- -D warnings
-cargo test --workspace --features "$features" --lib --quiet -- frame parquet monitor > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-if ! grep -q 'parquet\|[1-9][0-9]* passed' "$work/log"; then
-    echo "error: no test of the features was run" >&2
-    exit 1
-fi
 
 cargo build --workspace --quiet --bin warpshard
 plain=target/debug/warpshard
