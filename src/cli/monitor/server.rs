@@ -26,12 +26,16 @@ use super::state::State;
 use crate::chip::{Live, Wish};
 use crate::config::input;
 
-/// The page.
-const PAGE: &str = include_str!("page.html");
+/// The page and what it loads: the path, its media type and its text. Nothing in them tells of the run.
+const PAGES: [(&str, &str, &str); 3] = [
+    ("/", "text/html; charset=utf-8", include_str!("page.html")),
+    ("/page.css", "text/css; charset=utf-8", include_str!("page.css")),
+    ("/page.js", "text/javascript; charset=utf-8", include_str!("page.js")),
+];
 
 /// What the page may load and ask: only what this server gives.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; \
-                      form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
 
 /// The header of requests that change something.
 const ASKS: &str = "x-warpshard";
@@ -189,9 +193,9 @@ impl Site {
             return text(StatusCode::FORBIDDEN, "This name is not the address that the monitor was asked to serve.\n");
         }
         let (method, path) = (request.method(), request.uri().path());
-        // The page itself tells nothing; it takes the token from behind the # of its address, which a browser sends nowhere.
-        if (method, path) == (&Method::GET, "/") {
-            return answer(StatusCode::OK, "text/html; charset=utf-8", PAGE);
+        // The page takes the token from the fragment of its address, which a browser sends nowhere.
+        if let Some((_, kind, page)) = PAGES.iter().find(|(at, ..)| *at == path && method == Method::GET) {
+            return answer(StatusCode::OK, kind, *page);
         }
         if !self.admits(header(AUTHORIZATION.as_str())) {
             return text(
@@ -208,7 +212,7 @@ impl Site {
             (&Method::POST, "/pause") => self.wish(|wish| wish.paused = true),
             (&Method::POST, "/resume") => self.wish(|wish| wish.paused = false),
             (&Method::POST, "/list") => self.wish(|wish| wish.list += 1),
-            _ => text(StatusCode::NOT_FOUND, "There is /, /state, and with POST /pause, /resume and /list.\n"),
+            _ => text(StatusCode::NOT_FOUND, "There is /, /page.css, /page.js, /state, and with POST /pause, /resume and /list.\n"),
         }
     }
 
