@@ -77,9 +77,7 @@ impl Shown {
         if let Some(waiting) = view.waiting {
             let line = |(unit, lines): &(UnitId, Vec<String>)| {
                 let name = &self.names[unit.index()];
-                // Some units say who they are.
-                let named = |line: &String| if line.starts_with(name.as_str()) { line.clone() } else { format!("{name}: {line}") };
-                lines.iter().map(named).collect::<Vec<_>>()
+                lines.iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>()
             };
             self.waiting = Arc::new((wish.list, waiting.iter().flat_map(line).collect()));
         }

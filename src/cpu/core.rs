@@ -307,6 +307,6 @@ impl Unit for CpuCore {
         }
         let caches = self.caches.as_ref().map_or_else(String::new, |caches| format!(", {}", caches.describe()));
         let window = format!("{} of {} instructions in the window", self.window.len(), self.spec.window);
-        vec![format!("{} at {}: {window}, {}{caches}", self.id, self.now, self.net.describe())]
+        vec![format!("{window} at {}, {}{caches}", self.now, self.net.describe())]
     }
 }

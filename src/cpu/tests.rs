@@ -152,6 +152,6 @@ fn a_core_that_waits_says_for_what() {
     core.run(Cycle(1000), true, &mut out);
     assert_eq!(core.next_event(), Cycle::NEVER);
     let waiting = core.waiting();
-    assert!(waiting.len() == 1 && waiting[0].contains("cpu0 at cycle 1000: 128 of 128 instructions"), "{waiting:?}");
+    assert!(waiting.len() == 1 && waiting[0].contains("128 of 128 instructions in the window at cycle 1000"), "{waiting:?}");
     assert_eq!(core.sample().counters.window_full_cycles, 1000 - 128);
 }

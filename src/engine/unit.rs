@@ -81,7 +81,8 @@ pub trait Unit: Send + 'static {
         Work::default()
     }
 
-    /// What the unit waits for, in the terms of the machine and with cycles, when it has work left and cannot continue.
+    /// What the unit waits for, in the terms of the machine and with cycles, when it has work left and cannot continue. Lines do not name the
+    /// unit; who shows them does.
     fn waiting(&self) -> Vec<String>;
 }
 

@@ -354,7 +354,6 @@ impl<S: Switch> Unit for Subnet<S> {
     }
 
     fn waiting(&self) -> Vec<String> {
-        let name = self.name();
-        self.switch.waiting(&self.ends).into_iter().map(|line| format!("{name}: {line}")).collect()
+        self.switch.waiting(&self.ends)
     }
 }

@@ -402,6 +402,6 @@ impl Unit for Sm {
         if !lines.is_empty() {
             lines.extend([self.operands.describe(), self.lsu.describe(), self.lsu.net.describe()]);
         }
-        lines.iter().map(|line| format!("{}: {line}", self.core.id)).collect()
+        lines
     }
 }

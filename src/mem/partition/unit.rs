@@ -106,7 +106,7 @@ impl Unit for Partition {
         }
         let inside = self.channel.occupancy();
         if inside + self.arbiter.delayed.len() > 0 {
-            lines.push(format!("{}: {} requests on the way to DRAM, {inside} in the channel", self.arbiter.id, self.arbiter.delayed.len()));
+            lines.push(format!("{} requests on the way to DRAM, {inside} in the channel", self.arbiter.delayed.len()));
         }
         lines
     }

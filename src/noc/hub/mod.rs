@@ -649,18 +649,13 @@ impl Unit for Hub {
                 Leads::Reply => "the reply network".to_owned(),
             };
             let credits: u32 = output.credits.iter().map(crate::protocol::CreditSender::available).sum();
-            lines.push(format!(
-                "{}: {} queues wait for {what} (output {number}), which has {credits} credits",
-                self.name,
-                output.waiting()
-            ));
+            lines.push(format!("{} queues wait for {what} (output {number}), which has {credits} credits", output.waiting()));
         }
         if let Some(inside) = &self.inside {
             let (pending, lines_open, parked) = (inside.slots.used(), inside.copy.open(), inside.pages.waiting());
             if pending + lines_open + parked > 0 {
                 lines.push(format!(
-                    "{}: {pending} requests wait for this GPU's memory, {lines_open} lines are being copied, {parked} packets wait for pages",
-                    self.name
+                    "{pending} requests wait for this GPU's memory, {lines_open} lines are being copied, {parked} packets wait for pages"
                 ));
             }
         }

@@ -180,7 +180,7 @@ fn a_full_receiver_is_named() {
         net.deliver(LinkId(2), Cycle(0), &Payload::Mem(packet(2, 1, token, MemOp::Read)));
     }
     net.run(Cycle(100), true, &mut out);
-    assert_eq!(net.waiting(), ["request mesh3x3: 2 packets are under way at cycle 100: receivers 1 are full"]);
+    assert_eq!(net.waiting(), ["2 packets are under way at cycle 100: receivers 1 are full"]);
     assert_eq!(net.next_event(), Cycle::NEVER);
     assert_eq!(net.counters().packets, 1);
 }
