@@ -2,7 +2,7 @@
 
 use crate::base::SECTOR_BYTES;
 use crate::config::Machine;
-use crate::config::machine::{Allocation, Crossbar};
+use crate::config::machine::{Allocation, Crossbar, Sharing};
 use crate::control::{Facts, KernelFacts, Peaks, Resources};
 use crate::frontend::{Kernel, Workload};
 use crate::gpu::occupancy::{CtaNeeds, resident_ctas};
@@ -34,6 +34,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
             ctas: sm.max_ctas,
         },
         ranges: sm.allocation == Allocation::Ranges,
+        interleaved: machine.gpu.dispatch.sharing == Sharing::Interleaved,
         peaks: peaks(machine),
         kernels: workload.kernels.iter().map(kernel).collect(),
         applications: workload.applications().into_iter().map(|app| app.name).collect(),

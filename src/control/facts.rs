@@ -86,6 +86,8 @@ pub struct Facts {
     pub sm: Resources,
     /// Whether they take it by contiguous ranges.
     pub ranges: bool,
+    /// Whether kernels of several applications are interleaved on every SM, so that maxima of kernels have an effect.
+    pub interleaved: bool,
     /// What it issues and moves at most.
     pub peaks: Peaks,
     /// Kernel launches, by `KernelIndex`; with those that applications launch again.
@@ -94,6 +96,20 @@ pub struct Facts {
     pub applications: Vec<String>,
     /// Their priorities.
     pub priorities: Vec<i32>,
+}
+
+impl Facts {
+    /// Whether maxima of kernels have an effect.
+    ///
+    /// # Errors
+    /// When they have none, with what to set.
+    pub fn needs_interleaved(&self) -> Result<(), String> {
+        if self.interleaved {
+            return Ok(());
+        }
+        Err("it sets maxima of kernels on an SM, which have no effect on this machine: set gpu.dispatch.sharing = \"interleaved\""
+            .to_owned())
+    }
 }
 
 #[cfg(test)]

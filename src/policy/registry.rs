@@ -10,7 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
-use super::sharing::{CdSearch, CtaTimes, DualKernel, KernelMgmt, SmartEven, Smc, StaticPartition};
+use super::sharing::{CdSearch, CtaTimes, DualKernel, KernelMgmt, SmartEven, Smc, Smk, StaticPartition};
 use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 
 /// A policy that a run can name.
@@ -89,6 +89,12 @@ pub const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(Lcs::new(parsed(Lcs::NAME, table)?)?)),
     },
     Policy {
+        name: Smk::MAESTRO,
+        help: "shares every SM, or gives applications even parts, as samples say (Park et al., ASPLOS 2017)",
+        parameters: Smk::PARAMETERS,
+        build: |table| Ok(Box::new(Smk::new(Smk::MAESTRO, parsed(Smk::MAESTRO, table)?)?)),
+    },
+    Policy {
         name: CoreGating::ONAC,
         help: "estimates how many SMs a kernel needs and power-gates the others (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
@@ -123,6 +129,12 @@ pub const POLICIES: &[Policy] = &[
         help: "limits of CTAs, then a partition of the SMs between two applications, by hill climbing (Wu et al., 2015)",
         parameters: Smc::PARAMETERS,
         build: |table| Ok(Box::new(Smc::new(parsed(Smc::NAME, table)?)?)),
+    },
+    Policy {
+        name: Smk::NAME,
+        help: "shares every SM by a measured division of its CTAs (Xu et al., ISCA 2016)",
+        parameters: Smk::PARAMETERS,
+        build: |table| Ok(Box::new(Smk::new(Smk::NAME, parsed(Smk::NAME, table)?)?)),
     },
     Policy {
         name: StaticLimit::NAME,

@@ -83,9 +83,20 @@ impl Scene {
 
     /// What the controller decides at a cut at `cycle` at which `events` take effect.
     pub(super) fn answer(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
+        let mut out = DecisionSet::new(controller.knobs());
+        self.seen(cycle, events, |seen| controller.observe(seen, &mut out));
+        out
+    }
+
+    /// Shows an observation at `cycle`.
+    pub(super) fn observed(&mut self, cycle: u64, show: impl FnOnce(&Observation<'_>)) {
+        self.seen(cycle, &[], show);
+    }
+
+    fn seen(&mut self, cycle: u64, events: &[EventKind], show: impl FnOnce(&Observation<'_>)) {
         let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(cycle), kind }).collect();
         let none = Table::new(&[], &[]);
-        let seen = Observation {
+        show(&Observation {
             cycle: Cycle(cycle),
             interval: cycle - std::mem::replace(&mut self.last, cycle),
             facts: &self.facts,
@@ -98,9 +109,6 @@ impl Scene {
             sm_applications: Table::new(&self.sm_applications.columns, &self.sm_applications.values),
             ctas: &self.ctas,
             events: &events,
-        };
-        let mut out = DecisionSet::new(controller.knobs());
-        controller.observe(&seen, &mut out);
-        out
+        });
     }
 }

@@ -5,6 +5,7 @@ mod dual_kernel;
 mod kernel_mgmt;
 mod smart_even;
 mod smc;
+mod smk;
 mod static_partition;
 
 pub use cd_search::CdSearch;
@@ -12,4 +13,5 @@ pub use dual_kernel::{CtaTimes, DualKernel};
 pub use kernel_mgmt::KernelMgmt;
 pub use smart_even::SmartEven;
 pub use smc::Smc;
+pub use smk::Smk;
 pub use static_partition::StaticPartition;

@@ -41,6 +41,23 @@ pub(super) struct Group {
     pub(super) found: Taken,
     /// With the partition that it found, from the start; `None` where that is the even one.
     pub(super) fixed: Option<Taken>,
+    /// With all applications on every SM; of mixed groups, in the configuration of Section 7.5.
+    pub(super) inside: Option<Inside>,
+}
+
+/// Runs in which applications share SMs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Inside {
+    pub(super) smk: Taken,
+    pub(super) maestro: Taken,
+}
+
+impl Inside {
+    /// Whether Maestro kept the shared SMs; `None` when the run ended before.
+    fn maestro_shares(&self) -> Option<bool> {
+        let last = self.maestro.signals.iter().rev().find(|(_, _, name, _)| name == "shares_sms");
+        last.map(|(.., shares)| *shares > 0.0)
+    }
 }
 
 /// What kind of group it is.
@@ -59,6 +76,10 @@ impl Group {
             all if all == self.members.len() => Kind::Memory,
             _ => Kind::Mixed,
         }
+    }
+
+    pub(super) fn is_mixed(&self) -> bool {
+        self.kind() == Kind::Mixed
     }
 
     fn name(&self) -> String {
@@ -135,6 +156,25 @@ impl Results {
     /// By how much the ANTT of the even partition is above that of CD-search, in percent.
     fn antt_gain(&self, group: &Group) -> f64 {
         percent_over(self.antt(group, &group.even), self.antt(group, &group.found))
+    }
+
+    /// STP of a run over the even partition, in percent, of groups whose applications shared SMs.
+    fn inside_gain(&self, group: &Group, run: impl Fn(&Inside) -> &Taken) -> Option<f64> {
+        let inside = group.inside.as_ref()?;
+        Some(percent_over(self.stp(group, run(inside)), self.stp(group, &group.even)))
+    }
+
+    /// The share in percent of the groups under SMK that it makes slower than the even partition.
+    pub(super) fn smk_worse(&self) -> Option<f64> {
+        let gains: Vec<f64> = self.groups.iter().filter_map(|group| self.inside_gain(group, |inside| &inside.smk)).collect();
+        (!gains.is_empty()).then(|| 100.0 * gains.iter().filter(|gain| **gain < 0.0).count() as f64 / gains.len() as f64)
+    }
+
+    /// STP in percent over Maestro where its even partition is replaced by the one that CD-search finds.
+    fn on_maestro(&self, group: &Group) -> Option<f64> {
+        let inside = group.inside.as_ref()?;
+        let shares = inside.maestro_shares().unwrap_or(false);
+        Some(if shares { 0.0 } else { percent_over(self.stp(group, &group.found), self.stp(group, &inside.maestro)) })
     }
 
     fn power(group: &Group) -> f64 {
@@ -223,6 +263,14 @@ impl Results {
             Quantity::MemoryPowerBest => drop(output.graded_number(value, self.extreme(Kind::Memory, &Self::power, f64::min), "")),
             Quantity::Classified => drop(output.graded_number(value, self.share(Group::classified_as_published), "")),
             Quantity::UtilisationMisses => drop(output.graded_number(value, self.utilisation_misses(), "")),
+            Quantity::SmkWorse => drop(output.graded_number(value, self.smk_worse(), "")),
+            Quantity::MaestroStp => {
+                let gain = |group: &Group| self.inside_gain(group, |inside| &inside.maestro);
+                output.graded(value, &self.headline(Kind::Mixed, &gain));
+            }
+            Quantity::CdSearchOnMaestro => {
+                output.graded(value, &self.headline(Kind::Mixed, &|group| self.on_maestro(group)));
+            }
             Quantity::Sensitivity => {
                 let ours = self.sensitivity();
                 let shown = ours.map_or_else(|| "-".to_owned(), |ours| format!("{ours:+.2}"));
@@ -238,6 +286,7 @@ impl Results {
 /// Adds the tables, the comparison and the picture.
 pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     show_groups(output, results);
+    show_inside(output, results);
     show_alone(output, results);
     for value in published().values.iter().filter(|value| value.of.configuration == results.configuration) {
         results.grade(value, output);
@@ -301,6 +350,37 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
             format!("{:+.1}", Results::power(group)),
             group.fixed.as_ref().map_or_else(|| "-".to_owned(), |fixed| format!("{:.3}", stp(fixed))),
         ]);
+    }
+}
+
+fn show_inside(output: &mut StudyOutput, results: &Results) {
+    let row = |group: &Group| {
+        let inside = group.inside.as_ref()?;
+        let gain = |run: &Taken| format!("{:+.1}", percent_over(results.stp(group, run), results.stp(group, &group.even)));
+        let ctas: Vec<String> = inside.smk.last("ctas").iter().map(|(_, ctas)| ctas.to_string()).collect();
+        let kept = match inside.maestro_shares() {
+            Some(true) => "shared SMs",
+            Some(false) => "even partition",
+            None => "-",
+        };
+        let sums = ["shared_sum", "even_sum"].map(|name| {
+            let last = inside.maestro.signals.iter().rev().find(|(_, _, other, _)| other == name);
+            last.map_or_else(|| "-".to_owned(), |(.., value)| format!("{value:.2}"))
+        });
+        Some(vec![
+            group.name(),
+            ctas.join(" + "),
+            gain(&inside.smk),
+            kept.to_owned(),
+            sums.join(" / "),
+            gain(&inside.maestro),
+            gain(&group.found),
+        ])
+    };
+    let rows: Vec<Vec<String>> = results.groups.iter().filter_map(row).collect();
+    if !rows.is_empty() {
+        let header = ["applications", "CTAs per SM", "SMK, STP %", "Maestro keeps", "sampled", "Maestro, STP %", "CD-search, STP %"];
+        output.section("Applications that share every SM", "shared.csv", header.map(String::from).to_vec(), rows);
     }
 }
 

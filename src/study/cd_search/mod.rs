@@ -2,7 +2,8 @@
 //!
 //! In: the applications of the paper's Table 1 as programs. Each runs alone, with all SMs and with half of them; every pair (or group
 //! of four) runs with the even partition, with CD-search, and with the partition that CD-search found fixed from the start, which shows
-//! what the search costs. Out: STP, ANTT and power over the even partition, beside the paper's.
+//! what the search costs. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, beside the
+//! paper's.
 
 mod findings;
 mod published;
@@ -14,7 +15,7 @@ use std::path::Path;
 
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
-use findings::{Alone, Group, Results};
+use findings::{Alone, Group, Inside, Results};
 use published::{Configuration, Members, Type, applications, of_type, published};
 use task::Sharing;
 
@@ -94,9 +95,12 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut groups: Vec<Group> = groups
         .into_iter()
         .zip(together.chunks_exact(2))
-        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None })
+        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, inside: None })
         .collect();
     fix(&mut groups, sms, &lab, &sharing)?;
+    if configuration == Configuration::Base {
+        share_sms(&mut groups, &lab, &sharing)?;
+    }
     let results = Results { configuration, sms, alone, groups };
     let title = format!("applications that share {sms} SMs, even and by CD-search, compared with {}", published().source);
     let mut output = StudyOutput::new("cd-search", title);
@@ -123,6 +127,22 @@ fn fix(
     let mut fixed = lab.all(&tasks).map_err(StudyError::Input)?.into_iter();
     for (group, _) in groups.iter_mut().zip(&partitions).filter(|(_, partition)| partition.is_some()) {
         group.fixed = fixed.next();
+    }
+    Ok(())
+}
+
+/// Runs the mixed groups with all applications on every SM: under SMK, and under Maestro.
+fn share_sms(groups: &mut [Group], lab: &super::lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> Sharing) -> Result<(), StudyError> {
+    let interleaved = |members: &Members, policy: &str| {
+        let mut task = sharing(members, Some(policy.to_owned()));
+        task.settings.push(("gpu.dispatch.sharing".to_owned(), "interleaved".to_owned()));
+        task
+    };
+    let mixed = || groups.iter().filter(|group| group.is_mixed());
+    let tasks: Vec<Sharing> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
+    let taken = lab.all(&tasks).map_err(StudyError::Input)?;
+    for (group, runs) in groups.iter_mut().filter(|group| group.is_mixed()).zip(taken.chunks_exact(2)) {
+        group.inside = Some(Inside { smk: runs[0].clone(), maestro: runs[1].clone() });
     }
     Ok(())
 }

@@ -121,6 +121,9 @@ pub(super) enum Quantity {
     Classified,
     UtilisationMisses,
     Sensitivity,
+    SmkWorse,
+    MaestroStp,
+    CdSearchOnMaestro,
 }
 
 /// What a published value is of.

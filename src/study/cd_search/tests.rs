@@ -42,8 +42,13 @@ fn run(instructions: &[u64], signals: &[(u16, &str, f64)]) -> Taken {
 
 #[test]
 fn the_partition_follows_from_what_the_policy_recorded() {
-    let group =
-        |signals: &[(u16, &str, f64)]| Group { members: vec![0, 7], even: run(&[1, 1], &[]), found: run(&[1, 1], signals), fixed: None };
+    let group = |signals: &[(u16, &str, f64)]| Group {
+        members: vec![0, 7],
+        even: run(&[1, 1], &[]),
+        found: run(&[1, 1], signals),
+        fixed: None,
+        inside: None,
+    };
     let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0)];
     assert_eq!(group(&[&classes[..], &[(12, "sms", 4.0)]].concat()).partition(24), Some(vec![20, 4]));
     assert_eq!(group(&[&classes[..], &[(12, "sms", 12.0)]].concat()).partition(24), None, "that is the even one");
@@ -57,10 +62,18 @@ fn every_published_value_is_compared_in_its_configuration() {
     for (_, configuration) in Configuration::ALL {
         let alone = |app| Alone { app, all: run(&[100], &[]), half: run(&[80], &[]) };
         let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0), (12, "sms", 4.0)];
-        let mixed =
-            Group { members: vec![0, 7], even: run(&[50, 60], &[]), found: run(&[80, 60], &classes), fixed: Some(run(&[82, 60], &[])) };
-        let memory = Group { members: vec![7, 8], fixed: Some(run(&[80, 60], &[])), ..mixed.clone() };
-        let results = Results { configuration, sms: 24, alone: [0, 7, 8].map(alone).into(), groups: vec![mixed, memory] };
+        let mixed = Group {
+            members: vec![0, 7],
+            even: run(&[50, 60], &[]),
+            found: run(&[80, 60], &classes),
+            fixed: Some(run(&[82, 60], &[])),
+            inside: None,
+        };
+        let inside = |smk, shares| Inside { smk: run(&[smk, 60], &[]), maestro: run(&[60, 60], &[(0, "shares_sms", shares)]) };
+        let mixed = Group { inside: Some(inside(40, 0.0)), ..mixed };
+        let better = Group { inside: Some(inside(70, 1.0)), ..mixed.clone() };
+        let memory = Group { members: vec![7, 8], fixed: Some(run(&[80, 60], &[])), inside: None, ..mixed.clone() };
+        let results = Results { configuration, sms: 24, alone: [0, 7, 8].map(alone).into(), groups: vec![mixed, better, memory] };
         let mut output = StudyOutput::new("cd-search", String::new());
         findings::show(&mut output, &results);
         let expected = published().values.iter().filter(|value| value.of.configuration == configuration).count();
@@ -71,6 +84,12 @@ fn every_published_value_is_compared_in_its_configuration() {
             assert!((stp - 100.0 * (1.4 / 1.1 - 1.0)).abs() < 1e-9, "{stp}");
             let cost = output.figure_named("mixed pairs, STP lost by the search, %").unwrap();
             assert!((cost - 100.0 * (1.42 / 1.4 - 1.0)).abs() < 1e-9, "{cost}");
+            // SMK has 1.0 in one pair and 1.3 in the other, Maestro 1.2 in both; it keeps the even partition in the first.
+            assert_eq!(results.smk_worse(), Some(50.0));
+            let maestro = output.figure_named("mixed pairs, STP of Maestro over the even partition, mean, %").unwrap();
+            assert!((maestro - 100.0 * (1.2 / 1.1 - 1.0)).abs() < 1e-9, "{maestro}");
+            let on_top = output.figure_named("mixed pairs, STP of CD-search on top of Maestro over Maestro, mean, %").unwrap();
+            assert!((on_top - 50.0 * (1.4 / 1.2 - 1.0)).abs() < 1e-9, "{on_top}");
         }
     }
 }
