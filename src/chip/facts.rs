@@ -38,6 +38,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
         peaks: peaks(machine),
         kernels: workload.kernels.iter().map(kernel).collect(),
         applications: workload.applications().into_iter().map(|app| app.name).collect(),
+        restarted: workload.applications().into_iter().map(|app| !app.again.is_empty()).collect(),
         priorities: workload.applications().into_iter().map(|app| app.priority).collect(),
     }
 }

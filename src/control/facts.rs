@@ -94,6 +94,8 @@ pub struct Facts {
     pub kernels: Vec<KernelFacts>,
     /// The names of the applications, by `AppId`.
     pub applications: Vec<String>,
+    /// Which of them are started again after their end.
+    pub restarted: Vec<bool>,
     /// Their priorities.
     pub priorities: Vec<i32>,
 }

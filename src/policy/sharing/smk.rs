@@ -12,7 +12,7 @@
 //!    over what the profile says of the application alone with all SMs.
 //!
 //! Our reading where the description is silent: lengths of samples; that an application has one division for all of its kernels; that what an
-//! application leaves when it ends is filled anew. Of warp scheduling the paper says that kernels take turns; here the machine's order holds.
+//! application leaves when it ends for good is filled anew. Of warp scheduling the paper says that kernels take turns; here the machine's order holds.
 
 use serde::Deserialize;
 
@@ -349,7 +349,9 @@ impl Controller for Smk {
             return;
         }
         for event in seen.events {
-            if let EventKind::ApplicationEnded(app) = event.kind {
+            if let EventKind::ApplicationEnded(app) = event.kind
+                && !seen.facts.restarted.get(app.index()).is_some_and(|restarted| *restarted)
+            {
                 self.leave(app, seen, out);
             }
         }
@@ -456,6 +458,21 @@ mod tests {
         assert_eq!(seen[1..], [vec![[1, 3]; 8], even.clone(), vec![[1, 3]; 8]]);
         let seen = run("maestro", &[[20_000, 50_000], [40_000, 40_000]]);
         assert_eq!(seen[1..], [vec![[1, 3]; 8], even]);
+    }
+
+    #[test]
+    fn what_an_application_leaves_goes_to_the_others_unless_it_starts_again() {
+        let ended = |restarted: bool| {
+            let mut policy = Smk::new(Smk::NAME, Parameters::default()).unwrap();
+            policy.apps = vec![app(20, &[1.0, 2.0]), app(20, &[1.0, 2.0, 3.0])];
+            policy.apps[1].kernels = vec![KernelIndex(1)];
+            (policy.sms, policy.stage, policy.division) = (1, Stage::Done, Some(vec![2, 2]));
+            let mut scene = Scene { sms: Numbers::named(&MEMORY_STALLS), ..Scene::default() };
+            (scene.facts.sm, scene.facts.restarted) = (ROOM, vec![restarted; 2]);
+            scene.cut(&mut policy, 500, &[EventKind::ApplicationEnded(AppId(0))])
+        };
+        assert_eq!(ended(false), "kernel_ctas 3 of kernel1 on sm0: an application is over");
+        assert_eq!(ended(true), "");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(in crate::study) mod verdict;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -47,8 +47,16 @@ pub(in crate::study) struct Lab {
     /// Where results are stored; nowhere when not given.
     store: Option<PathBuf>,
     progress: Option<ProgressFn>,
+    counts: Arc<Mutex<Counts>>,
+}
+
+/// How far the tasks of a study are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
     /// Finished tasks.
-    done: Arc<Mutex<usize>>,
+    done: usize,
+    /// Tasks that were asked for so far.
+    known: usize,
 }
 
 impl Lab {
@@ -63,7 +71,8 @@ impl Lab {
     /// # Errors
     /// Those of the task, with its name.
     pub(in crate::study) fn one<T: Task>(&self, task: &T) -> Result<T::Result, String> {
-        self.counted(task, None)
+        self.expect(1);
+        self.counted(task, false)
     }
 
     /// The results of all tasks in their order. Tasks run in parallel, the first ones first.
@@ -71,17 +80,24 @@ impl Lab {
     /// # Errors
     /// Those of the tasks, with the name of the first that failed.
     pub(in crate::study) fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, String> {
-        tasks.par_iter().with_max_len(1).map(|task| self.counted(task, Some(tasks.len()))).collect()
+        self.expect(tasks.len());
+        tasks.par_iter().with_max_len(1).map(|task| self.counted(task, true)).collect()
     }
 
-    fn counted<T: Task>(&self, task: &T, of: Option<usize>) -> Result<T::Result, String> {
+    fn expect(&self, tasks: usize) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).known += tasks;
+    }
+
+    /// Runs a task and shows how many are done; of how many, where several were asked for together.
+    fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, String> {
         let result = task.key().and_then(|key| crate::report::store::stored(self.store.as_deref(), &key, || task.run()));
-        let done = self.done.lock().map_or(0, |mut done| {
-            *done += 1;
-            *done
-        });
+        let Counts { done, known } = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.done += 1;
+            *counts
+        };
         if let Some(progress) = &self.progress {
-            let of = of.map_or_else(String::new, |of| format!(" of {of}"));
+            let of = if several { format!(" of {known}") } else { String::new() };
             progress(&format!("{done:>4}{of}  {task}"));
         }
         result.map_err(|why| format!("{task}: {why}"))

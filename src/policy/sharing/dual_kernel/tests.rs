@@ -162,6 +162,7 @@ fn stand(ranges: bool) -> Stand {
             interleaved: false,
             kernels: vec![kernel("background", 0, 200), kernel("task", 1, 200)],
             applications: vec!["a".into(), "b".into()],
+            restarted: vec![false; 2],
             priorities: vec![0, 1],
             peaks: Peaks { dram_bytes: 2.0, ..Peaks::default() },
         },
