@@ -97,7 +97,7 @@ impl KernelInfo {
 }
 
 /// The decoded instructions of one CTA.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct CtaProgram {
     /// The kernel's static instructions, as far as they are known; every index in the streams is covered.
     pub code: Arc<[StaticInst]>,

@@ -16,7 +16,7 @@ use super::calendar::{Calendar, Cursor};
 use super::queues::{Queue, Waiting};
 
 /// The direction of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Direction {
     /// From SMs to LLC slices.
     Request,
@@ -67,7 +67,7 @@ impl Direction {
 }
 
 /// The links of a subnet; of each kind one per input or output, with consecutive numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SubnetPorts {
     /// Packets from the first sender.
     pub data_in: LinkId,
@@ -103,7 +103,7 @@ pub(super) struct Extent {
 }
 
 /// The ends of a subnet, as its switch sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Ends {
     pub(super) direction: Direction,
     pub(super) ports: SubnetPorts,
@@ -205,7 +205,7 @@ pub trait FromNoc: Switch + Sized {
 }
 
 /// One subnet of the network, a unit of the machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Subnet<S> {
     pub(super) ends: Ends,
     pub(super) switch: S,
