@@ -36,6 +36,12 @@ impl CtaSource for Fixed {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0)
     }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
 }
 
 /// Two CTAs of 32 warps, each warp executing what `body` writes, then the exit. Instruction 0 adds, 1 loads, 2 exits.

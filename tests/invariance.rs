@@ -3,6 +3,8 @@
 //! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
 mod common;
+#[path = "invariance/checkpoints.rs"]
+mod checkpoints;
 #[path = "invariance/crossbars.rs"]
 mod crossbars;
 #[path = "invariance/files.rs"]

@@ -110,6 +110,12 @@ mod tests {
         }
     }
 
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+
     fn workload() -> Workload {
         let one = Dim3 { x: 1, y: 1, z: 1 };
         let kernel = |id: u64, name: &str| Kernel {

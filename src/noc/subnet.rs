@@ -169,7 +169,7 @@ impl Ends {
 /// Contract: results do not depend on how a span is divided into calls. In a cycle all that becomes visible comes first
 /// ([`Switch::enter`], [`Switch::take_credits`]), then the cycle is counted, then packets move. A switch is stepped in every cycle from its
 /// [`Switch::next_event`] on; the cycles before are counted all at once, by the same function.
-pub trait Switch: Debug + Send + 'static {
+pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     /// Its name in messages, after the direction.
     fn name(&self) -> String;
 

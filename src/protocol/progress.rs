@@ -7,7 +7,7 @@ use crate::base::{CtaIndex, Cycle, KernelIndex};
 use super::Preemption;
 
 /// A CTA that is resident on an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaProgress {
     /// The kernel launch.
     pub kernel: KernelIndex,

@@ -18,7 +18,7 @@ mod shared;
 mod tests;
 
 use std::any::{Any, TypeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use warpshard_state_derive::State;
 
@@ -74,6 +74,8 @@ pub struct Writer {
     bytes: Vec<u8>,
     /// Numbers of what is shared, by its address while it is saved.
     shared: BTreeMap<(usize, TypeId), u32>,
+    /// Addresses of what is saved by whoever comes to it first.
+    visited: BTreeSet<usize>,
 }
 
 impl Writer {
@@ -100,6 +102,11 @@ impl Writer {
         self.raw(&(length as u64).to_le_bytes());
     }
 
+    /// Whether somebody comes for the first time to what lies at an address, as several do to a common source.
+    pub fn first_visit<T: ?Sized>(&mut self, to: &T) -> bool {
+        self.visited.insert(std::ptr::from_ref(to).cast::<()>() as usize)
+    }
+
     /// The number of what lies at an address as this type, and whether it has to be written because this is the first time.
     fn share(&mut self, address: usize, of: TypeId) -> (u32, bool) {
         let next = self.shared.len() as u32;
@@ -113,12 +120,18 @@ impl Writer {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     shared: Vec<Option<Box<dyn Any>>>,
+    visited: BTreeSet<usize>,
 }
 
 impl<'a> Reader<'a> {
     /// From the beginning of what a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, shared: Vec::new() }
+        Self { bytes, shared: Vec::new(), visited: BTreeSet::new() }
+    }
+
+    /// As [`Writer::first_visit`], for what is loaded in the same order.
+    pub fn first_visit<T: ?Sized>(&mut self, to: &T) -> bool {
+        self.visited.insert(std::ptr::from_ref(to).cast::<()>() as usize)
     }
 
     /// The next bytes as they are.

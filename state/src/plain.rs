@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -146,4 +147,14 @@ tuples! {
     (A 0, B 1, C 2, D 3)
     (A 0, B 1, C 2, D 3, E 4)
     (A 0, B 1, C 2, D 3, E 4, F 5)
+}
+
+/// There is none to be saved.
+impl State for Infallible {
+    fn save(&self, _to: &mut Writer) {
+        match *self {}
+    }
+    fn load(&mut self, _from: &mut Reader<'_>) -> Result<(), StateError> {
+        match *self {}
+    }
 }

@@ -34,6 +34,12 @@ impl CtaSource for NoInstructions {
     fn cta(&self, _index: CtaIndex) -> Arc<CtaProgram> {
         Arc::default()
     }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
 }
 
 fn info(i: usize, job: &Job) -> KernelInfo {

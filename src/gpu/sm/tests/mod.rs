@@ -60,6 +60,12 @@ impl CtaSource for Fixed {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0)
     }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
 }
 
 /// Builds the program of a CTA warp by warp.
