@@ -16,6 +16,7 @@ use warpshard::frontend::{
 };
 use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
+use warpshard::state::{Reader, StateError, Writer};
 
 const WARPS: u32 = 64;
 const INSTRUCTIONS: u32 = 1000;

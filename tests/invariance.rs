@@ -2,9 +2,9 @@
 //!
 //! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
-mod common;
 #[path = "invariance/checkpoints.rs"]
 mod checkpoints;
+mod common;
 #[path = "invariance/crossbars.rs"]
 mod crossbars;
 #[path = "invariance/files.rs"]

@@ -26,7 +26,9 @@ pub fn address_space(app: AppId) -> u64 {
 }
 
 /// A byte address of the device's global address space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State,
+)]
 pub struct Addr(pub u64);
 
 impl Addr {

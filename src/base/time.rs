@@ -41,7 +41,9 @@ impl fmt::Display for Tick {
 /// An edge of one clock domain, counted from 0 at the start of the run.
 ///
 /// The clock is that of the unit that holds the value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State,
+)]
 pub struct Cycle(pub u64);
 
 impl Cycle {

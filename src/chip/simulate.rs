@@ -246,7 +246,9 @@ fn can_be_saved(options: &RunOptions) -> Result<(), String> {
         return Err(format!("checkpoints: the state of the controller `{}` cannot be saved", controller.name()));
     }
     if options.log || options.record || options.recording.is_some() {
-        return Err("checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; leave one of both out".into());
+        return Err(
+            "checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; leave one of both out".into()
+        );
     }
     Ok(())
 }

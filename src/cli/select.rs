@@ -97,6 +97,8 @@ fn nothing_selected(workload: &Workload, wanted: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use warpshard_state::{Reader, StateError, Writer};
+
     use super::*;
     use crate::base::{Addr, AppId, CtaIndex, StreamId};
     use crate::frontend::{CtaProgram, CtaSource, Dim3, Kernel};
@@ -108,12 +110,12 @@ mod tests {
         fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
             Arc::default()
         }
-    }
 
-    fn save(&self, _: &mut Writer) {}
+        fn save(&self, _: &mut Writer) {}
 
-    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
-        Ok(())
+        fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+            Ok(())
+        }
     }
 
     fn workload() -> Workload {

@@ -125,6 +125,7 @@ mod tests {
     use super::*;
 
     #[derive(warpshard_state::State)]
+    #[state(fixed)]
     struct Fixed(&'static str, &'static [Knob], u64);
 
     impl Controller for Fixed {

@@ -14,11 +14,11 @@ use warpshard_sync::Locals;
 use crate::base::{Cycle, UnitId};
 use crate::stats::LateMessages;
 
+use super::Unit;
 use super::coordinator::{CoordinatedState, Ending};
 use super::director::{Director, SeenEvent};
 use super::shared::Decisions;
 use super::worker::Worker;
-use super::Unit;
 
 /// Takes the state of a cut, to be kept; a message for the user where that is impossible.
 pub type Keep = Box<dyn FnMut(Cycle, Vec<u8>) -> Result<(), String> + Send>;

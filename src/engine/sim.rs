@@ -218,6 +218,10 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 let other = format!("the saved state has {} units, the machine {}", saved.units.len(), plan.units.len());
                 return Err(EngineError::Checkpoint(other));
             }
+            if let Some(limit) = settings.max_cycles.filter(|limit| *limit <= saved.at.0) {
+                let passed = format!("the saved state is that of cycle {}, and the run is to end at cycle {limit}", saved.at.0);
+                return Err(EngineError::Checkpoint(passed));
+            }
         }
         let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
         let threads = settings.threads.min(shards.max(1));

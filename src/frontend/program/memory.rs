@@ -79,7 +79,8 @@ impl State for Allocation {
         start.save(to);
         written.save(to);
         bytes.len().save(to);
-        let pieces: Vec<(usize, &[u8])> = bytes.chunks(PIECE).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
+        let pieces: Vec<(usize, &[u8])> =
+            bytes.chunks(PIECE).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
         pieces.len().save(to);
         for (number, piece) in pieces {
             number.save(to);
@@ -95,7 +96,9 @@ impl State for Allocation {
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
         let (name, start, written, length) = State::read(from)?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).map_err(|_| StateError::new(format!("an allocation of {length} bytes does not fit this host's memory")))?;
+        bytes
+            .try_reserve_exact(length)
+            .map_err(|_| StateError::new(format!("an allocation of {length} bytes does not fit this host's memory")))?;
         bytes = vec![0; length];
         for _ in 0..usize::read(from)? {
             let number = usize::read(from)?;

@@ -132,7 +132,9 @@ impl Window {
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
-        let taken = index.checked_sub(self.base).is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
+        let taken = index
+            .checked_sub(self.base)
+            .is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
         if taken {
             (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
             self.slots.clear();

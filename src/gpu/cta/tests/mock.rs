@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use crate::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
 use crate::config::machine::{Dispatch, Sharing, Switch};
 use crate::engine::{Route, Unit};

@@ -17,6 +17,8 @@ mod warp_states;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;

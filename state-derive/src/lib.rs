@@ -57,7 +57,8 @@ fn parts(fields: &Fields) -> syn::Result<Vec<Part>> {
 
 /// A pattern of the variables.
 fn pattern(path: &Tokens, parts: &[Part]) -> Tokens {
-    let fields = parts.iter().map(|Part { pattern, variable, fixed }| if *fixed { quote!(#pattern: _) } else { quote!(#pattern: #variable) });
+    let fields =
+        parts.iter().map(|Part { pattern, variable, fixed }| if *fixed { quote!(#pattern: _) } else { quote!(#pattern: #variable) });
     quote!(#path { #(#fields),* })
 }
 
@@ -66,7 +67,9 @@ fn reading(path: &Tokens, parts: &[Part]) -> Tokens {
     if parts.iter().any(|part| part.fixed) {
         return quote!(Err(::warpshard_state::StateError::built::<Self>()));
     }
-    let fields = parts.iter().map(|Part { pattern, variable, .. }| quote_spanned!(variable.span()=> #pattern: ::warpshard_state::State::read(from)?));
+    let fields = parts
+        .iter()
+        .map(|Part { pattern, variable, .. }| quote_spanned!(variable.span()=> #pattern: ::warpshard_state::State::read(from)?));
     quote!(Ok(#path { #(#fields),* }))
 }
 
@@ -97,7 +100,8 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
         }
         Data::Struct(data) => {
             let parts = parts(&data.fields)?;
-            let (here, save, load, read) = (pattern(&quote!(Self), &parts), saving(&parts), loading(&parts), reading(&quote!(Self), &parts));
+            let (here, save, load, read) =
+                (pattern(&quote!(Self), &parts), saving(&parts), loading(&parts), reading(&quote!(Self), &parts));
             (quote!(let #here = self; let _ = &to; #save), quote!(let #here = self; let _ = &from; #load), quote!(let _ = &from; #read))
         }
         Data::Enum(data) => {
