@@ -11,7 +11,7 @@ mod git;
 fn main() {
     let root = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let mut sources = Digest::default();
-    for watched in ["build.rs", "Cargo.toml", "Cargo.lock", "src", "host", "sync", "configs"] {
+    for watched in ["build.rs", "Cargo.toml", "Cargo.lock", "src", "host", "sync", "state", "state-derive", "configs"] {
         watch(&Path::new(&root).join(watched));
         sources.add(&Path::new(&root).join(watched));
     }

@@ -16,6 +16,7 @@ use warpshard::frontend::{
 };
 use warpshard::gpu::sm::{Sm, SmPorts};
 use warpshard::protocol::{Credit, CtaLaunch, Outbox, Payload};
+use warpshard::state::{Reader, StateError, Writer};
 
 const WARPS: u32 = 64;
 const INSTRUCTIONS: u32 = 1000;
@@ -35,6 +36,12 @@ struct Fixed(Arc<CtaProgram>);
 impl CtaSource for Fixed {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0)
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ pub use warpshard_mem as mem;
 pub use warpshard_noc as noc;
 pub use warpshard_policy as policy;
 pub use warpshard_protocol as protocol;
+pub use warpshard_state as state;
 pub use warpshard_stats as stats;
 
 pub mod cli;

@@ -2,6 +2,8 @@
 //!
 //! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
+#[path = "invariance/checkpoints.rs"]
+mod checkpoints;
 mod common;
 #[path = "invariance/crossbars.rs"]
 mod crossbars;

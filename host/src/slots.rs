@@ -39,6 +39,11 @@ impl<T: Clone> Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// The places themselves; `None` where they are no power of two, or more than 2^31.
+    pub fn of(places: Box<[T]>) -> Option<Self> {
+        (places.len().is_power_of_two() && places.len() <= 1 << 31).then(|| Self::own(places))
+    }
+
     fn own(places: Box<[T]>) -> Self {
         debug_assert!(places.len().is_power_of_two());
         let mask = (places.len() - 1) as u32;

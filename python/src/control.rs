@@ -11,6 +11,7 @@ use warpshard::base::{AppId, CtaIndex, KernelIndex, SmId};
 use warpshard::control::{
     Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, PowerState, Preemption, Table, Trigger,
 };
+use warpshard::state::{Reader, State, StateError, Writer};
 
 /// The first exception of the controllers of a run.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
@@ -202,7 +203,20 @@ impl PyController {
     }
 }
 
+/// It cannot be saved: what it knows is in Python.
+impl State for PyController {
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&mut self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Err(StateError::new("the state of a controller in Python cannot be saved"))
+    }
+}
+
 impl Controller for PyController {
+    fn can_be_saved(&self) -> bool {
+        false
+    }
+
     fn name(&self) -> &str {
         &self.name
     }

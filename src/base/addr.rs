@@ -26,7 +26,9 @@ pub fn address_space(app: AppId) -> u64 {
 }
 
 /// A byte address of the device's global address space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State,
+)]
 pub struct Addr(pub u64);
 
 impl Addr {
@@ -64,7 +66,7 @@ impl fmt::Display for Addr {
 }
 
 /// A set of sectors of one line, bit i for sector i; a line of 256 bytes, which an LLC may have, has eight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct SectorMask(pub u8);
 
 impl SectorMask {

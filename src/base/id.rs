@@ -3,7 +3,7 @@
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($repr:ty), $format:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State)]
         pub struct $name(pub $repr);
 
         impl $name {

@@ -4,7 +4,7 @@
 pub const WARP_SIZE: u32 = 32;
 
 /// A set of lanes of a warp, bit i for lane i.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct LaneMask(pub u32);
 
 impl LaneMask {

@@ -10,7 +10,7 @@ use super::prefetch;
 ///
 /// Places without an element keep their old value, and whether the queue is empty is known without reading a place, which is
 /// often not in the host's caches any more.
-#[derive(Clone)]
+#[derive(Clone, warpshard_state::State)]
 pub struct Ring<T> {
     slots: Slots<T>,
     capacity: u32,

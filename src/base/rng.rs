@@ -1,7 +1,7 @@
 //! Seeded random numbers, keyed by what they are for, so that they do not depend on the order of calls.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one word of state, so a generator per warp is cheap.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Rng(u64);
 
 impl Rng {

@@ -41,7 +41,9 @@ impl fmt::Display for Tick {
 /// An edge of one clock domain, counted from 0 at the start of the run.
 ///
 /// The clock is that of the unit that holds the value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State,
+)]
 pub struct Cycle(pub u64);
 
 impl Cycle {
@@ -78,7 +80,7 @@ impl fmt::Display for Cycle {
 }
 
 /// A clock: its edges lie at multiples of `period` base ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct ClockDomain {
     /// Base ticks between two edges, at least 1.
     pub period: u64,
@@ -99,7 +101,7 @@ impl ClockDomain {
 }
 
 /// Converts cycles of one clock into cycles of another without a division; needed in every cycle of a memory partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Crossing {
     from: u64,
     to: u64,

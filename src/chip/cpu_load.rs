@@ -138,8 +138,9 @@ impl CpuLoad {
 }
 
 /// The progress of the CPU cores of a run, by the events that took effect so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct CpuWatch {
+    #[state(fixed)]
     end: CpuEnd,
     cold: Vec<bool>,
     unmeasured: Vec<bool>,

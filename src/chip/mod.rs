@@ -39,7 +39,7 @@ pub mod host {
     pub use crate::engine::{LONG, Ranks, RecordedEpoch, ShardCost, barrier_nanos, improve, place};
 }
 
-pub use crate::engine::Scaling;
+pub use crate::engine::{Checkpoints, Scaling};
 pub use build::{Built, ShardCut, build, occupancies};
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_sync::Published;
 
 use crate::base::{Cycle, SmId, UnitId};
@@ -10,7 +11,7 @@ use crate::control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger,
 use crate::engine::{Cut, Director, SeenEvent, View, Work};
 use crate::frontend::{Workload, streams_failure};
 use crate::protocol::{EventKind, SmProgress};
-use crate::stats::{IntervalRow, TimelineEntry};
+use crate::stats::{Counted, IntervalRow, TimelineEntry};
 
 use super::apply;
 use super::cpu_load::{CpuLoad, CpuWatch};
@@ -128,6 +129,69 @@ impl Observer {
     pub fn into_series(self) -> (Vec<IntervalRow>, Vec<TimelineEntry>) {
         (self.intervals, self.timeline)
     }
+}
+
+/// What the run has come to, and how far the workload's kernels are.
+impl State for Observer {
+    fn save(&self, to: &mut Writer) {
+        let Self { workload, before, controllers, intervals, timeline, watch, over, .. } = self;
+        before.save(to);
+        to.length(intervals.len());
+        for row in intervals {
+            row.cycle.save(to);
+            row.counters.iter().map(|(_, counted)| counted.value).collect::<Vec<u64>>().save(to);
+        }
+        timeline.save(to);
+        watch.save(to);
+        over.save(to);
+        for Attached { controller, triggers: _, alarm: _, before, events } in controllers {
+            controller.name().to_owned().save(to);
+            controller.save(to);
+            before.save(to);
+            events.save(to);
+        }
+        for source in workload.kernels.iter().map(|kernel| &*kernel.source) {
+            if to.first_visit(source) {
+                source.save(to);
+            }
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let Self { workload, schemas, before, controllers, intervals, timeline, watch, over, .. } = self;
+        before.load(from)?;
+        *intervals = (0..from.length(1)?).map(|_| interval_row(schemas, from)).collect::<Result<_, _>>()?;
+        timeline.load(from)?;
+        watch.load(from)?;
+        over.load(from)?;
+        for Attached { controller, triggers, alarm, before, events } in controllers {
+            let name = String::read(from)?;
+            if name != controller.name() {
+                return Err(StateError::new(format!("the saved state is of the controller `{name}`, not `{}`", controller.name())));
+            }
+            controller.load(from)?;
+            before.load(from)?;
+            events.load(from)?;
+            (*triggers, *alarm) = (controller.triggers(), controller.alarm());
+        }
+        for source in workload.kernels.iter().map(|kernel| &*kernel.source) {
+            if from.first_visit(source) {
+                source.load(from)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row of the interval series, of which the values were saved.
+fn interval_row(schemas: &Schemas, from: &mut Reader<'_>) -> Result<IntervalRow, StateError> {
+    let (cycle, values) = <(u64, Vec<u64>)>::read(from)?;
+    let columns: Vec<_> = schemas.interval_columns().collect();
+    if columns.len() != values.len() {
+        return Err(StateError::new(format!("a saved interval has {} counters, the machine {}", values.len(), columns.len())));
+    }
+    let counters = columns.into_iter().zip(values).map(|((kind, info), value)| (kind, Counted { info, value })).collect();
+    Ok(IntervalRow { cycle, counters })
 }
 
 impl Director<ChipUnit> for Observer {

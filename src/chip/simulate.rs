@@ -10,7 +10,7 @@ use warpshard_sync::{Published, StopFlag};
 use crate::base::Cycle;
 use crate::config::Machine;
 use crate::control::Controller;
-use crate::engine::{self, EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
+use crate::engine::{self, Checkpoints, EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
 use crate::frontend::{Application, Workload};
 use crate::mem::dram::control::Issued;
 use crate::protocol::Payload;
@@ -66,6 +66,8 @@ pub struct RunOptions {
     pub live: Option<Live>,
     /// What is recorded event by event; nothing when not given. Has no effect on anything simulated.
     pub recording: Option<Recording>,
+    /// Whether and where the run saves its state, and the state with which it begins; every in core cycles.
+    pub checkpoints: Checkpoints,
 }
 
 impl Default for RunOptions {
@@ -89,6 +91,7 @@ impl Default for RunOptions {
             ranks: None,
             live: None,
             recording: None,
+            checkpoints: Checkpoints::default(),
         }
     }
 }
@@ -108,6 +111,9 @@ pub enum RunError {
     /// A bug of the simulator.
     #[error("the simulator failed: {0}")]
     Panic(String),
+    /// A checkpoint could not be kept, or the one to begin with is of another run.
+    #[error("{0}")]
+    Checkpoint(String),
 }
 
 /// A run's result, with the log of messages where one was requested.
@@ -157,6 +163,9 @@ pub struct RecordedUnit {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
+    if options.checkpoints.every.is_some() || options.checkpoints.resume.is_some() {
+        can_be_saved(&options).map_err(RunError::Config)?;
+    }
     let workload = &for_machine(machine, workload).map_err(RunError::Config)?;
     let Built { mut plan, layout } = build(machine, workload, options.cpu.as_ref(), options.cut).map_err(RunError::Config)?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
@@ -195,11 +204,12 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         .counting(schemas)
         .shown(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
-    let mut finished = run_in_ranks(plan, observer, &settings, options.ranks).map_err(|error| match error {
+    let mut finished = run_in_ranks(plan, observer, &settings, options.ranks, options.checkpoints).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
         EngineError::Deadlock(text) => RunError::Deadlock(text),
         EngineError::Failure(text) => RunError::Trace(text),
         EngineError::Panic(text) => RunError::Panic(text),
+        EngineError::Checkpoint(text) => RunError::Checkpoint(text),
     })?;
     let host = host_facts(&finished, &names, &kinds, startup);
     let counted = (finished.late, finished.host.messages);
@@ -225,6 +235,22 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs })
+}
+
+/// Whether a run with these options can save its state.
+///
+/// # Errors
+/// What cannot be saved; a message for the user.
+fn can_be_saved(options: &RunOptions) -> Result<(), String> {
+    if let Some(controller) = options.controllers.iter().find(|controller| !controller.can_be_saved()) {
+        return Err(format!("checkpoints: the state of the controller `{}` cannot be saved", controller.name()));
+    }
+    if options.log || options.record || options.recording.is_some() {
+        return Err(
+            "checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; leave one of both out".into()
+        );
+    }
+    Ok(())
 }
 
 fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {

@@ -154,8 +154,9 @@ impl Applications {
 }
 
 /// Counters of the units of one kind: a row per unit, a column per counter of each kind of component inside.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Rows {
+    #[state(fixed)]
     schema: Arc<Schema>,
     values: Vec<u64>,
 }
@@ -299,8 +300,16 @@ impl Schemas {
     }
 }
 
+impl Schemas {
+    /// The columns of an interval row: the kind of component and the counter.
+    pub(super) fn interval_columns(&self) -> impl Iterator<Item = (&'static str, &'static CounterInfo)> {
+        let kinds = [&self.sms, &self.partitions, &self.networks, &self.grid, &self.cpus, &self.hubs];
+        kinds.into_iter().flat_map(|schema| schema.kinds.iter().copied().zip(schema.columns.iter().copied()))
+    }
+}
+
 /// All counters of the chip at a cut.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Snapshot {
     pub(super) at: Cycle,
     pub(super) sms: Rows,

@@ -19,7 +19,7 @@ use crate::protocol::{EventKind, Outbox, Payload};
 use crate::stats::{CounterInfo, CounterVisitor, Counters};
 
 /// A unit of a chip.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub enum ChipUnit {
     /// A streaming multiprocessor.
     Sm(Box<Sm>),
@@ -38,7 +38,7 @@ pub enum ChipUnit {
 }
 
 /// A decision for a unit of a chip.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum ChipDecision {
     /// For an SM.
     Sm(SmDecision),

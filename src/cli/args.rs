@@ -232,6 +232,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", requires = "monitor", help_heading = "Execution")]
     pub monitor_token_file: Option<PathBuf>,
 
+    /// Save the state of the run every N core cycles in DIR.checkpoint, next to the result folder --out DIR, so that a run that was killed can go
+    /// on with --resume; the file is removed when the run is complete. Results do not depend on it.
+    #[arg(long, value_name = "N", requires = "out", conflicts_with = "perfetto", help_heading = "Execution")]
+    pub checkpoint_every: Option<NonZeroU64>,
+    /// Go on from a checkpoint, with the options of the run that wrote it. Threads, ranks, epoch, folders and --max-cycles may be others.
+    #[arg(long, value_name = "FILE", conflicts_with = "perfetto", help_heading = "Execution")]
+    pub resume: Option<PathBuf>,
+
     /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are those that change
     /// results].
     #[arg(long, value_name = "DIR", help_heading = "Results")]

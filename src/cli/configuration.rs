@@ -121,6 +121,10 @@ fn given(args: &RunArgs) -> Vec<Given> {
     if let (true, Epoch::Cycles(cycles)) = (args.relaxed, args.epoch) {
         add("epoch", Some(cycles.to_string()));
         add("relaxed", None);
+        // A cut ends an epoch, and in a relaxed run that changes what comes late.
+        if let Some(cycles) = args.checkpoint_every {
+            add("checkpoint-every", Some(cycles.to_string()));
+        }
     }
     given
 }

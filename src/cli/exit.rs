@@ -22,6 +22,8 @@ pub enum Exit {
     Deadlock = 5,
     /// Results cannot be written.
     Output = 6,
+    /// A checkpoint cannot be written or read, or is of another run.
+    Checkpoint = 7,
     /// A bug of the program.
     Internal = 70,
     /// The user interrupted a run, whose results are complete up to that cycle, or a conversion, which then writes nothing.
@@ -31,7 +33,7 @@ pub enum Exit {
 }
 
 /// Every code with its meaning, ascending.
-pub const TABLE: [(Exit, &str); 10] = [
+pub const TABLE: [(Exit, &str); 11] = [
     (Exit::Ok, "success; also a run that ended at --max-cycles"),
     (Exit::Negative, "compare --fail-above: results differ by more than the limit; sweep --collect: runs are missing"),
     (Exit::Usage, "wrong usage: unknown option, missing value, conflicting options"),
@@ -39,6 +41,7 @@ pub const TABLE: [(Exit, &str); 10] = [
     (Exit::Workload, "wrong or unreadable trace or kernel model"),
     (Exit::Deadlock, "deadlock in the simulated machine; stderr lists what each component waits for"),
     (Exit::Output, "results or the report cannot be written (permission, full disk, folder in use); no partial result is left"),
+    (Exit::Checkpoint, "a checkpoint cannot be written, is damaged, or belongs to another run or build"),
     (Exit::Internal, "internal error (a bug); please report it with the message on stderr"),
     (
         Exit::Interrupted,
@@ -86,6 +89,7 @@ impl From<RunError> for Failure {
             RunError::Trace(_) => Exit::Workload,
             RunError::Deadlock(_) => Exit::Deadlock,
             RunError::Panic(_) => Exit::Internal,
+            RunError::Checkpoint(_) => Exit::Checkpoint,
         };
         Self::new(exit, error)
     }

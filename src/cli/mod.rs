@@ -6,6 +6,7 @@
 mod applications;
 pub mod args;
 mod check;
+mod checkpoint;
 mod compare;
 mod configuration;
 mod convert;
@@ -56,6 +57,13 @@ use exit::{Exit, Failure};
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| format!("{} (commit {})", env!("CARGO_PKG_VERSION"), commit()));
     &VERSION
+}
+
+/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
+/// Python package of the same sources is the same build.
+fn build() -> &'static str {
+    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), commit(), env!("WARPSHARD_SOURCES")));
+    &BUILD
 }
 
 /// Runs the program with the process's own arguments.

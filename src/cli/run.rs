@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::progress::ProgressView;
 use super::ranks::World;
 use super::session::Opened;
-use super::{interrupt, monitor, output};
+use super::{checkpoint, interrupt, monitor, output};
 
 /// Where results go without `--out`.
 const RESULTS: &str = "results";
@@ -82,6 +82,9 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
     }
     let written = destination.write(&files).map_err(Failure::from);
     let outcome = &finished.outcome;
+    if written.is_ok() && matches!(outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
+        checkpoint::remove(args)?;
+    }
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
     }

@@ -97,6 +97,8 @@ fn nothing_selected(workload: &Workload, wanted: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use warpshard_state::{Reader, StateError, Writer};
+
     use super::*;
     use crate::base::{Addr, AppId, CtaIndex, StreamId};
     use crate::frontend::{CtaProgram, CtaSource, Dim3, Kernel};
@@ -107,6 +109,12 @@ mod tests {
     impl CtaSource for Nothing {
         fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
             Arc::default()
+        }
+
+        fn save(&self, _: &mut Writer) {}
+
+        fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+            Ok(())
         }
     }
 

@@ -12,7 +12,7 @@ use clap::Parser as _;
 use warpshard_sync::{Published, StopFlag};
 
 use crate::chip::host::Ranks;
-use crate::chip::{self, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
+use crate::chip::{self, Checkpoints, CpuApplication, CpuEnd, CpuLoad, Live, Progress, RunOptions, Scaling};
 use crate::config::{Loaded, Machine};
 use crate::control::Controller;
 use crate::energy::Model;
@@ -29,7 +29,7 @@ use super::args::{Cli, Command, Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::threads::{Threads, threads};
-use super::{applications, configuration, policies, program, runfile, select};
+use super::{applications, checkpoint, configuration, policies, program, runfile, select};
 
 /// Reads the options of a run; `arguments` begins with `warpshard run`.
 ///
@@ -113,13 +113,32 @@ impl<'a> Opened<'a> {
 
     fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Failure> {
         let Self { args, arguments, loaded, threads, started, .. } = self;
+        let checkpoints = match &origin {
+            Origin::Memory if args.checkpoint_every.is_some() || args.resume.is_some() => {
+                let problem = "checkpoints: a workload of the calling program cannot be found again; use a file, or a built-in model";
+                return Err(Failure::new(Exit::Usage, problem));
+            }
+            _ => checkpoint::of(args, &loaded)?,
+        };
         let cpu = cpu_load(args, &loaded.machine)?;
         let recording = recording(args, &loaded.machine)?;
         let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration::of(args, arguments));
         let facts = RunFacts { configuration, ..RunFacts::of(&loaded.machine, &workload.name, args.seed) };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
-        let ready =
-            Ready { args, loaded, workload: Arc::new(workload), origin, clock, threads, cpu, recording, facts, prepared, ranks: None };
+        let ready = Ready {
+            args,
+            loaded,
+            workload: Arc::new(workload),
+            origin,
+            clock,
+            threads,
+            cpu,
+            recording,
+            facts,
+            prepared,
+            ranks: None,
+            checkpoints,
+        };
         Ok(ready)
     }
 
@@ -174,6 +193,7 @@ pub struct Ready<'a> {
     /// Seconds of loading, without decoding.
     prepared: f64,
     ranks: Option<Box<dyn Ranks>>,
+    checkpoints: Checkpoints,
 }
 
 impl Ready<'_> {
@@ -218,7 +238,7 @@ impl Ready<'_> {
         progress: Option<Published<Progress>>,
         live: Option<Live>,
     ) -> Result<Finished, Failure> {
-        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks } = self;
+        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks, checkpoints } = self;
         let mut facts = facts;
         if let Some(configuration) = facts.configuration.as_mut().filter(|_| !controllers.is_empty()) {
             let names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
@@ -245,6 +265,7 @@ impl Ready<'_> {
             ranks,
             recording,
             live,
+            checkpoints,
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();

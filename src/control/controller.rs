@@ -1,6 +1,7 @@
 //! The trait that policies implement, and the conditions on a set of controllers.
 
 use thiserror::Error;
+use warpshard_state::State;
 
 use crate::base::Cycle;
 
@@ -23,7 +24,9 @@ use super::{DecisionSet, Facts, Knob, KnobSet, Observation, Trigger};
 ///
 /// *What holds afterwards.* Decisions take effect at the cut (plus the machine's `control.decision_latency`), before the
 /// first cycle simulated after it, and hold until the next decision on the same knob. An empty `out` changes nothing.
-pub trait Controller: Send {
+///
+/// *What is kept.* Its [`State`] is all that it has learned: a controller made with the same parameters and loaded decides as this one.
+pub trait Controller: State + Send {
     /// The name under which the policy is registered, for timelines and messages.
     fn name(&self) -> &str;
 
@@ -58,6 +61,11 @@ pub trait Controller: Send {
 
     /// The knobs that it turns. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;
+
+    /// Whether its state can be saved; a run with a controller whose state cannot makes no checkpoints.
+    fn can_be_saved(&self) -> bool {
+        true
+    }
 
     /// Sees the machine and decides.
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet);
@@ -116,6 +124,8 @@ pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), V
 mod tests {
     use super::*;
 
+    #[derive(warpshard_state::State)]
+    #[state(fixed)]
     struct Fixed(&'static str, &'static [Knob], u64);
 
     impl Controller for Fixed {

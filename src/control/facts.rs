@@ -3,7 +3,7 @@
 use crate::base::AppId;
 
 /// Amounts of what CTAs occupy on an SM, granularities applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Resources {
     /// Threads, in whole warps.
     pub threads: u32,

@@ -61,7 +61,7 @@ impl<'a> Table<'a> {
 }
 
 /// An event that took effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Seen {
     /// Core cycle in which it happened, at most the cut's: it takes effect about one lookahead later.
     pub cycle: Cycle,

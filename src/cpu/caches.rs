@@ -25,8 +25,9 @@ pub(super) enum Accessed {
 }
 
 /// Both levels.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Caches {
+    #[state(fixed)]
     spec: PrivateCaches,
     l1: DataCache,
     l2: DataCache,

@@ -20,7 +20,7 @@ use super::net::{CpuPorts, Net};
 use super::window::{Deferred, Window};
 
 /// Instruction counts that the core reports by an event when it reaches them, counted from the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuGoals {
     /// End of the warm-up, reported as [`EventKind::CoreWarm`].
     pub warm: Option<u64>,
@@ -29,7 +29,7 @@ pub struct CpuGoals {
 }
 
 /// The state of a core when it reached a goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Mark {
     /// Cycles from the start, including the one in which it was reached.
     pub cycles: u64,
@@ -51,9 +51,10 @@ pub struct CpuSample {
 }
 
 /// A CPU core.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub struct CpuCore {
     id: CpuId,
+    #[state(fixed)]
     pub(super) spec: CpuSpec,
     now: Cycle,
     pub(super) stream: CpuStream,

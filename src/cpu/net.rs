@@ -22,7 +22,7 @@ pub fn place(core: CpuId, addr: Addr) -> Addr {
 }
 
 /// The links of a CPU core, and what it must know of the far ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuPorts {
     /// Out: memory requests to the request network.
     pub to_request_net: LinkId,
@@ -42,11 +42,12 @@ pub struct CpuPorts {
     /// Replies that wait at the far end of the reply network for this core.
     pub reply_queue: u32,
     /// Where addresses lie; `None` sends everything to slice 0.
+    #[state(fixed)]
     pub map: Option<AddressMap>,
 }
 
 /// Requests out, replies in.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Net {
     core: CpuId,
     ports: CpuPorts,

@@ -6,7 +6,7 @@
 use crate::base::{Addr, Cycle};
 
 /// A load in the window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Load {
     /// Its number among all instructions.
     index: u64,
@@ -15,7 +15,7 @@ struct Load {
 }
 
 /// A load in the window whose address is not known yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Deferred {
     pub(super) load: u64,
     pub(super) addr: Addr,
@@ -24,7 +24,7 @@ pub(super) struct Deferred {
 }
 
 /// The window.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Window {
     width: u64,
     size: u64,

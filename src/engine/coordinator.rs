@@ -10,6 +10,7 @@ use warpshard_sync::{Locals, StopFlag};
 
 use crate::base::{Cycle, Tick, UnitId};
 
+use super::checkpoint::{Checkpoints, save};
 use super::director::{Cut, Director, SeenEvent, View};
 use super::placement::{ShardCost, improve, place};
 use super::ranks::{Division, EpochReport, Values};
@@ -43,6 +44,8 @@ pub(super) enum Ending {
     Deadlock(String),
     /// The director reported a failure.
     Failure(String),
+    /// A checkpoint could not be kept.
+    Unsaved(String),
 }
 
 /// What workers share, with the coordinator's own state inside.
@@ -81,6 +84,11 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) recorder: Option<Recorder>,
     pub(super) shard_costs: Vec<ShardCost>,
     pub(super) workers: ActiveWorkers,
+    /// Where checkpoints go.
+    pub(super) checkpoints: Checkpoints,
+    /// Whether the present cut is made for a checkpoint alone, and whether its state is saved as soon as all messages are delivered.
+    pub(super) only_saves: bool,
+    pub(super) saves: bool,
     pub(super) began: Instant,
     pub(super) looked: Instant,
 }
@@ -94,10 +102,17 @@ pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
         }
         Step::Deliver => {
             shared.from_ranks.clear();
-            rescale(shared, workers);
-            balance(shared, workers);
-            shared.step = Step::Run;
-            shared.epoch += 1;
+            if std::mem::take(&mut shared.coordinator().saves)
+                && let Err(ending) = save(shared, workers)
+            {
+                shared.coordinator().ending = Some(ending);
+                shared.step = Step::Stop;
+            } else {
+                rescale(shared, workers);
+                balance(shared, workers);
+                shared.step = Step::Run;
+                shared.epoch += 1;
+            }
         }
         Step::Settle => after_settle(shared, workers),
         Step::Explain => {
@@ -181,9 +196,9 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
 }
 
 /// Sets the bounds of the next epoch, in which the group that lags most is stepped, or makes the cut that all groups have reached.
-fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
+pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    let cut = [
+    let wanted = [
         own.max_cycles,
         own.stop_at,
         own.director.next_cut(shared.last_cut),
@@ -193,14 +208,16 @@ fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     .into_iter()
     .flatten()
     .min();
+    let cut = wanted.into_iter().chain(own.checkpoints.next_after(shared.last_cut)).min();
     let cut_tick = cut.map_or(Tick::NEVER, |cut| shared.reference.tick(cut));
     let horizon = cut_tick.0.saturating_add(own.skew);
     let groups = own.reached.len();
     let turn = (0..groups).min_by_key(|&group| own.reached[group]).unwrap_or(0);
     if own.reached[turn].0 >= horizon {
         shared.last_cut = cut.unwrap_or_default();
-        shared.sampled = own.director.wants_counters();
-        shared.sees_tasks = own.director.wants_tasks();
+        own.only_saves = wanted != cut;
+        shared.sampled = !own.only_saves && own.director.wants_counters();
+        shared.sees_tasks = !own.only_saves && own.director.wants_tasks();
         shared.step = Step::Settle;
         return;
     }
@@ -250,6 +267,12 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
         *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
     }
     own.cuts += 1;
+    own.saves = own.checkpoints.is_due(at);
+    if own.only_saves {
+        // Nobody else may see that there is a cut.
+        go_on(shared);
+        return;
+    }
     own.idle_cuts += 1;
     let mut events: Vec<SeenEvent<U::Event>> = own.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
     events.sort_by_key(|event| (event.at, event.unit));
@@ -280,8 +303,18 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     if !due.is_empty() {
         shared.decisions = due;
     }
-    own.reached.fill(shared.reference.tick(at));
+    go_on(shared);
+}
+
+/// Leaves a cut; where its state is to be saved, once all messages are delivered.
+fn go_on<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
+    let at = shared.reference.tick(shared.last_cut);
+    shared.coordinator().reached.fill(at);
     set_bounds(shared);
+    if shared.coordinator().saves {
+        debug_assert_eq!(shared.step, Step::Run, "a cut follows a cut in the same cycle");
+        shared.step = Step::Deliver;
+    }
 }
 
 impl<U: Unit, D: Director<U>> Coordinator<U, D> {

@@ -2,10 +2,12 @@
 
 use crate::base::{Cycle, UnitId};
 
+use warpshard_state::State;
+
 use super::{Unit, Work};
 
 /// An event at the cut where it takes effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SeenEvent<E> {
     /// Who reported it.
     pub unit: UnitId,
@@ -44,8 +46,8 @@ pub struct View<'a> {
     pub waiting: Option<&'a [(UnitId, Vec<String>)]>,
 }
 
-/// Decides on cuts. Called by the coordinator alone.
-pub trait Director<U: Unit>: Send + 'static {
+/// Decides on cuts. Called by the coordinator alone. Its [`State`] is what it knows of the run, for a checkpoint.
+pub trait Director<U: Unit>: State + Send + 'static {
     /// Whether it reads the counters at the next cut, which take time to gather; if not, [`Cut::counters`] is empty.
     fn wants_counters(&self) -> bool {
         true

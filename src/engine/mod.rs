@@ -10,6 +10,7 @@ use warpshard_base as base;
 use warpshard_stats as stats;
 
 mod agenda;
+mod checkpoint;
 mod coordinator;
 mod director;
 mod log;
@@ -26,6 +27,7 @@ mod turns;
 mod unit;
 mod worker;
 
+pub use checkpoint::{Checkpoints, Keep};
 pub use director::{Cut, Director, SeenEvent, View};
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};

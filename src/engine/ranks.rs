@@ -13,8 +13,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{Tick, UnitId};
-use crate::stats::RankFacts;
+use crate::stats::{LateMessages, RankFacts};
 
+use super::checkpoint::SavedUnit;
 use super::outbox::{Event, Sent};
 use super::placement::{ShardCost, place};
 use super::{Unit, Work};
@@ -148,6 +149,18 @@ impl Division {
             own[0].extend(counters);
             own[1].extend(tasks);
         }
+        Ok(())
+    }
+
+    /// Adds the states of the units of all other ranks, and the messages that they counted.
+    pub(super) fn gather_states(&mut self, units: &mut Vec<SavedUnit>, messages: &mut u64, late: &mut LateMessages) -> Result<(), String> {
+        let own = (std::mem::take(units), *messages, *late);
+        for ((others, sent, came_late), _) in self.exchange(&own, &mut [])? {
+            units.extend(others);
+            *messages += sent;
+            late.add(&came_late);
+        }
+        units.extend(own.0);
         Ok(())
     }
 }

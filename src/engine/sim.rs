@@ -4,13 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use warpshard_state::StateError;
 use warpshard_sync::{EpochBarrier, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::{LateMessages, RankFacts};
 
 use super::Unit;
-use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate};
+use super::checkpoint::{Checkpoints, Saved, load};
+use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate, set_bounds};
 use super::director::Director;
 use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
@@ -135,6 +137,8 @@ pub enum EngineError {
     Deadlock(String),
     /// The director reported a failure.
     Failure(String),
+    /// A checkpoint could not be kept, or the state to begin with is not one of this plan.
+    Checkpoint(String),
     /// A worker panicked: a bug of the simulator.
     Panic(String),
 }
@@ -144,11 +148,11 @@ pub enum EngineError {
 /// # Errors
 /// See [`EngineError`].
 pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
-    run_in_ranks(plan, director, settings, None)
+    run_in_ranks(plan, director, settings, None, Checkpoints::default())
 }
 
 /// Runs `plan` to its end as one of several ranks, which all call this with the same plan, director and settings but for the number of
-/// threads; alone without `ranks`.
+/// threads; alone without `ranks`. It may begin with the state of an earlier run, and save its own: see [`Checkpoints`].
 ///
 /// # Errors
 /// See [`EngineError`].
@@ -157,11 +161,15 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     director: D,
     settings: &Settings,
     ranks: Option<Box<dyn Ranks>>,
+    checkpoints: Checkpoints,
 ) -> Result<Finished<U, D>, EngineError> {
     let retiming = retime(&plan).map_err(EngineError::Plan)?;
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
         return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
+    }
+    if checkpoints.every == Some(0) {
+        return Err(EngineError::Plan("checkpoints are at least one cycle apart".into()));
     }
     if settings.record && settings.threads != 1 {
         return Err(EngineError::Plan("the time of units is recorded on one thread".into()));
@@ -179,7 +187,7 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
         _ => None,
     };
     let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
-    let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks);
+    let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?;
     parties.run(&retiming, &turns, settings.pin)
 }
 
@@ -191,7 +199,30 @@ struct Parties<U: Unit, D: Send> {
 }
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
-    fn new(plan: Plan<U>, director: D, retiming: &Retiming, turns: &Turns, settings: &Settings, ranks: Option<Box<dyn Ranks>>) -> Self {
+    /// # Errors
+    /// When the state to begin with does not fit the plan.
+    fn new(
+        plan: Plan<U>,
+        mut director: D,
+        retiming: &Retiming,
+        turns: &Turns,
+        settings: &Settings,
+        ranks: Option<Box<dyn Ranks>>,
+        mut checkpoints: Checkpoints,
+    ) -> Result<Self, EngineError> {
+        let unfit = |error: StateError| EngineError::Checkpoint(error.to_string());
+        let mut resumed = checkpoints.resume.take().map(|bytes| Saved::<U>::of(&bytes)).transpose().map_err(unfit)?;
+        if let Some(saved) = &mut resumed {
+            load(&mut director, &std::mem::take(&mut saved.director)).map_err(unfit)?;
+            if !saved.units.iter().map(|(unit, ..)| unit.index()).eq(0..plan.units.len()) {
+                let other = format!("the saved state has {} units, the machine {}", saved.units.len(), plan.units.len());
+                return Err(EngineError::Checkpoint(other));
+            }
+            if let Some(limit) = settings.max_cycles.filter(|limit| *limit <= saved.at.0) {
+                let passed = format!("the saved state is that of cycle {}, and the run is to end at cycle {limit}", saved.at.0);
+                return Err(EngineError::Checkpoint(passed));
+            }
+        }
         let shards = plan.units.iter().map(|unit| unit.shard as usize + 1).max().unwrap_or(0);
         let threads = settings.threads.min(shards.max(1));
         let routes: Arc<[Route]> = plan
@@ -244,7 +275,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
 
         let mut classes: Vec<TimeClass> = Vec::new();
         let (mut names, mut elsewhere) = (Vec::new(), Vec::new());
-        for (index, planned) in plan.units.into_iter().enumerate() {
+        for (index, mut planned) in plan.units.into_iter().enumerate() {
             let class = TimeClass { clock: planned.clock, offset: retiming.offsets[index], group: turns.group_of[index] };
             let class = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
                 classes.push(class);
@@ -255,7 +286,12 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 elsewhere.push((UnitId(index as u16), planned.unit));
                 continue;
             }
-            let next = planned.unit.next_event();
+            let mut next = planned.unit.next_event();
+            if let Some((_, saved_next, state)) = resumed.as_mut().map(|saved| &mut saved.units[index]) {
+                let of_unit = |error: StateError| EngineError::Checkpoint(format!("{}: {error}", names[index]));
+                load(&mut planned.unit, &std::mem::take(state)).map_err(of_unit)?;
+                next = *saved_next;
+            }
             let class = class as u16;
             let long = planned.cost >= LONG;
             let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0 };
@@ -265,6 +301,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let period = plan.reference.period;
         let stride = turns.stride * period;
         let (starts_with_cut, wants_counters, wants_tasks) = (director.wants_start(), director.wants_counters(), director.wants_tasks());
+        if let Some(saved) = &resumed {
+            // Counts of all workers, which are summed up in the end.
+            let counts = division.as_ref().is_none_or(|division| division.ranks.rank() == 0);
+            (workers[0].messages, workers[0].late) = if counts { (saved.messages, saved.late) } else { Default::default() };
+        }
         let coordinator = Coordinator {
             director,
             stop: settings.stop.clone(),
@@ -290,6 +331,9 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             recorder: settings.record.then(|| Recorder::new(units)),
             shard_costs: costs,
             workers: ActiveWorkers::new(settings.scaling, threads),
+            checkpoints,
+            only_saves: false,
+            saves: false,
             began: Instant::now(),
             looked: Instant::now(),
         };
@@ -303,7 +347,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             worker.index_slots(&classes, &worker_of);
         }
-        let shared = Shared {
+        let mut shared = Shared {
             step: if starts_with_cut { Step::Settle } else { Step::Run },
             epoch: 1,
             presents: vec![Cycle(0); classes.len()],
@@ -326,8 +370,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             from_ranks: Vec::new(),
             coordinator: Mutex::new(coordinator),
         };
+        if let Some(saved) = resumed {
+            go_on_from(&mut shared, saved);
+        }
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() }
+        Ok(Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() })
     }
 
     fn run(self, retiming: &Retiming, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
@@ -369,6 +416,19 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
     }
 }
 
+/// All that workers share is as it was when the cut was left.
+fn go_on_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, saved: Saved<U>) {
+    let tick = shared.reference.tick(saved.at);
+    shared.last_cut = saved.at;
+    shared.decisions = saved.decisions;
+    shared.presents = shared.classes.iter().map(|class| class.clock.edge_at_or_after(tick)).collect();
+    shared.bounds.clone_from(&shared.presents);
+    let own = shared.coordinator();
+    own.reached.fill(tick);
+    (own.events, own.delayed, own.idle_cuts) = (saved.events, saved.delayed, saved.idle_cuts);
+    set_bounds(shared);
+}
+
 fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<Left<U, D>> {
     let mut mark = Instant::now();
     loop {
@@ -407,6 +467,7 @@ fn finish<U: Unit, D>(
         Some(Ending::Cut(reason)) => reason,
         Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
         Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
+        Some(Ending::Unsaved(why)) => return Err(EngineError::Checkpoint(why)),
         None => return Err(EngineError::Panic("the workers stopped before the end".into())),
     };
     let (mean_workers, worker_changes) = coordinator.workers.history(coordinator.began.elapsed());

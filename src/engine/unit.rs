@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use warpshard_state::State;
 
 use crate::base::{Cycle, LinkId};
 use crate::stats::CounterVisitor;
@@ -15,13 +16,15 @@ use super::outbox::{Outbox, Sent};
 /// A unit owns its state and sees nothing else: messages reach it through [`Unit::deliver`] and leave it through the [`Outbox`]. All
 /// cycles are edges of the unit's own clock in its own local time: the engine may simulate units skewed against each other, and no
 /// unit can observe it.
-pub trait Unit: Send + 'static {
+///
+/// Its [`State`] is all of it that does not follow from how it was built: a unit that was built alike and loaded goes on as this one.
+pub trait Unit: State + Send + 'static {
     /// What crosses links; plain data, since the two ends may be in different processes.
     type Payload: Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
     /// What units report to the director: that the run ended, that a phase began.
-    type Event: Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
+    type Event: State + Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
     /// What the director may ask of the unit; [`Infallible`](std::convert::Infallible) for nothing.
-    type Decision: Clone + Send + Sync + 'static;
+    type Decision: State + Clone + Send + Sync + 'static;
 
     /// Takes a message that becomes visible at cycle `at`, which lies at or after the unit's present.
     ///

@@ -1,7 +1,7 @@
 //! A static instruction: what all executions of one program counter have in common.
 
 /// The execution resource and behaviour class of an opcode. Latency and initiation interval per class belong to the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, warpshard_state::State)]
 #[repr(u8)]
 pub enum OpClass {
     /// Single-precision floating point.
@@ -40,7 +40,7 @@ impl OpClass {
 }
 
 /// The memory that an instruction addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub enum MemSpace {
     /// Device memory.
     Global,
@@ -57,7 +57,7 @@ pub enum MemSpace {
 }
 
 /// What a memory instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub enum MemKind {
     /// Reads.
     Load,
@@ -70,7 +70,7 @@ pub enum MemKind {
 }
 
 /// Which caches an access may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub enum CachePolicy {
     /// L1 and LLC.
     All,
@@ -79,7 +79,7 @@ pub enum CachePolicy {
 }
 
 /// The memory side of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct MemInst {
     /// Which memory.
     pub space: MemSpace,
@@ -95,7 +95,7 @@ pub struct MemInst {
 pub const NO_REGISTER: u16 = u16::MAX;
 
 /// An instruction of the program, decoded once per kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct StaticInst {
     /// Address of the instruction.
     pub pc: u32,
@@ -116,7 +116,7 @@ pub struct StaticInst {
 }
 
 /// The registers that an instruction names, found once and used whenever it is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct RegisterSets {
     /// Those below 64, as a set.
     pub low: u64,

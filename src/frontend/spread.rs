@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use crate::base::{CtaIndex, GpuId, KernelIndex};
 
 use super::workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Workload};
@@ -18,6 +20,12 @@ pub struct Nothing;
 impl CtaSource for Nothing {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::default()
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 }
 
@@ -37,6 +45,16 @@ impl CtaSource for Part {
 
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.whole.put_back(CtaIndex(self.first + index.0), program);
+    }
+
+    fn save(&self, to: &mut Writer) {
+        if to.first_visit(&*self.whole) {
+            self.whole.save(to);
+        }
+    }
+
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        if from.first_visit(&*self.whole) { self.whole.load(from) } else { Ok(()) }
     }
 
     fn failure(&self) -> Option<String> {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use crate::base::{Addr, AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
 
 use super::{StaticInst, WarpStream};
@@ -97,7 +99,7 @@ impl KernelInfo {
 }
 
 /// The decoded instructions of one CTA.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct CtaProgram {
     /// The kernel's static instructions, as far as they are known; every index in the streams is covered.
     pub code: Arc<[StaticInst]>,
@@ -119,6 +121,15 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         let _ = (index, program);
     }
+    /// Appends how far it is to a checkpoint: what [`CtaSource::load`] needs so that every CTA comes out as it would have, and so do the
+    /// [notes](CtaSource::notes). Nothing where that depends on the CTA's index alone. Several
+    /// kernels may have one state; the first then saves it ([`Writer::first_visit`]).
+    fn save(&self, to: &mut Writer);
+    /// Goes on where the source was that saved this.
+    ///
+    /// # Errors
+    /// When the state is that of another source, or the input can no longer be read so far.
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError>;
     /// What went wrong while decoding, if anything did, as a message for the user.
     fn failure(&self) -> Option<String> {
         None

@@ -66,7 +66,7 @@ fn unit(limit: Limit) -> &'static str {
 }
 
 /// What one CTA takes from an SM, granularities applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaNeeds {
     /// Threads, padded to whole warps.
     pub threads: u32,

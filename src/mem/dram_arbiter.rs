@@ -11,7 +11,7 @@ use super::llc::{FromDram, Slice};
 use super::slice_port::{Common, SlicePort};
 
 /// The request slots of DRAM that slices share: one reserved for each, the others first come, first served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Places {
     /// The slices that use their own.
     private: u64,
@@ -50,7 +50,7 @@ impl Places {
 }
 
 /// The slices of a partition and their way to the channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct DramArbiter {
     pub(super) id: PartitionId,
     pub(super) common: Common,

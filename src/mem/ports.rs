@@ -4,7 +4,7 @@ use crate::base::LinkId;
 use crate::config::machine::Machine;
 
 /// The links of a partition; of each kind one per slice, with consecutive numbers, the first slice's given here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct PartitionPorts {
     /// Requests from the request subnet.
     pub request_in: LinkId,

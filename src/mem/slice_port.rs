@@ -10,8 +10,9 @@ use super::llc::{Acted, Sets, Slice};
 use super::ports::PartitionPorts;
 
 /// What the slices of a partition have in common and nothing changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Common {
+    #[state(fixed)]
     pub(super) local: LocalMap,
     pub(super) sets: Sets,
     pub(super) ports: PartitionPorts,
@@ -20,7 +21,7 @@ pub(super) struct Common {
 }
 
 /// A slice and the network's side of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct SlicePort {
     pub(super) slice: Slice,
     /// Places for answers at the reply subnet; collected only when fewer than two are left.

@@ -15,7 +15,7 @@ pub(super) struct Cursor {
 }
 
 /// A set of ports per cycle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Calendar {
     words: usize,
     /// A set of `words` words per cycle, in places of which there are two to `shift`.

@@ -42,10 +42,11 @@ struct Granted {
 }
 
 /// Input queues with head-of-line blocking, and an arbiter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Fifo {
     /// The sectors whose data packets carry, by operation.
     carried: [SectorMask; 4],
+    #[state(fixed)]
     arbiter: Arbiter,
     outputs: Outputs,
     requests: RequestMatrix,

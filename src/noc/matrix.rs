@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use crate::base::Slots;
 
 /// For each output, the inputs whose oldest visible packet requests it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct RequestMatrix {
     /// A bit per input, `words` words of 2^`shift` allocated per output.
     sets: Slots<u64>,

@@ -40,7 +40,7 @@ macro_rules! crossbars {
         $(pub use $module::$name;)+
 
         /// A subnet that is a crossbar: a closed set, so that each kind is stepped without dynamic dispatch.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, warpshard_state::State)]
         pub enum Crossbar {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name(Subnet<$name>)),+
         }

@@ -17,7 +17,7 @@ use super::queues::Queue;
 use super::subnet::{Direction, Ends, FromNoc, Switch};
 
 /// A queue per output. Nothing contends at the inputs, so it counts no conflicts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct OutputQueued {
     outputs: Outputs,
     /// Packets that wait, by output.

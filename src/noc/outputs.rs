@@ -22,7 +22,7 @@ impl Scan {
 }
 
 /// An output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Output {
     /// Places at its receiver.
     credits: CreditSender,
@@ -33,7 +33,7 @@ struct Output {
 }
 
 /// The outputs of a crossbar.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Outputs {
     outputs: Slots<Output>,
     /// A bit for each ready output, in `words` words.

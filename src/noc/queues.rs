@@ -5,7 +5,7 @@ use crate::base::{Cycle, Ring, prefetch};
 use crate::protocol::MemPacket;
 
 /// A packet that waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Waiting {
     pub(super) packet: MemPacket,
     /// Low half of the cycle of arrival.
@@ -29,7 +29,7 @@ impl Waiting {
 }
 
 /// A first-in, first-out queue, which grows to the most packets that it has held.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Queue {
     packets: Ring<Waiting>,
 }

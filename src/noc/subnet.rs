@@ -16,7 +16,7 @@ use super::calendar::{Calendar, Cursor};
 use super::queues::{Queue, Waiting};
 
 /// The direction of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Direction {
     /// From SMs to LLC slices.
     Request,
@@ -67,7 +67,7 @@ impl Direction {
 }
 
 /// The links of a subnet; of each kind one per input or output, with consecutive numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SubnetPorts {
     /// Packets from the first sender.
     pub data_in: LinkId,
@@ -103,7 +103,7 @@ pub(super) struct Extent {
 }
 
 /// The ends of a subnet, as its switch sees them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Ends {
     pub(super) direction: Direction,
     pub(super) ports: SubnetPorts,
@@ -169,7 +169,7 @@ impl Ends {
 /// Contract: results do not depend on how a span is divided into calls. In a cycle all that becomes visible comes first
 /// ([`Switch::enter`], [`Switch::take_credits`]), then the cycle is counted, then packets move. A switch is stepped in every cycle from its
 /// [`Switch::next_event`] on; the cycles before are counted all at once, by the same function.
-pub trait Switch: Debug + Send + 'static {
+pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     /// Its name in messages, after the direction.
     fn name(&self) -> String;
 
@@ -205,7 +205,7 @@ pub trait FromNoc: Switch + Sized {
 }
 
 /// One subnet of the network, a unit of the machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Subnet<S> {
     pub(super) ends: Ends,
     pub(super) switch: S,

@@ -14,7 +14,7 @@ use crate::base::{Cycle, LinkId, Ring};
 use super::{Outbox, Payload};
 
 /// Room that became free at a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct Credit {
     /// Which of the receiver's queues, as the link's two ends count them (the slice, for a memory partition).
     pub queue: u16,
@@ -26,7 +26,7 @@ pub struct Credit {
 const BATCHES: u32 = 32;
 
 /// The sending end of a link: the packets that may still be sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CreditSender {
     credits: u32,
     window: u32,
@@ -89,7 +89,7 @@ impl CreditSender {
 }
 
 /// The receiving end of a link: the places of its queue that became free and are not returned yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub struct CreditReceiver {
     link: LinkId,
     queue: u16,

@@ -64,8 +64,9 @@ pub struct AddressMap {
 
 /// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
 /// common kind of map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct NearSlices {
+    #[state(fixed)]
     map: AddressMap,
     /// Addresses that are equal from this bit on have the same slice.
     shift: u32,
@@ -80,7 +81,7 @@ pub struct NearSlices {
 const _: () = assert!(size_of::<NearSlices>() <= 80);
 
 /// How the slice of an address is found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 enum Lookup {
     /// By the map.
     Map,
@@ -91,8 +92,9 @@ enum Lookup {
 }
 
 /// The addresses that lie on other GPUs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Away {
+    #[state(fixed)]
     homes: Homes,
     /// Pages known to lie here, where a table of pages decides: a place each, by the low bits of its number, and all of them.
     near: Box<[u64]>,
@@ -103,7 +105,7 @@ struct Away {
 const NEAR_PAGES: usize = 16;
 
 /// A power of two of partitions with one or two slices each, hashed by a polynomial. Kept small: every SM has one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Hashed {
     /// The bit at which the number of the partition begins, and its mask.
     partition: (u8, u16),

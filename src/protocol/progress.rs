@@ -7,7 +7,7 @@ use crate::base::{CtaIndex, Cycle, KernelIndex};
 use super::Preemption;
 
 /// A CTA that is resident on an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaProgress {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -32,7 +32,7 @@ pub struct CtaProgress {
 }
 
 /// A CTA that ended on an SM or was taken away from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaGone {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -49,7 +49,7 @@ pub struct CtaGone {
 }
 
 /// CTAs of a kernel that ended on an SM since the start of the run, as sums. CPI, cycles per warp instruction of a CTA, is in parts of 1024.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct EndedCtas {
     /// How many.
     pub ctas: u64,

@@ -34,7 +34,7 @@ pub struct SmActivity {
 }
 
 /// A CTA on an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaSpan {
     /// The kernel's place in the workload.
     pub kernel: u16,
@@ -49,7 +49,7 @@ pub struct CtaSpan {
 }
 
 /// A warp slot has another state from a cycle on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct WarpChange {
     /// Core cycle.
     pub at: u64,
@@ -60,7 +60,7 @@ pub struct WarpChange {
 }
 
 /// What a resident warp does or waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum WarpState {
     /// It has issued its last instruction and waits for others or for its stores.
@@ -171,7 +171,7 @@ pub enum BankEvent {
 }
 
 /// A bounded list of events: the first ones from a cycle on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Log<T> {
     /// The events.
     pub events: Vec<T>,

@@ -53,7 +53,7 @@ pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
 macro_rules! counters {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $unit:literal, $help:literal;)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
         $vis struct $name { $(#[doc = concat!($help, " Unit: ", $unit, ".")] pub $field: u64,)* }
 
         impl $crate::Counters for $name {

@@ -6,7 +6,7 @@ const EIGHTHS: u32 = 3;
 const BUCKETS: usize = 28 << EIGHTHS;
 
 /// How often each latency occurred. Recording costs a few operations and no allocation.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct Latencies {
     buckets: Box<[u64]>,
 }

@@ -122,7 +122,7 @@ pub struct IntervalRow {
 }
 
 /// What a controller decided or computed at a cut: one knob, one number, or a remark.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, warpshard_state::State)]
 pub struct TimelineEntry {
     /// Core cycle of the cut.
     pub cycle: u64,

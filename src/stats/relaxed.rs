@@ -7,7 +7,7 @@
 pub const LATENESS_CLASSES: usize = 12;
 
 /// Messages that arrived after their time, which only a relaxed run allows. All times are core cycles, rounded up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct LateMessages {
     /// How many.
     pub count: u64,

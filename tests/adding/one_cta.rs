@@ -11,7 +11,7 @@ use crate::policy::registry::PolicyError;
 pub struct Parameters {}
 
 /// One CTA per SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct OneCta;
 
 impl OneCta {

@@ -13,9 +13,11 @@ use warpshard::frontend::{Part, mix, program::Program};
 const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
 /// Decides at random, from a seed.
+#[derive(warpshard_state::State)]
 struct Shuffle(Rng, Option<Preemption>);
 
 /// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
+#[derive(warpshard_state::State)]
 struct Pick(Rng);
 
 impl Controller for Pick {

@@ -10,7 +10,7 @@ use super::super::{applications, files};
 ///
 /// # Errors
 /// When a mix of applications cannot be read.
-pub(super) fn of(args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
+pub(in crate::cli) fn of(args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
     let gpu = match (&args.trace, &args.program, &args.workload) {
         (Some(trace), _, _) => files::of_trace(trace),
         (None, Some(program), _) => files::of_program(program),

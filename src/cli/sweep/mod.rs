@@ -1,7 +1,7 @@
 //! `warpshard sweep`: all runs of a plan, in this process or by a batch system, and their table.
 
 mod execute;
-mod inputs;
+pub(super) mod inputs;
 mod memory;
 mod planned;
 mod prepare;

@@ -1,18 +1,16 @@
 //! Checks every run of a plan before the first one begins, and finds the digest under which its results are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use rayon::prelude::*;
 
 use crate::energy::Model;
-use crate::report::commit;
 use crate::sweep::{Digest, Digests, Recipe, Run};
 
 use super::super::args::RunArgs;
 use super::super::exit::{Exit, Failure};
 use super::super::session::{Opened, request};
-use super::super::{configuration, policies};
+use super::super::{build, configuration, policies};
 use super::inputs;
 
 /// Wrong runs whose messages are shown.
@@ -86,11 +84,4 @@ fn check(run: &Run, build: &str, known: &Digests, load: bool) -> Result<(Digest,
         opened.load()?;
     }
     Ok((recipe.digest(), warnings))
-}
-
-/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
-/// Python package of the same sources is the same build.
-fn build() -> &'static str {
-    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{} {} {}", env!("CARGO_PKG_VERSION"), commit(), env!("WARPSHARD_SOURCES")));
-    &BUILD
 }

@@ -5,7 +5,7 @@ use crate::base::Addr;
 use super::{ProfileStream, TraceStream};
 
 /// What a memory instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum CpuOp {
     /// Reads; holds its place in the window until the data is there.
     Load,
@@ -16,7 +16,7 @@ pub enum CpuOp {
 }
 
 /// A memory instruction and the other instructions before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuInst {
     /// Instructions before this one that do not touch memory.
     pub bubbles: u64,
@@ -29,7 +29,7 @@ pub struct CpuInst {
 }
 
 /// An endless stream of instructions.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub enum CpuStream {
     /// A recorded trace, wrapped.
     Trace(TraceStream),
@@ -61,7 +61,7 @@ impl CpuStream {
 }
 
 /// A list of instructions, repeated for ever.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct ListStream {
     list: Vec<CpuInst>,
     next: usize,

@@ -19,7 +19,7 @@ const SCATTER: u64 = 0x10_0000_0000;
 const LEAST_LINES: u64 = (512 << 10) / LINE_BYTES;
 
 /// A probability as a threshold for 64 random bits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Chance(u64);
 
 impl Chance {
@@ -34,7 +34,7 @@ impl Chance {
 }
 
 /// A profile as an endless stream of instructions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct ProfileStream {
     rng: Rng,
     /// Other instructions per memory instruction, in units of 2^-32, and the fraction left over.
@@ -126,7 +126,7 @@ impl ProfileStream {
 }
 
 /// All lines of a region once each in a scattered order, again and again: a bijection of counted numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Scatter {
     bits: u32,
     count: u64,

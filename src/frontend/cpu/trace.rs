@@ -6,6 +6,8 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use warpshard_state::{State, StateError, Writer};
+
 use crate::frontend::sass::{Problem, ProblemKind, TraceError, open, unreadable};
 
 use super::trace_line::{self, Fault, Line};
@@ -145,6 +147,33 @@ impl TraceStream {
         };
         self.failure = Some(format!("{}:{}: the trace changed while it was used: {why}", self.path.display(), self.text.number));
         NOTHING
+    }
+}
+
+impl State for TraceStream {
+    fn save(&self, to: &mut Writer) {
+        let Self { path: _, text: Text { number, .. }, writeback, dependent: _, failure } = self;
+        number.save(to);
+        writeback.save(to);
+        failure.save(to);
+    }
+
+    /// Reads the file again up to the line.
+    fn load(&mut self, from: &mut warpshard_state::Reader<'_>) -> Result<(), StateError> {
+        let lines = u64::read(from)?;
+        self.writeback.load(from)?;
+        self.failure.load(from)?;
+        let again = |why: String| StateError::new(format!("{} cannot be read again up to line {lines}: {why}", self.path.display()));
+        self.text = Text::open(&self.path).map_err(|error| again(error.to_string()))?;
+        while self.text.number < lines && self.failure.is_none() {
+            match self.text.next_line() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(again("it is shorter now".into())),
+                Err(Stop::Io(error)) => return Err(again(error.to_string())),
+                Err(Stop::Fault(fault)) => return Err(again(fault.what.to_string())),
+            }
+        }
+        Ok(())
     }
 }
 

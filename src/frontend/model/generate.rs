@@ -5,6 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use crate::base::{CtaIndex, LaneMask, WARP_SIZE};
 use crate::frontend::{AddressForm, CtaProgram, CtaSource, StreamBuilder, WarpStream};
 
@@ -54,6 +56,12 @@ impl Generator {
 impl CtaSource for Generator {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
         if self.program.sharing.ctas { Arc::clone(self.alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 
     fn blocks(&self) -> Option<&[u32]> {

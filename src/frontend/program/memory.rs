@@ -3,6 +3,8 @@
 //! Input and output are device addresses and bytes. An access outside of every allocation is a [`Fault`]; reading what nobody has
 //! written is counted. Pages that are never touched cost nothing: the host's operating system supplies zeroed ones on first use.
 
+use warpshard_state::{Reader, State, StateError, Writer};
+
 /// First address that is given out.
 const FIRST: u64 = 0x7f20_0000_0000;
 /// Allocations begin at multiples of this, as those of cudaMalloc do.
@@ -24,7 +26,7 @@ pub(super) struct Allocation {
 }
 
 /// Which words of an allocation were written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Written {
     bits: Vec<u64>,
     /// Words that were not.
@@ -67,8 +69,50 @@ impl Allocation {
     }
 }
 
+/// Bytes of a piece of memory that is left out of a checkpoint where it holds zeros alone.
+const PIECE: usize = 4096;
+
+impl State for Allocation {
+    fn save(&self, to: &mut Writer) {
+        let Self { name, start, bytes, written } = self;
+        name.save(to);
+        start.save(to);
+        written.save(to);
+        bytes.len().save(to);
+        let pieces: Vec<(usize, &[u8])> =
+            bytes.chunks(PIECE).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
+        pieces.len().save(to);
+        for (number, piece) in pieces {
+            number.save(to);
+            to.raw(piece);
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let (name, start, written, length) = State::read(from)?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(length)
+            .map_err(|_| StateError::new(format!("an allocation of {length} bytes does not fit this host's memory")))?;
+        bytes = vec![0; length];
+        for _ in 0..usize::read(from)? {
+            let number = usize::read(from)?;
+            let Some(piece) = bytes.chunks_mut(PIECE).nth(number) else {
+                return Err(StateError::new(format!("an allocation of {length} bytes has no piece {number}")));
+            };
+            piece.copy_from_slice(from.raw(piece.len())?);
+        }
+        Ok(Self { name, start, bytes, written })
+    }
+}
+
 /// Where allocations lie.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Layout {
     /// First address and the one after the last.
     spans: Vec<(u64, u64)>,
@@ -98,7 +142,7 @@ impl Layout {
 }
 
 /// All of device memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Memory {
     allocations: Vec<Allocation>,
     layout: Layout,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use warpshard_state::{Reader, State, StateError, Writer};
+
 use crate::base::{Addr, AppId, CtaIndex, KernelIndex};
 use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, WarpStream, Workload};
 
@@ -185,6 +187,40 @@ impl Source {
 }
 
 impl CtaSource for Source {
+    fn save(&self, to: &mut Writer) {
+        if !to.first_visit(&*self.stage) {
+            return;
+        }
+        let stage = self.lock();
+        let Stage { runner, ready, wanted, failure } = &*stage;
+        let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
+        (*launch, *cta, *stepped).save(to);
+        memory.save(to);
+        executor.save(to);
+        tallies.save(to);
+        unwritten.save(to);
+        ready.save(to);
+        wanted.save(to);
+        failure.save(to);
+    }
+
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        if !from.first_visit(&*self.stage) {
+            return Ok(());
+        }
+        let mut stage = self.lock();
+        let Stage { runner, ready, wanted, failure } = &mut *stage;
+        let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
+        (*launch, *cta, *stepped) = State::read(from)?;
+        memory.load(from)?;
+        executor.load(from)?;
+        tallies.load(from)?;
+        unwritten.load(from)?;
+        ready.load(from)?;
+        wanted.load(from)?;
+        failure.load(from)
+    }
+
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
         let mut stage = self.lock();
         if stage.failure.is_none() {

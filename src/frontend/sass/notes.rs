@@ -16,7 +16,7 @@ const TEXTS: [&str; FIXED] = [
 ];
 
 /// How often each note occurred: the fixed places, then the notes of the static instructions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Tally(Vec<u64>);
 
 impl Tally {

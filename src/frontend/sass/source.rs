@@ -1,9 +1,11 @@
 //! Hands out a kernel's CTAs: from memory when all are decoded, else from a window that moves through the file.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
+
+use warpshard_state::{Reader, State, StateError, Writer};
 
 use crate::base::CtaIndex;
 use crate::frontend::{CtaProgram, CtaSource};
@@ -20,6 +22,12 @@ pub(super) struct Resident(pub(super) Vec<Arc<CtaProgram>>);
 impl CtaSource for Resident {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0[index.index()])
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 }
 
@@ -44,6 +52,8 @@ pub(super) struct Window {
     base: u32,
     slots: VecDeque<Option<Decoded>>,
     bytes: usize,
+    /// CTAs beyond the slots that were taken before the window was made anew.
+    gone: BTreeSet<u32>,
     end: Option<End>,
     /// Notes of the CTAs that were taken.
     tally: Tally,
@@ -51,7 +61,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(decoder: Decoder) -> Self {
-        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, end: None, tally: Tally::default() }
+        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, gone: BTreeSet::new(), end: None, tally: Tally::default() }
     }
 
     /// Decodes one batch of about `budget` bytes of text.
@@ -60,6 +70,43 @@ impl Window {
         self.bytes += batch.ctas.iter().map(bytes).sum::<usize>();
         self.slots.extend(batch.ctas.into_iter().map(Some));
         self.end = batch.end;
+        self.drop_gone();
+    }
+
+    /// Drops the CTAs that were taken before the window was made anew.
+    fn drop_gone(&mut self) {
+        while let Some(slot) = self.gone.first().and_then(|index| self.slots.get_mut((index - self.base) as usize)) {
+            self.gone.pop_first();
+            self.bytes -= slot.take().map_or(0, |cta| bytes(&cta));
+        }
+        self.pass_taken();
+    }
+
+    /// Moves on past CTAs that were taken.
+    fn pass_taken(&mut self) {
+        while let Some(None) = self.slots.front() {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// The CTAs that were taken, from the first that was not.
+    fn taken(&self) -> (u32, BTreeSet<u32>) {
+        let empty = (self.base..).zip(&self.slots).filter(|(_, slot)| slot.is_none()).map(|(index, _)| index);
+        (self.base, empty.chain(self.gone.iter().copied()).collect())
+    }
+
+    /// Begins anew behind `first` CTAs that were taken, of which there are `ctas`, and without those in `gone`.
+    fn go_on(&mut self, first: u32, mut gone: BTreeSet<u32>, ctas: u32) {
+        self.slots.clear();
+        self.bytes = 0;
+        if first >= ctas {
+            (self.base, self.end) = (ctas, Some(End::Finished));
+            return;
+        }
+        (self.base, self.end) = (self.decoder.seek(first), None);
+        gone.extend(self.base..first);
+        self.gone = gone;
     }
 
     /// Whether, and how, the file ended.
@@ -85,10 +132,13 @@ impl Window {
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
-        let taken = index.checked_sub(self.base).is_none_or(|i| self.slots.get(i as usize).is_some_and(Option::is_none));
+        let taken = index
+            .checked_sub(self.base)
+            .is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
         if taken {
             (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
             self.slots.clear();
+            self.gone.clear();
             self.tally = Tally::default();
         }
         while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
@@ -98,15 +148,16 @@ impl Window {
         let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
         self.bytes -= bytes(&cta);
         self.tally.add(cta.notes.as_deref());
-        while let Some(None) = self.slots.front() {
-            self.slots.pop_front();
-            self.base += 1;
-        }
+        self.pass_taken();
         Some(cta.program)
     }
 }
 
 impl Streamed {
+    fn lock(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn new(window: Window, ctas: u32, warps: u32, window_bytes: usize, clock: Arc<DecodeClock>) -> Self {
         Self {
             window: Mutex::new(window),
@@ -121,6 +172,25 @@ impl Streamed {
 }
 
 impl CtaSource for Streamed {
+    fn save(&self, to: &mut Writer) {
+        let window = self.lock();
+        window.tally.save(to);
+        window.taken().save(to);
+        drop(window);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).save(to);
+    }
+
+    /// The file is read again from the first CTA that was not taken, or from its beginning where it has no index.
+    fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let mut window = self.lock();
+        window.tally.load(from)?;
+        let (first, gone) = <(u32, BTreeSet<u32>)>::read(from)?;
+        if first > 0 || !gone.is_empty() {
+            window.go_on(first, gone, self.ctas);
+        }
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
+    }
+
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
     }
@@ -130,7 +200,7 @@ impl CtaSource for Streamed {
             return kept;
         }
         let start = Instant::now();
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.lock();
         let program = window.take(index.0, self.window_bytes);
         // The last CTA answers for the rest of the file.
         while window.end.is_none() && index.0 + 1 == self.ctas {
@@ -155,8 +225,7 @@ impl CtaSource for Streamed {
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.described()
+        self.lock().described()
     }
 }
 

@@ -13,14 +13,14 @@ pub(super) const PART_WORDS: usize = 16 << 10;
 pub(super) const ODD: u32 = 1 << 31;
 
 /// A part, and how many instructions come before it.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Part {
     pub(super) before: u32,
     pub(super) held: Held,
 }
 
 /// All parts of a stream, in their order.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Parts {
     /// Instructions of the stream.
     pub(super) len: u32,
@@ -41,7 +41,7 @@ impl Parts {
 }
 
 /// Where a reader is in a stream of several parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Window {
     pub(super) parts: Arc<Parts>,
     /// The part that is at hand.

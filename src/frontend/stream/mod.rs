@@ -27,7 +27,7 @@ const MASK_SHIFT: u32 = 31;
 const MASK_FOLLOWS: u32 = 1 << MASK_SHIFT;
 
 /// How the addresses of an access are written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum AddressForm {
     /// No memory access.
@@ -42,7 +42,7 @@ pub enum AddressForm {
 }
 
 /// The recorded or generated instructions of one warp. What is read in order, [`WarpStream::read`] reads; an SM keeps the place of each warp itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct WarpStream {
     /// The number of instructions of the whole stream, then the part that is at hand; empty where there are no instructions.
     words: Arc<[u32]>,
@@ -248,7 +248,7 @@ pub fn streams_failure() -> Option<String> {
 }
 
 /// A place in the part of a [`WarpStream`] that is at hand, and in bit 31 whether that part has an odd number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Cursor(u32);
 
 /// Place of the first instruction of a part.
@@ -287,7 +287,7 @@ impl Iterator for Reader {
 }
 
 /// One execution of an instruction by a warp.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct DynInst {
     /// Index of the static instruction in [`super::CtaProgram::code`].
     pub index: u32,

@@ -3,8 +3,10 @@
 //! In: words. Out: the same words. What is kept where has no effect on anything simulated. Space is free again when a part is dropped.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read as _, Seek, SeekFrom, Write};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use warpshard_state::{Reader, State, StateError, Writer};
 
 /// Most bytes of compressed parts in memory, over all streams of the process.
 const LIMIT: usize = 1 << 30;
@@ -17,11 +19,11 @@ const LEVEL: i32 = 1;
 #[derive(Debug)]
 pub(super) struct Store {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<Kept>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Kept {
     in_memory: usize,
     file: Option<File>,
     /// Why a part could not be read.
@@ -86,12 +88,12 @@ impl Store {
         self.lock().file = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Kept {
     fn write(&mut self, bytes: &[u8]) -> io::Result<Box<[u32]>> {
         if self.file.is_none() {
             self.file = Some(tempfile::tempfile()?);
@@ -157,6 +159,24 @@ impl Held {
                 zstd::bulk::decompress(&packed, size)
             }
         }
+    }
+}
+
+impl State for Held {
+    fn save(&self, to: &mut Writer) {
+        let mut words = Vec::new();
+        // What cannot be read ends the run.
+        self.read(&mut words);
+        words.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = State::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        Ok(Store::shared().keep(&Vec::read(from)?))
     }
 }
 

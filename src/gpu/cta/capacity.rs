@@ -9,7 +9,7 @@ use crate::gpu::occupancy::CtaNeeds;
 pub(super) type Resources = [u32; 5];
 
 /// The resources of an SM and the needs of CTAs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Capacity {
     /// Resources of an SM.
     pub(super) whole: Resources,

@@ -23,7 +23,7 @@ use super::streams::Streams;
 const NO_LIMIT: u32 = u32::MAX;
 
 /// The grid scheduler's view of one SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Room {
     /// Resources that its bound CTAs occupy.
     used: Resources,
@@ -58,7 +58,7 @@ pub(super) struct Binding {
 }
 
 /// The assignment of CTAs to SMs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Dispatch {
     rooms: Box<[Room]>,
     candidates: SmSet,
@@ -261,7 +261,7 @@ impl Dispatch {
 }
 
 /// A set of SMs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 struct SmSet {
     words: Box<[u64]>,
     sms: usize,

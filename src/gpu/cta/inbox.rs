@@ -10,7 +10,7 @@ use crate::base::{CtaIndex, Cycle, KernelIndex, SmId};
 use crate::protocol::WarpContext;
 
 /// What an SM reports of a CTA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 pub(super) enum Word {
     /// It started.
     Started,
@@ -29,7 +29,7 @@ pub(super) enum Word {
 }
 
 /// A message from an SM. The order of the fields is the order of handling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 pub(super) struct Notice {
     pub(super) at: Cycle,
     pub(super) sm: SmId,
@@ -40,7 +40,7 @@ pub(super) struct Notice {
 }
 
 /// Messages that are not yet handled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Inbox {
     waiting: BinaryHeap<Reverse<Notice>>,
     sequence: Box<[u32]>,

@@ -40,7 +40,7 @@ use records::{KernelRecords, Record};
 use streams::{Ended, Streams};
 
 /// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct GridPorts {
     /// The link to SM 0.
     pub first_to_sm: LinkId,
@@ -55,7 +55,7 @@ pub struct GridPorts {
 }
 
 /// What ties a grid scheduler to those of other GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SystemPorts {
     /// The GPU.
     pub gpu: GpuId,
@@ -68,7 +68,7 @@ pub struct SystemPorts {
 }
 
 /// The decisions that a controller may make about the grid scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum GridDecision {
     /// Kernels that were held back may be launched from now on.
     Release,
@@ -107,7 +107,7 @@ pub enum GridDecision {
 }
 
 /// How far the copies of an application are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Copies {
     /// Its first command, the one after its last, and the next one of which the copies are not done.
     start: usize,
@@ -131,7 +131,7 @@ impl Copies {
 }
 
 /// The grid scheduler of a chip.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Grid {
     present: Cycle,
     /// Link latency each way, in core cycles.
@@ -139,6 +139,7 @@ pub struct Grid {
     /// From a kernel's launch to its first CTA's start, in core cycles.
     launch_latency: u64,
     ports: GridPorts,
+    #[state(fixed)]
     workload: Arc<Workload>,
     inbox: Inbox,
     streams: Streams,

@@ -7,7 +7,7 @@ use crate::frontend::Workload;
 use crate::stats::KernelStats;
 
 /// The record of one kernel, in core cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Record {
     pub(super) launched: Option<Cycle>,
     pub(super) started: Option<Cycle>,
@@ -16,7 +16,7 @@ pub(super) struct Record {
 }
 
 /// The records of all kernels.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct KernelRecords {
     records: Box<[Record]>,
     /// Those of first launches, which come first.

@@ -16,7 +16,7 @@ use super::streams::Streams;
 pub(super) const NO_SHARE: u16 = u16::MAX;
 
 /// The maxima of kernels, and how many CTAs are bound.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Shares {
     /// By slot.
     most: Vec<u16>,

@@ -16,7 +16,7 @@ use crate::base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
 use crate::frontend::{Command, KernelInfo, Workload};
 
 /// A kernel that has a slot on the chip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct KernelSlot {
     pub(super) kernel: KernelIndex,
     pub(super) app: AppId,
@@ -53,7 +53,7 @@ impl KernelSlot {
 type Waiting = (bool, Reverse<i32>, KernelIndex);
 
 /// How far an application is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct AppState {
     /// Its kernels, and the same once more for later executions.
     kernels: Range<u16>,
@@ -85,7 +85,7 @@ fn waiting(app: &AppState, kernel: KernelIndex) -> Waiting {
 }
 
 /// What other GPUs have to do with the kernels of this one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 struct System {
     /// By kernel: whether it is of this GPU.
     own: Box<[bool]>,
@@ -116,7 +116,7 @@ impl System {
 }
 
 /// The order of kernels.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Streams {
     /// Kernels by slot; it grows only when needed, so the last slot is occupied.
     slots: Vec<Option<KernelSlot>>,

@@ -5,7 +5,7 @@
 use crate::base::{Addr, SECTOR_BYTES, SectorMask};
 
 /// An access to one segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Access {
     /// The sector's address, or the segment's where several sectors are meant.
     pub(super) addr: Addr,

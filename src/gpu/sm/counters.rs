@@ -109,7 +109,7 @@ counters! {
 }
 
 /// All counters of an SM.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
     /// Indexed by `KernelIndex`.
     pub kernels: Vec<KernelCounters>,

@@ -4,7 +4,7 @@ use crate::base::{CtaIndex, KernelIndex};
 use crate::protocol::{PowerState, Preemption};
 
 /// What a controller may ask of an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum SmDecision {
     /// No further CTA starts while this many are resident; at least 1.
     CtaLimit(u32),

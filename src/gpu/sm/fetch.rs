@@ -13,7 +13,7 @@ use super::observers::Observers;
 use super::simple_tags::SimpleTags;
 
 /// The fetch stage.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct FetchStage {
     /// Where the ends of CTAs are reported.
     to_grid: LinkId,

@@ -4,7 +4,7 @@ use crate::config::machine::{CoreStyle, Sm as Spec};
 use crate::frontend::OpClass;
 
 /// Kinds of execution unit, in the order in which they are served in a cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub(super) enum UnitKind {
     /// Single precision.
@@ -48,7 +48,7 @@ pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
 pub(super) const MAX_PLACES: usize = 16;
 
 /// Where a class runs, and how long.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct ClassRoute {
     pub(super) kind: UnitKind,
     pub(super) latency: u16,

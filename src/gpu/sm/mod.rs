@@ -77,7 +77,7 @@ const MAX_SCHEDULERS: usize = 8;
 const LIVELY: u32 = 8;
 
 /// A streaming multiprocessor: its stages in the order of the pipeline, and what they share.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub struct Sm {
     core: Core,
     starts: CtaStage,
@@ -91,6 +91,7 @@ pub struct Sm {
     power: Power,
     observers: Observers,
     ports: SmPorts,
+    #[state(fixed)]
     workload: Arc<Workload>,
     /// Whether much was issued in the last span that was run, so that prefetching the arrays of warps pays.
     lively: bool,

@@ -9,7 +9,7 @@ use crate::config::machine::Machine;
 use crate::protocol::{CreditReceiver, CreditSender, MemPacket, Outbox, Payload};
 
 /// The links of an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmPorts {
     /// Out: memory requests to the request subnet.
     pub to_request_net: LinkId,
@@ -26,7 +26,7 @@ pub struct SmPorts {
 }
 
 /// What the SM needs to know of a reply.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Reply {
     pub(super) addr: Addr,
     pub(super) token: u32,
@@ -34,7 +34,7 @@ pub(super) struct Reply {
 }
 
 /// Requests out, replies in.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Net {
     ports: SmPorts,
     /// Places for requests at the request subnet.

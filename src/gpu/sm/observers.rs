@@ -16,7 +16,7 @@ use super::phases::PhaseView;
 use super::warp_states::WarpStates;
 
 /// The observers of an SM.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
     pub(super) ccws: Option<Box<Ccws>>,

@@ -11,8 +11,9 @@ use crate::frontend::phases::Phases;
 use super::core::MAX_WARPS;
 
 /// Phase distance and phase length by warp slot, as of the slot's front instruction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct PhaseView {
+    #[state(fixed)]
     kernels: Arc<[Phases]>,
     distance: [u16; MAX_WARPS],
     length: [u16; MAX_WARPS],

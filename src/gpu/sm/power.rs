@@ -14,7 +14,7 @@ use crate::protocol::{EventKind, Outbox, PowerState};
 use super::core::Core;
 use super::starts::CtaStage;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum State {
     Active,
     Paused,
@@ -23,7 +23,7 @@ enum State {
 }
 
 /// An SM's state, and since when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Power {
     state: State,
     /// From when on the state's cycles are not counted yet.

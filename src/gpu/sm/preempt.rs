@@ -22,7 +22,7 @@ use super::observers::Observers;
 use super::starts::CtaStage;
 
 /// A CTA that has to leave.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Leaving {
     slot: u8,
     warps: u64,
@@ -33,7 +33,7 @@ struct Leaving {
 }
 
 /// How far the saving of a context is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Saving {
     /// Something of the CTA is under way.
     NotBegun,
@@ -44,7 +44,7 @@ enum Saving {
 }
 
 /// The CTAs that leave the SM and those that are restored.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct PreemptStage {
     /// The next cycle in which the stage has something to look at.
     due: Cycle,
@@ -62,7 +62,7 @@ pub(super) struct Parts<'a> {
 }
 
 /// What is looked at only while CTAs come and go so.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 struct Rest {
     leaving: Vec<Leaving>,
     /// Warps of CTAs that are restored, and until when; [`Cycle::NEVER`] while that is traffic under way.

@@ -3,7 +3,7 @@
 use crate::config::machine::SimpleCache;
 
 /// The tags of a cache that costs a fixed time per miss, least recently used out first.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct SimpleTags {
     lines: Box<[(u64, u64)]>,
     ways: usize,

@@ -4,7 +4,7 @@
 
 /// What a scheduler did in a cycle. Of several reasons that hold for its warps, the first of this list counts: the nearer a
 /// warp was to issuing, the earlier its reason stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 #[repr(u8)]
 pub enum StallReason {
     /// It issued.

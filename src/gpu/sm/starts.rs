@@ -19,7 +19,7 @@ use super::core::{Core, Ctas, Resident, Windows};
 use super::observers::Observers;
 
 /// A CTA that waits for its resources.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Bound {
     at: Cycle,
     launch: CtaLaunch,
@@ -29,11 +29,11 @@ struct Bound {
 }
 
 /// How many CTAs of each kernel are to bypass the L1; apart from the stage, since few runs have any.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, warpshard_state::State)]
 struct Wanted(Vec<(KernelIndex, u32)>);
 
 /// The stage that starts CTAs: those bound to the SM, in the order of binding.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct CtaStage {
     bound: VecDeque<Bound>,
     /// CTAs that may be resident at once, by decision of a controller.

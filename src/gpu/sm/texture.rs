@@ -24,14 +24,14 @@ counters! {
 }
 
 /// An access that waits for its turn.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Fragment {
     load: u16,
     missed: bool,
 }
 
 /// A line to ask for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Request {
     line: Addr,
     load: u16,
@@ -40,7 +40,7 @@ struct Request {
 }
 
 /// The texture cache of an SM.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct TextureCache {
     tags: SimpleTags,
     fragments: Ring<Fragment>,

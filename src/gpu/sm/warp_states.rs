@@ -31,7 +31,7 @@ counters! {
 }
 
 /// Warps by state, and the warp cycles counted so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct WarpStates {
     /// Whether the machine has these counters.
     pub(super) counted: bool,
@@ -44,7 +44,7 @@ pub(super) struct WarpStates {
 }
 
 /// The changes of the warps' states.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 struct Changes {
     log: Log<WarpChange>,
     /// The warps in each state, in the order of [`WarpState::ALL`].

@@ -15,7 +15,7 @@ pub(super) const AFTER_UNIT: u64 = 2;
 const NONE: u16 = u16::MAX;
 
 /// An instruction that leaves a fixed-latency unit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Completion {
     pub(super) warp: u8,
     /// Bank of the destination.
@@ -24,14 +24,14 @@ pub(super) struct Completion {
     pub(super) dst: u16,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Node {
     what: Completion,
     next: u16,
 }
 
 /// Completions by cycle: a ring of lists, longer than the longest latency.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Wheel {
     heads: Box<[u16]>,
     occupied: Box<[u64]>,

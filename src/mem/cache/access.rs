@@ -24,7 +24,7 @@ pub struct Access {
 }
 
 /// Why a request has to be tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum FailReason {
     /// All lines of the set wait for data or may not be evicted.
     NoLine,

@@ -13,8 +13,9 @@ use super::{AccessKind, Evicted, Lookup, Mshr, Prefetched, Probe, TagArray};
 const ROOM_FOR_FETCH: usize = 2;
 
 /// A cache with its outstanding misses and its queue to the next level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct DataCache {
+    #[state(fixed)]
     pub(super) spec: Cache,
     pub(super) rules: Rules,
     /// The bits of an address that tell apart what is fetched as one.

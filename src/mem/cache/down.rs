@@ -3,7 +3,7 @@
 use crate::base::{Addr, SectorMask};
 
 /// What a cache sends to the next level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub enum DownKind {
     /// Fetch the sectors for an MSHR, which travels with the request so that the data need not be looked up by address:
     /// [`DataCache::fill_entry`](super::DataCache::fill_entry) is called with it when they are there.
@@ -19,7 +19,7 @@ pub enum DownKind {
 }
 
 /// A request to the next level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Down {
     /// Address of the sector, or of the line where several sectors or a line cache are meant.
     pub addr: Addr,

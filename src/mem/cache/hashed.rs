@@ -8,7 +8,7 @@ use super::directory::{Directory, NONE, Spot};
 use super::index::hash;
 use super::sectors::Sectors;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Line<L> {
     /// Line number (address / bytes of a line) while any sector is not invalid.
     tag: u64,
@@ -20,7 +20,7 @@ struct Line<L> {
 }
 
 /// Lines in buckets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Hashed<S, L> {
     max_ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.

@@ -11,7 +11,7 @@ use super::index::hash;
 const NONE: u16 = u16::MAX;
 
 /// An outstanding fetch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Entry {
     key: u64,
     /// The oldest request that waits.
@@ -35,14 +35,14 @@ const _: () = assert!(size_of::<Entry>() == 24);
 const MOST_BUCKETS: usize = 1 << u16::BITS;
 
 /// A further request of an entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Node {
     token: u32,
     next: u16,
 }
 
 /// The table of outstanding fetches, keyed by sector (or line) number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Mshr {
     entries: Slots<Entry>,
     capacity: u32,

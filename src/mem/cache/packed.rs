@@ -14,7 +14,7 @@ pub(super) const MAX_WAYS: u32 = 24;
 const IN_WORD: usize = 8;
 const WORDS: usize = MAX_WAYS as usize / IN_WORD;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Line {
     /// Line number (address / bytes of a line) while any sector is not invalid.
     tag: u64,
@@ -24,7 +24,7 @@ struct Line {
 }
 
 /// What a look-up begins with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 #[repr(align(64))]
 struct Head<S> {
     /// A byte for each way, zero for one without a line.
@@ -44,7 +44,7 @@ impl<S> Head<S> {
 }
 
 /// Lines by set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Packed<S> {
     ways: u32,
     /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.

@@ -6,7 +6,7 @@ use super::Lookup;
 ///
 /// Of each kind of state it has a field of four bits, one per sector. A sector is in at most one of reserved, valid and modified; in
 /// none of them it is invalid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Sectors(u32);
 
 /// Bits of a field.

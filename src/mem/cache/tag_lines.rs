@@ -11,7 +11,7 @@ use super::{Evicted, Lookup, Probe};
 const ALL: u8 = SectorMask::ALL.0;
 
 /// Tags whose lines are found by `D` and make room in the order `O`. Its functions are those of [`TagArray`](super::TagArray).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct TagLines<D, O> {
     pub(super) directory: D,
     pub(super) order: O,
@@ -19,6 +19,7 @@ pub(super) struct TagLines<D, O> {
     /// Of the sectors that an access names, those that are meant, and those that are meant anyway: all, of a line cache.
     asked: u8,
     always: u8,
+    #[state(fixed)]
     allocate: Allocate,
     /// All sectors of a line.
     whole: SectorMask,

@@ -48,10 +48,10 @@ pub struct Evicted {
 }
 
 /// The tags of a cache.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct TagArray(Kind);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 enum Kind {
     /// LRU of few ways.
     Few(TagLines<Packed<<Bytes as Order>::Set>, Bytes>),

@@ -10,7 +10,7 @@ use super::down::{Down, DownKind, segment};
 use super::{DataCache, Lookup, Probe};
 
 /// What a write that hits does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 struct OnHit {
     /// It goes to the next level at once, which answers it; else the cache answers.
     sent: bool,
@@ -19,7 +19,7 @@ struct OnHit {
 }
 
 /// What a write that misses does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 struct OnMiss {
     /// It fails while no line of its set can make room, whether it takes one or not.
     needs_line: bool,
@@ -27,7 +27,7 @@ struct OnMiss {
 }
 
 /// What becomes of the data of a write that misses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Action {
     /// It goes to the next level, which answers it.
     Send,
@@ -40,7 +40,7 @@ enum Action {
 }
 
 /// The rules of a cache, read off the table once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Rules {
     /// For global and for local memory.
     hit: [OnHit; 2],

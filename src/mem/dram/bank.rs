@@ -11,7 +11,7 @@ use crate::config::machine::Dram;
 use super::timing::Timing;
 
 /// A command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub(super) enum Command {
     /// Reads a burst of the open row.
@@ -38,7 +38,7 @@ impl Command {
 }
 
 /// From when on each command is allowed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Allowed([Cycle; 4]);
 
 impl Allowed {
@@ -66,7 +66,7 @@ impl IndexMut<Command> for Allowed {
 }
 
 /// A bank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Bank {
     /// The row that is open, or was last; row 0 before the first, as in the reference.
     row: u32,
@@ -74,7 +74,7 @@ struct Bank {
 }
 
 /// A bank group.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Group {
     /// Its banks.
     banks: u64,
@@ -82,7 +82,7 @@ struct Group {
 }
 
 /// The banks of a channel and the constraints between them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Banks {
     timing: Timing,
     banks: Slots<Bank>,

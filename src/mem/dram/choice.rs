@@ -15,7 +15,7 @@ use super::simple_channel::SimpleChannel;
 use super::{DramCounters, Request, Worked};
 
 /// The DRAM channel of a memory partition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub enum Channel {
     /// GPGPU-Sim's: a bank takes a request and keeps it until its last burst.
     Simple(Box<SimpleChannel>),

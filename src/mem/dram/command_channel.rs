@@ -24,11 +24,13 @@ use super::{Request, RequestKind, order};
 const WIDEST_LINE: u64 = 2 * LINE_BYTES;
 
 /// A channel with a command-level controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CommandChannel {
     controller: Controller,
     /// Takes partition bits out of an address; what remains is cut by the mapping.
+    #[state(fixed)]
     map: AddressMap,
+    #[state(fixed)]
     mapping: Mapping,
     burst_bytes: u64,
     queue: u32,

@@ -18,7 +18,7 @@ pub(super) fn first_from(banks: u64, first: u32) -> usize {
 }
 
 /// The banks that serve requests, by what they need next.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Due {
     /// Banks by the command that they need, in the order of [`Command`], and the command of each of these banks.
     needs: [u64; 4],

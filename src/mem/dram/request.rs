@@ -3,7 +3,7 @@
 use crate::base::{Addr, SectorMask};
 
 /// What a request wants, and what of its slice hears of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum RequestKind {
     /// A read, answered with its data.
     Read {
@@ -37,7 +37,7 @@ impl Default for RequestKind {
 }
 
 /// A request to a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Request {
     /// The address, for the requester.
     pub addr: Addr,

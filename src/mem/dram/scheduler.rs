@@ -15,7 +15,7 @@ use super::request::Request;
 const NONE: u16 = u16::MAX;
 
 /// What is looked at of every request that waits: few bytes, since a bank's queue is walked for a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Link {
     row: u32,
     next: u16,
@@ -25,7 +25,7 @@ struct Link {
 const _: () = assert!(size_of::<Link>() == 8);
 
 /// A request in its queue and the one in front of it, or the head of its queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Spot {
     before: u16,
     at: u16,
@@ -38,7 +38,7 @@ impl Spot {
 
 /// A queue of requests. What it begins with stands in the link of its own number, as if that were a request in front of them all, so that the
 /// first one is linked and unlinked as any other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Queue {
     /// The number of the queue where there is no request.
     last: u16,
@@ -50,12 +50,13 @@ struct Queue {
 }
 
 /// The number of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Number(u16);
 
 /// Requests, and those that wait for their banks: a queue per bank, or one for all where only the oldest of all is served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Scheduler {
+    #[state(fixed)]
     policy: DramScheduler,
     /// By number, as the requests themselves; the first numbers are the queues'. Of a number that is free, `next` is the next free one.
     links: Slots<Link>,

@@ -31,7 +31,7 @@ counters! {
 const EXPECTED: u32 = 8;
 
 /// A DRAM channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct SimpleChannel {
     timing: Timing,
     dual_bus: bool,

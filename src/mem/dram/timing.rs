@@ -3,7 +3,7 @@
 use crate::config::machine::Dram;
 
 /// Spans in cycles of the command clock, from the command named first to the earliest of the one named second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Timing {
     /// Column command to column command, other bank group and same bank group.
     pub(super) column_to_column: [u64; 2],

@@ -3,7 +3,7 @@
 use crate::base::{Addr, SectorMask};
 
 /// What comes back from DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum FromDram {
     /// The data of a fetch.
     Data {

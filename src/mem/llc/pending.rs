@@ -7,7 +7,7 @@ use crate::protocol::MemPacket;
 const NONE: u32 = u32::MAX;
 
 /// A slab of requests; grows to the most that ever waited, and one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Pending {
     /// By number. Free places follow each other by token, the one freed last first.
     packets: Slots<MemPacket>,

@@ -12,14 +12,16 @@ const TOGETHER: u32 = 4;
 const PARTS: usize = 8;
 
 /// Address map and set index function as one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Sets {
     /// The lowest bit of an address that matters.
     first: u32,
     /// What the values of each few bits from there on contribute to the set, by exclusive or; unless a number of partitions has
     /// to be divided out, or too many bits matter.
     parts: Option<[[u16; 1 << TOGETHER]; PARTS]>,
+    #[state(fixed)]
     map: LocalMap,
+    #[state(fixed)]
     cache: Cache,
 }
 

@@ -27,7 +27,7 @@ pub struct Acted {
 const EXPECTED: usize = 12;
 
 /// A request that arrives, with the sectors that are not yet looked up.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Arrived {
     pub(super) packet: MemPacket,
     /// Low half of the cycle in which it is seen.
@@ -47,7 +47,7 @@ impl Arrived {
 }
 
 /// An LLC slice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Slice {
     pub(super) id: SliceId,
     sectored: bool,

@@ -44,8 +44,9 @@ use each;
 const DATA: usize = 6;
 
 /// One DRAM channel and its LLC slices.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Partition {
+    #[state(fixed)]
     map: AddressMap,
     llc_clock: ClockDomain,
     /// LLC cycles in core cycles.
@@ -56,6 +57,7 @@ pub struct Partition {
     copies: VecDeque<(Cycle, Warm)>,
     /// When the next one passes.
     copied: Cycle,
+    #[state(fixed)]
     warms: MemcpyWarms,
     pub(super) stalls: StallCounts,
     /// Up to which LLC cycle they are known.

@@ -9,7 +9,7 @@ use crate::base::{Addr, KernelIndex, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use crate::protocol::{COPY_PORT, MemOp, MemPacket};
 
 /// A copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CopyJob {
     /// The name under which it was launched.
     pub kernel: KernelIndex,
@@ -21,7 +21,7 @@ pub struct CopyJob {
     pub bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Active {
     job: CopyJob,
     /// Bytes of which the reading has begun.
@@ -31,7 +31,7 @@ struct Active {
 }
 
 /// A line under way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Line {
     kernel: KernelIndex,
     to: Addr,
@@ -54,7 +54,7 @@ pub(super) enum Then {
 }
 
 /// The copy engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct CopyEngine {
     active: VecDeque<Active>,
     lines: Vec<Line>,

@@ -47,11 +47,13 @@ pub use ports::{GpuPorts, HubPorts, LanePort, NetPorts};
 use slots::{Asker, Slots};
 
 /// What a hub needs to know besides its ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct HubSpec {
     /// The memory map.
+    #[state(fixed)]
     pub homes: Homes,
     /// Where an address lies in this GPU's memory.
+    #[state(fixed)]
     pub map: AddressMap,
     /// Requests of other GPUs under way in this GPU's memory.
     pub pending: u32,
@@ -64,7 +66,7 @@ pub struct HubSpec {
 }
 
 /// Queues of the hub itself, after those of its links and ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Own {
     /// Signals and lookups of pages.
     Signals,
@@ -90,7 +92,7 @@ const WRITE_WAYS: u16 = 8;
 const READS_AHEAD: u32 = 16;
 
 /// Where an input's packets come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum From {
     Lane,
     Request,
@@ -99,7 +101,7 @@ enum From {
 }
 
 /// A queue, and its first packet as it will leave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Input {
     from: From,
     queue: Queue,
@@ -118,7 +120,7 @@ enum Step {
 }
 
 /// The hub inside a GPU.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Inside {
     ports: GpuPorts,
     spec: HubSpec,
@@ -131,7 +133,7 @@ struct Inside {
 }
 
 /// A hub, or a switch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Hub {
     name: String,
     ports: HubPorts,

@@ -13,7 +13,7 @@ use super::counters::LinkCounters;
 use super::ports::LanePort;
 
 /// What an output leads to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) enum Leads {
     /// Another node.
     Lane { port: LanePort, rate: Rate, counters: LinkCounters },
@@ -24,7 +24,7 @@ pub(super) enum Leads {
 }
 
 /// How long bytes take, in fractions of a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Rate {
     /// Parts of a cycle that a byte takes, and parts of a cycle.
     per_byte: u64,
@@ -48,7 +48,7 @@ impl Rate {
 }
 
 /// An output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Output {
     pub(super) leads: Leads,
     /// Where packets go.

@@ -9,7 +9,7 @@ use crate::base::{Cycle, GpuId};
 use crate::protocol::MemPacket;
 
 /// What a hub knows of pages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Pages {
     /// Homes of pages that this GPU asked for.
     known: BTreeMap<u64, GpuId>,

@@ -3,7 +3,7 @@
 use crate::base::{GpuId, LinkId};
 
 /// A link to or from another node, in one direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct LanePort {
     /// Its number among all links of the system.
     pub lane: u16,
@@ -20,7 +20,7 @@ pub struct LanePort {
 }
 
 /// The ports of a hub at one of the networks; of each kind one per port, with consecutive numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct NetPorts {
     /// Packets from the network, and credits for them.
     pub from: LinkId,
@@ -35,7 +35,7 @@ pub struct NetPorts {
 }
 
 /// The ports of a hub inside its GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct GpuPorts {
     /// Which GPU.
     pub gpu: GpuId,
@@ -56,7 +56,7 @@ pub struct GpuPorts {
 }
 
 /// All links of a hub or switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct HubPorts {
     /// Inside its GPU; `None` for a switch or host.
     pub gpu: Option<GpuPorts>,

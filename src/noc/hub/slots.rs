@@ -3,7 +3,7 @@
 use crate::base::{GpuId, PortId, SectorMask};
 
 /// Who asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Asker {
     /// Its GPU.
     pub(super) gpu: GpuId,
@@ -14,7 +14,7 @@ pub(super) struct Asker {
 }
 
 /// A place for each request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Slots {
     places: Vec<(Asker, SectorMask)>,
     free: Vec<u32>,

@@ -11,7 +11,7 @@ use super::requests::Requests;
 use super::router::{Router, Shape, State};
 
 /// The grants of a round in all routers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Round {
     /// Whether an output virtual channel was granted.
     pub(super) took_vcs: bool,

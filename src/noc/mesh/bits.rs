@@ -1,7 +1,7 @@
 //! Small sets as words of bits: the requests and grants of the allocators.
 
 /// A set of numbers below `64 * W`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Bits<const W: usize>([u64; W]);
 
 impl<const W: usize> Bits<W> {

@@ -14,7 +14,7 @@ use super::spec::{NetworkSpec, Pipeline};
 use super::wheel::{Flit, Place, Wheel};
 
 /// Counters of routers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Activity {
     /// Flits through a router's switch.
     pub hops: u64,
@@ -25,7 +25,7 @@ pub struct Activity {
 }
 
 /// The flits or credits on the channels of a network: those to routers, and those to terminals.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Channels<T> {
     pub(super) to_routers: Wheel<T>,
     pub(super) to_terminals: Wheel<T>,
@@ -57,7 +57,7 @@ impl<T: Clone> Channels<T> {
 }
 
 /// The port by which a packet leaves a router for a terminal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Ways {
     ports: Box<[u8]>,
     terminals: usize,
@@ -71,7 +71,7 @@ impl Ways {
 }
 
 /// The routers of a network and the channels between them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
     shape: Shape<W>,
     routers: Box<[Router<W, P, C>]>,

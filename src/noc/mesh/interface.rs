@@ -15,7 +15,7 @@ use super::spec::{NetworkSpec, VcRange};
 use super::wheel::{Flit, Place, Wheel};
 
 /// A source of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Lane {
     /// Its terminal.
     pub terminal: u16,
@@ -23,7 +23,7 @@ pub struct Lane {
     pub class: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Source {
     range: VcRange,
     queue: VecDeque<u32>,
@@ -34,7 +34,7 @@ struct Source {
     turn: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Injector {
     /// Its lanes in the order of terminals.
     first: u32,
@@ -50,7 +50,7 @@ struct Injector {
 }
 
 /// The source queues of all terminals.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Injectors {
     sources: Box<[Source]>,
     /// The index of a lane among `sources`, and the inverse.
@@ -190,7 +190,7 @@ impl Injectors {
 }
 
 /// The ejection buffers of all terminals.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Ejectors {
     /// Flits that wait because the receiver took no packet, by terminal and virtual channel.
     buffers: Box<[VecDeque<Flit>]>,

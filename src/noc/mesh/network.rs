@@ -24,7 +24,7 @@ pub trait Sink {
 
 /// A network whose routers have room for P ports and C channels, in sets of W words: the sizes that [`NetworkSpec::size`]
 /// names. These constants make the inner loops fast.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Network<const W: usize, const P: usize, const C: usize> {
     topology: Topology,
     fabric: Fabric<W, P, C>,

@@ -1,7 +1,7 @@
 //! Packets in flight: the data that the network needs, and a tag for the sender.
 
 /// A packet in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Packet {
     /// The sender's tag.
     pub tag: u32,
@@ -16,7 +16,7 @@ pub struct Packet {
 }
 
 /// Packets by handle; a handle is reused when its packet has left.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Packets {
     all: Vec<Packet>,
     free: Vec<u32>,

@@ -4,7 +4,7 @@
 //! walking router by router, but the loops are longer and the host mispredicts fewer loop exits.
 
 /// A set of ports, counted over all routers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Outputs(Box<[u64]>);
 
 impl Outputs {
@@ -28,7 +28,7 @@ impl Outputs {
 }
 
 /// The pending work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Requests {
     /// Outputs of which a packet requests a virtual channel.
     pub(super) vc: Outputs,

@@ -14,7 +14,7 @@ use super::spec::{NetworkSpec, Pipeline};
 use super::topology::End;
 use super::wheel::{Flit, Place};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum State {
     Idle,
     Routing,
@@ -23,7 +23,7 @@ pub(super) enum State {
 }
 
 /// The input side of a virtual channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct InputVc {
     pub(super) state: State,
     /// The output channel that its packet holds; before it has one, the first channel of the output.
@@ -35,7 +35,7 @@ pub(super) struct InputVc {
 }
 
 /// The output side of a virtual channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct OutputVc {
     pub(super) credits: u16,
     /// The input channel whose packet holds it.
@@ -45,7 +45,7 @@ pub(super) struct OutputVc {
 }
 
 /// A virtual channel of a port, input and output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Channel {
     pub(super) input: InputVc,
     pub(super) output: OutputVc,
@@ -54,7 +54,7 @@ pub(super) struct Channel {
 const _: () = assert!(size_of::<Channel>() == 16);
 
 /// A port, input and output.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Port<const W: usize> {
     /// Input channels that wait for a virtual channel of this output, and those that may send a flit to it.
     pub(super) want: Bits<W>,
@@ -77,14 +77,14 @@ pub(super) struct Port<const W: usize> {
 const _: () = assert!(size_of::<Port<1>>() == 32);
 
 /// The first cycles in which a port's channels are free; used only with a speedup above 1.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Pace {
     pub(super) flits: u64,
     pub(super) credits: u64,
 }
 
 /// The parameters shared by all routers of a network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Shape<const W: usize> {
     pipeline: Pipeline,
     /// Flits that a buffer holds, and the distance of buffers, a power of two.
@@ -117,7 +117,7 @@ impl<const W: usize> Shape<W> {
 }
 
 /// A router with room for P ports and C channels, both powers of two, in sets of W words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Router<const W: usize, const P: usize, const C: usize> {
     /// The number of its first port, counted over all routers.
     pub(super) base: u32,

@@ -3,7 +3,7 @@
 use super::topology::Topology;
 
 /// The router's pipeline, in cycles from a flit's arrival to its departure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Pipeline {
     /// VC and switch allocation in one cycle, the latter on speculation; then the switch. Two cycles for a head that wins.
     Speculative,
@@ -14,7 +14,7 @@ pub enum Pipeline {
 }
 
 /// Virtual channels that a traffic class may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct VcRange {
     /// The first.
     pub first: u8,
@@ -40,7 +40,7 @@ pub enum Size {
 }
 
 /// A network of input-queued virtual-channel routers with credits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct NetworkSpec {
     /// Routers and terminals.
     pub topology: Topology,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The shape of a network. Terminal i sits at router i of a mesh (row by row), and at port i of a crossbar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Topology {
     /// A 2-D mesh with one terminal per router; packets go along x first, then along y.
     Mesh {

@@ -18,7 +18,7 @@ use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
 /// A subnet of routers, and the terminals of its senders and receivers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SubnetSpec {
     /// The routers.
     pub network: NetworkSpec,
@@ -64,7 +64,7 @@ counters! {
 }
 
 /// The machine's packets in flight, and the receivers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct InFlight {
     packets: Vec<(MemPacket, u32)>,
     free: Vec<u32>,
@@ -115,7 +115,7 @@ impl Sink for Delivery<'_> {
 }
 
 /// Routers of one size that move the packets of a subnet, see [`Network`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Routers<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
     /// One for all traffic classes, or one for each.
@@ -231,7 +231,7 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
 }
 
 /// One subnet of routers, a unit of the machine. The size of its routers is chosen once, here.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub enum MeshNet {
     /// Of [`Size::Mesh4`].
     Mesh4(Box<Subnet<Routers<1, 8, 32>>>),

@@ -3,7 +3,7 @@
 use crate::base::Cycle;
 
 /// A flit: its packet's handle, and whether it is the first or the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Flit(u32);
 
 impl Flit {
@@ -29,7 +29,7 @@ impl Flit {
 }
 
 /// A virtual channel of a router's port or of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Place(u32);
 
 const TERMINAL: u32 = 1 << 31;
@@ -74,7 +74,7 @@ impl Place {
 }
 
 /// Arrivals in each of the coming cycles.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Wheel<T> {
     slots: Box<[Vec<T>]>,
     mask: u64,

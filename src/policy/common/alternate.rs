@@ -26,8 +26,9 @@ fn default_ctas() -> u64 {
 }
 
 /// Switches every SM between two CTA limits after a number of ended CTAs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Alternate {
+    #[state(fixed)]
     parameters: Parameters,
     begun: bool,
     ended: u64,

@@ -33,15 +33,16 @@ impl Default for Parameters {
 }
 
 /// DYNCTA: a CTA limit per SM that balances idle issue slots against memory contention.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct DynCta {
+    #[state(fixed)]
     parameters: Parameters,
     kernel: KernelIndex,
     cores: Vec<Core>,
     columns: [Vec<usize>; 2],
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Core {
     limit: u32,
     idle: u64,

@@ -23,7 +23,7 @@ fn one() -> u32 {
 }
 
 /// Halves every SM's CTA limit whenever a kernel ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct HalveOnKernelEnd {
     limit: u32,
     least: u32,

@@ -31,8 +31,9 @@ fn first() -> Vec<u16> {
 }
 
 /// Records counters of SMs and decides nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Probe {
+    #[state(fixed)]
     parameters: Parameters,
     /// The counters found, by their column.
     columns: Option<Vec<usize>>,

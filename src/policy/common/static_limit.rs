@@ -25,8 +25,9 @@ pub struct Parameters {
 }
 
 /// Fixed limits of CTAs and warps per SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct StaticLimit {
+    #[state(fixed)]
     parameters: Parameters,
     done: bool,
 }

@@ -48,7 +48,7 @@ fn first() -> Vec<u16> {
 }
 
 /// CM-BAL1 to CM-BAL4: a warp limit per SM, from congestion and from the core's own stalls.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CmBal {
     interval: u64,
     thresholds: Thresholds,

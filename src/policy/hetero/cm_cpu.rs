@@ -41,7 +41,7 @@ pub(super) fn low() -> f64 {
 }
 
 /// CM-CPU: one warp limit for all SMs, set only by the congestion of the memory side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CmCpu {
     interval: u64,
     thresholds: Thresholds,

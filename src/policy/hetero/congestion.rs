@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::control::{Observation, Table};
 
 /// The thresholds of low and high.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, warpshard_state::State)]
 pub(super) struct Thresholds {
     /// Above it a metric is high (tH).
     pub(super) high: f64,
@@ -59,7 +59,7 @@ impl Metrics {
 }
 
 /// Sums the partitions' stalled cycles over an interval, which may contain several cuts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Congestion {
     columns: Option<(usize, usize)>,
     mc: u64,

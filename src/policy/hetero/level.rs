@@ -59,7 +59,7 @@ pub(super) struct Step {
 }
 
 /// A core's level and the averages of the neighbouring levels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Concurrency {
     level: usize,
     /// The highest level that the SM has warps for.

@@ -16,7 +16,7 @@ use crate::policy::registry::PolicyError;
 pub struct Parameters {}
 
 /// Gives each application its SMs at the start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub struct SmartEven;
 
 impl SmartEven {

@@ -30,8 +30,9 @@ impl Default for Parameters {
 }
 
 /// SMC, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Smc {
+    #[state(fixed)]
     parameters: Parameters,
     stage: Stage,
     alarm: Option<Cycle>,
@@ -45,7 +46,7 @@ pub struct Smc {
     warm: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     Waiting,
     /// Limits of CTAs are searched.
@@ -61,7 +62,7 @@ enum Stage {
 }
 
 /// The search for the limit of an application.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
 struct Climb {
     limit: u32,
     best: f64,

@@ -14,7 +14,7 @@ pub struct Parameters {
 }
 
 /// Gives each application its SMs at the start: the first application the first ones, and so on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct StaticPartition {
     sms: Vec<u32>,
 }

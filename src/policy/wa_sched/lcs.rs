@@ -23,7 +23,7 @@ const COUNTERS: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instr
 pub struct Parameters {}
 
 /// LCS: a CTA limit from the instructions that an SM issued until its first CTA ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Lcs {
     kernel: KernelIndex,
     cores: Vec<Core>,
@@ -31,7 +31,7 @@ pub struct Lcs {
 }
 
 /// What one SM counted since the kernel began.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Core {
     counted: [u64; COUNTERS.len()],
     limited: bool,

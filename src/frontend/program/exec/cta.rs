@@ -113,16 +113,22 @@ pub(super) struct BarrierState {
 }
 
 /// Executes the CTAs of a kernel, one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, warpshard_state::State)]
 pub(in super::super) struct Executor {
+    // Of the CTA that is executed: at its beginning all are as new.
+    #[state(fixed)]
     warps: Vec<Warp>,
+    #[state(fixed)]
     shared: Vec<u8>,
+    #[state(fixed)]
     local: Vec<u8>,
+    #[state(fixed)]
     copies: Copies,
     heap: Heap,
     /// What kernels have printed.
     pub(in super::super) printed: Printed,
-    /// Where accesses to shared and local memory are checked.
+    /// Where accesses to shared and local memory are checked, which no run with timing does.
+    #[state(fixed)]
     pub(in super::super) shadow: Option<Box<Shadow>>,
 }
 

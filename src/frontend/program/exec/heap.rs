@@ -10,7 +10,7 @@ const HEAP_BYTES: u64 = 8 << 20;
 const PIECE: u64 = 16;
 
 /// The pieces of the heap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Heap {
     /// Where it begins; 0 as long as nothing was asked for.
     start: u64,

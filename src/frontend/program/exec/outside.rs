@@ -22,7 +22,7 @@ const MOST_PRINTED: usize = 1 << 20;
 const WIDEST: i64 = 512;
 
 /// What kernels have printed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(in super::super) struct Printed {
     pub(in super::super) text: String,
     /// Calls whose text did not fit.

@@ -1,7 +1,7 @@
 //! What executing a kernel's instructions came to.
 
 /// What the executions of one static instruction came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in super::super) struct Count {
     /// Executions by a warp.
     pub(in super::super) warps: u64,
@@ -12,7 +12,7 @@ pub(in super::super) struct Count {
 }
 
 /// Counts by the place of an instruction in the code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in super::super) struct Tally(pub(in super::super) Vec<Count>);
 
 impl Tally {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use crate::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
 use crate::config::machine::{Dispatch, Sharing, Switch};
 use crate::engine::{Route, Unit};
@@ -33,6 +35,12 @@ struct NoInstructions;
 impl CtaSource for NoInstructions {
     fn cta(&self, _index: CtaIndex) -> Arc<CtaProgram> {
         Arc::default()
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::Addr;
 const NOTHING: Addr = Addr(u64::MAX);
 
 /// Addresses and owners of an L1's lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Lines {
     held: Box<[(Addr, u8)]>,
     fetchers: Box<[u8]>,

@@ -53,7 +53,7 @@ pub(super) struct LineAccess {
 }
 
 /// The state of CCWS in an SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Ccws {
     victims: Victims,
     lines: Lines,

@@ -13,7 +13,7 @@ use crate::base::Cycle;
 use super::super::core::{MAX_WARPS, bits};
 
 /// The scores of an SM's warps, and what they are computed from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Scores {
     base: u64,
     k_throttle: u64,

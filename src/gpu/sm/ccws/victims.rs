@@ -8,7 +8,7 @@ use crate::base::{Addr, LINE_BYTES};
 const EMPTY: u64 = u64::MAX;
 
 /// The victim tags of an SM's warps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Victims {
     /// Line numbers, by warp, set and way.
     tags: Box<[u64]>,

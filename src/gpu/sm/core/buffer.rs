@@ -6,7 +6,7 @@ use crate::frontend::DynInst;
 pub(in crate::gpu::sm) const MAX_BUFFER: usize = 4;
 
 /// Decoded instructions of a warp that wait to issue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct InstBuffer {
     slots: [DynInst; MAX_BUFFER],
     head: u8,

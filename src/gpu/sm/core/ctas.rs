@@ -11,7 +11,7 @@ use crate::protocol::CtaLaunch;
 use super::ranges::{Place, Space};
 
 /// A resident CTA.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Resident {
     pub(in crate::gpu::sm) launch: CtaLaunch,
     pub(in crate::gpu::sm) needs: CtaNeeds,
@@ -37,7 +37,7 @@ pub(in crate::gpu::sm) struct Resident {
 }
 
 /// Where the kernel's generic addresses go, and how its local memory is laid out.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Windows {
     pub(in crate::gpu::sm) shared_base: u64,
     pub(in crate::gpu::sm) local_base: u64,
@@ -52,7 +52,7 @@ pub(in crate::gpu::sm) struct Windows {
 }
 
 /// The resident CTAs of an SM.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Ctas {
     slots: Box<[Option<Resident>]>,
     /// Code and kernel by slot, apart from the rest because every issue reads them.

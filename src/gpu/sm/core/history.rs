@@ -11,7 +11,7 @@ use crate::stats::activity::{CtaSpan, Log};
 const REMEMBERED: usize = 64;
 
 /// What became of CTAs.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct History {
     /// By kernel.
     pub(in crate::gpu::sm) ended: Box<[EndedCtas]>,

@@ -29,10 +29,11 @@ use history::History;
 use scoreboard::Scoreboard;
 
 /// The state that all stages see.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Core {
     pub(super) id: SmId,
     pub(super) now: Cycle,
+    #[state(fixed)]
     pub(super) spec: Spec,
     pub(super) routes: [ClassRoute; OpClass::COUNT],
     pub(super) warps: Warps,

@@ -12,7 +12,7 @@
 use crate::gpu::occupancy::CtaNeeds;
 
 /// A range, of registers or of bytes of shared memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 struct Range {
     start: u32,
     len: u32,
@@ -25,7 +25,7 @@ impl Range {
 }
 
 /// One resource: the ranges taken of it, in ascending order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Line {
     whole: u32,
     taken: Vec<Range>,
@@ -68,7 +68,7 @@ impl Line {
 }
 
 /// Where the registers and the shared memory of a CTA begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Place {
     /// Its first register.
     pub(in crate::gpu::sm) register: u32,
@@ -77,7 +77,7 @@ pub(in crate::gpu::sm) struct Place {
 }
 
 /// The registers and the shared memory of an SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Space {
     registers: Line,
     shared: Line,

@@ -12,7 +12,7 @@ use super::warps::{Hazard, MAX_WARPS, bits};
 const REGISTERS: u16 = 256;
 
 /// Reserved registers of a warp, and those among them that memory will write: a cache line of the host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 #[repr(align(64))]
 struct Reserved {
     all: [u64; 4],
@@ -48,7 +48,7 @@ impl Reserved {
 }
 
 /// Reserved registers of all warps.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Scoreboard {
     warps: Box<[Reserved; MAX_WARPS]>,
 }

@@ -23,7 +23,7 @@ pub(in crate::gpu::sm) struct Hazard {
 }
 
 /// All warp slots of an SM.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Warps {
     streams: Box<[WarpStream]>,
     cursor: [Cursor; MAX_WARPS],

@@ -24,7 +24,7 @@ use sched::{AnyOrder, Conditions, TwoLevel, View};
 use stall::{Spans, on_behalf_of, stall_reason};
 
 /// The schedulers of an SM, and who of their warps may issue.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct IssueStage {
     schedulers: usize,
     /// The warp slots of each scheduler.

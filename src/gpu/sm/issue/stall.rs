@@ -65,7 +65,7 @@ fn kernel_of_oldest(core: &Core, warps: u64) -> u16 {
 }
 
 /// What each scheduler does for which kernel, and since which cycle that is not counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Spans {
     doing: [StallReason; MAX_SCHEDULERS],
     /// The kernel, or [`NOBODY`].

@@ -14,7 +14,7 @@ use crate::mem::cache::FailReason;
 use super::super::core::bits;
 
 /// What a refused access waits for. Whatever that is, a change of the tags of its own sectors may make it a hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 enum Want {
     /// A line that becomes replaceable, which any change of the tags may bring about.
@@ -30,7 +30,7 @@ enum Want {
 }
 
 /// The first access of a bank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct BankHead {
     /// When it reaches the tags, while it is coming.
     at: Cycle,
@@ -45,7 +45,7 @@ struct BankHead {
 const _: () = assert!(size_of::<BankHead>() == 32);
 
 /// The first accesses of all banks, as sets of banks.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct BankHeads {
     /// On the way to the tags, and the first cycle in which one of these reaches them.
     coming: u64,

@@ -20,7 +20,7 @@ pub(super) use look_up::Served;
 pub(super) use requester::Requester;
 
 /// An access in a bank's pipe.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Piped {
     /// When it reaches the tags.
     at: Cycle,
@@ -52,7 +52,7 @@ pub(super) struct Common {
 }
 
 /// The L1 of an SM.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct L1 {
     cache: DataCache,
     line_cache: bool,

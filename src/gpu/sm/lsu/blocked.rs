@@ -17,7 +17,7 @@ use super::token::Token;
 use super::{Lsu, Work};
 
 /// Why the instruction in the unit cannot make an access or leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Hold {
     /// It makes its way through bank conflicts of shared memory, until it leaves.
     Conflicts,
@@ -32,7 +32,7 @@ pub(super) enum Hold {
 }
 
 /// What waits in a cycle that is stepped, or in each cycle of a span that is not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Waits {
     pub(super) hold: Option<Hold>,
     /// Caches whose oldest request has no credit.

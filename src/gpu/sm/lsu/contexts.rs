@@ -16,7 +16,7 @@ const OF_KERNEL: u64 = 1 << 36;
 const KERNELS: u64 = 1 << 10;
 
 /// A context under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Move {
     warps: u64,
     kernel: KernelIndex,
@@ -39,7 +39,7 @@ pub(super) struct Part {
 }
 
 /// The contexts under way.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Contexts {
     moves: Vec<Move>,
     /// Whether a packet has one sector instead of a line.

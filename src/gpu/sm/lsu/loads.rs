@@ -11,7 +11,7 @@ use crate::frontend::NO_REGISTER;
 use super::super::core::Core;
 
 /// A load under way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Load {
     pub(super) warp: u8,
     pub(super) bank: u8,
@@ -32,7 +32,7 @@ impl Load {
 }
 
 /// Loads under way, by number.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Loads {
     slots: Vec<Load>,
     free: Vec<u16>,

@@ -41,7 +41,7 @@ use contexts::{Contexts, Part};
 use loads::Loads;
 use token::Token;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Work {
     /// Shared memory; the result goes through its pipe.
     SharedLoad,
@@ -56,7 +56,7 @@ enum Work {
 }
 
 /// The instruction in the unit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Entry {
     work: Work,
     op: MemOp,
@@ -76,7 +76,7 @@ struct Entry {
 }
 
 /// An answer of shared memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct SharedAnswer {
     warp: u8,
     bank: u8,
@@ -85,7 +85,7 @@ struct SharedAnswer {
 }
 
 /// An answer that is being written back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 enum Answer {
     /// From shared memory.
     Shared(SharedAnswer),
@@ -94,7 +94,7 @@ enum Answer {
 }
 
 /// A reply to a load or an atomic past the L1.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Bypassed {
     load: u16,
     lanes: u8,
@@ -102,7 +102,7 @@ struct Bypassed {
 }
 
 /// The load/store unit.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Lsu {
     pub(super) net: Net,
     slices: NearSlices,

@@ -26,7 +26,7 @@ use sources::{Banks, few};
 /// Collectors that an SM can have: bits of a mask.
 const MAX_COLLECTORS: usize = 64;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Collector {
     slot: u8,
     kind: UnitKind,
@@ -34,7 +34,7 @@ struct Collector {
 }
 
 /// An instruction that reads operands.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Reads {
     /// The banks that it still has to read.
     once: u64,
@@ -44,7 +44,7 @@ struct Reads {
 }
 
 /// Collectors, banks, and the registers before and after them.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Operands {
     per_group: usize,
     pub(super) banks: Banks,

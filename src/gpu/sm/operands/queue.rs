@@ -27,7 +27,7 @@ pub(super) const RANK: [u8; KINDS] = {
 };
 
 /// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct IssueQueue {
     slots: [(u8, u8); MAX_PLACES],
     head: u8,

@@ -8,7 +8,7 @@ use super::super::kinds::{KINDS, MAX_PLACES, UnitKind, places};
 use super::Sources;
 
 /// An instruction between issue and its unit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct IssuedInst {
     pub(in crate::gpu::sm) inst: DynInst,
     pub(in crate::gpu::sm) sources: Sources,
@@ -26,7 +26,7 @@ pub(in crate::gpu::sm) struct IssuedInst {
 }
 
 /// The instructions between issue and their units, in one allocation.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct IssuedTable {
     slots: Box<[IssuedInst]>,
     free: [u64; 4],
@@ -81,7 +81,7 @@ impl IssuedTable {
 }
 
 /// The registers before the units: a few places per kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct StageRegisters {
     slots: [[u8; MAX_PLACES]; KINDS],
     taken: [u16; KINDS],

@@ -3,7 +3,7 @@
 use crate::frontend::StaticInst;
 
 /// The banks that an instruction reads.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Sources {
     /// All of them, as a set.
     pub(super) once: u64,
@@ -47,7 +47,7 @@ impl Sources {
 }
 
 /// The banks of a sub-core.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Banks {
     per_group: u32,
     /// What chooses the bank, where their number is a power of two.

@@ -17,6 +17,8 @@ mod warp_states;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use warpshard_state::{Reader, StateError, Writer};
+
 use super::{CcwsCounters, KernelCounters, PrefetchCounters, Sm, SmPorts, SmStats, TextureCounters};
 use crate::base::{ClockDomain, CtaIndex, Cycle, KernelIndex, LaneMask, LinkId, SmId, Tick, UnitId};
 use crate::config::machine::Machine;
@@ -59,6 +61,12 @@ struct Fixed(Arc<CtaProgram>);
 impl CtaSource for Fixed {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0)
+    }
+
+    fn save(&self, _: &mut Writer) {}
+
+    fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 }
 

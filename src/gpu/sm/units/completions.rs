@@ -6,7 +6,7 @@ use super::super::kinds::{ALL_KINDS, ClassRoute, KINDS, UnitKind};
 ///
 /// A ring of words for each such unit: a bit per cycle, and with each word the number of its 64 cycles, so that words of
 /// past cycles need no clearing.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Completions {
     kinds: u16,
     first: [u16; KINDS],

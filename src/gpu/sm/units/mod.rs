@@ -16,7 +16,7 @@ use super::writeback::{AFTER_UNIT, Completion, Wheel};
 use completions::Completions;
 
 /// The fixed-latency units and the result buses.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
 pub(super) struct Units {
     shared: bool,
     places: [usize; KINDS],

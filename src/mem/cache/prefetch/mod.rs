@@ -39,7 +39,7 @@ pub struct LoadAt {
 }
 
 /// An access that is looked up for a prefetch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub struct Wanted {
     /// When.
     pub at: Cycle,
@@ -75,7 +75,7 @@ trait Policy {
 /// One of the policies, by its word in the machine.
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, warpshard_state::State)]
         enum Chosen {
             $($word($policy),)+
         }
@@ -108,7 +108,7 @@ const WAITING: usize = 256;
 const SECTORS: u32 = 4;
 
 /// A prefetcher.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Prefetcher {
     chosen: Chosen,
     waiting: Ring<Wanted>,

@@ -5,7 +5,7 @@ use crate::base::LINE_BYTES;
 use super::{LoadAt, Policy};
 
 /// The line so far ahead.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct NextLine {
     bytes: i64,
 }

@@ -10,7 +10,7 @@ use super::{LoadAt, Policy};
 const ENTRIES: usize = 512;
 
 /// What is known of a load.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Entry {
     /// The instruction and, in the low bits, the warp, plus one; 0 for none.
     key: u64,
@@ -19,7 +19,7 @@ struct Entry {
 }
 
 /// The table, and how many strides ahead to fetch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Stride {
     distance: i64,
     entries: Box<[Entry]>,

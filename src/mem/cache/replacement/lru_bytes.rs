@@ -12,11 +12,11 @@ const IN_WORD: usize = 8;
 const WORDS: usize = 3;
 
 /// LRU by bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::mem::cache) struct Bytes;
 
 /// The ways of a set with a line, the one used longest ago first; those of one cycle by their ways.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::mem::cache) struct Recency {
     ways: Sequence,
     /// Low half of the cycle of the last access.
@@ -29,7 +29,7 @@ pub(in crate::mem::cache) struct Recency {
 const _: () = assert!(size_of::<Recency>() == 32);
 
 /// A sequence of ways, a byte each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Sequence([u64; WORDS]);
 
 impl Sequence {

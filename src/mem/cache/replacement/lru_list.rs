@@ -8,7 +8,7 @@ pub(super) trait Linked: Directory<Set = Ends, Line = Link> {}
 impl<D: Directory<Set = Ends, Line = Link>> Linked for D {}
 
 /// The ends of a set's list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::mem::cache) struct Ends {
     oldest: u16,
     newest: u16,
@@ -20,7 +20,7 @@ impl Ends {
 }
 
 /// A line in its list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::mem::cache) struct Link {
     /// Low half of the cycle of the last access; compared for equality only.
     time: u32,

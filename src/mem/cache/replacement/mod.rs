@@ -93,7 +93,7 @@ trait Policy {
 /// One of the policies other than LRU, by its word in the machine.
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, warpshard_state::State)]
         enum Chosen {
             $($word($policy),)+
         }
@@ -125,7 +125,7 @@ policies! {
 }
 
 /// The order of any policy, for any number of ways: LRU by lists, or another.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Any {
     ways: u16,
     other: Option<Box<Chosen>>,

@@ -11,7 +11,7 @@ use super::{Lookup, Policy, Spot};
 const SEED: u64 = 0x7265_706c_6163_6521;
 
 /// How many lines were placed in each set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Random {
     placed: Box<[u64]>,
 }

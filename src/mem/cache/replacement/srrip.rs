@@ -13,7 +13,7 @@ const LONG: u8 = 2;
 const SOON: u8 = 0;
 
 /// The predicted interval of each line; distant for a way without a line, whose use ages no other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Srrip {
     ways: u32,
     interval: Box<[u8]>,

@@ -36,7 +36,7 @@ pub use policy::{Drain, Policy};
 pub use refresh::RefreshClose;
 
 /// What a requester wants of a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Access {
     /// Bank within the channel, as [`Organisation::bank`](super::standard::Organisation::bank) numbers them.
     pub bank: u8,
@@ -51,7 +51,7 @@ pub struct Access {
 }
 
 /// A finished access: a read with its last data, a write with its command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Done {
     /// The access.
     pub access: Access,
@@ -62,11 +62,12 @@ pub struct Done {
 }
 
 /// A command that went out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Issued {
     /// When.
     pub at: Cycle,
     /// What.
+    #[state(fixed)]
     pub command: Command,
     /// The bank, or the first bank of the pseudo channel that the command addresses.
     pub bank: u8,
@@ -75,10 +76,12 @@ pub struct Issued {
 }
 
 /// A controller with its channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Controller {
     policy: Policy,
+    #[state(fixed)]
     bus: CommandBus,
+    #[state(fixed)]
     timing: Timing,
     pseudo_channels: u32,
     /// Banks of a pseudo channel.

@@ -3,7 +3,7 @@
 use super::{Order, Page, RefreshClose};
 
 /// When waiting writes are drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Drain {
     /// Between marks: more waiting writes than `above`, or no waiting read, begin a drain; fewer than `below` end it when reads
     /// wait.
@@ -21,9 +21,10 @@ pub enum Drain {
 }
 
 /// A controller's policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Policy {
     /// The order.
+    #[state(fixed)]
     pub order: Order,
     /// Whether a row is kept open while a request for it waits that is as old as, or older than, the one that wants it closed.
     pub protect_hits: bool,
@@ -40,6 +41,7 @@ pub struct Policy {
     /// Whether a write is finished one cycle after it was taken, not with its command.
     pub posted_writes: bool,
     /// What happens to open rows.
+    #[state(fixed)]
     pub page: Page,
     /// Whether banks are refreshed.
     pub refresh: bool,

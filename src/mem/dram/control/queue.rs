@@ -5,7 +5,7 @@ use super::Access;
 const NONE: u16 = u16::MAX;
 
 /// A request that waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Entry {
     pub(super) access: Access,
     /// Cycle in which it arrived.
@@ -25,7 +25,7 @@ impl Entry {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct List {
     first: u16,
     last: u16,
@@ -42,7 +42,7 @@ struct List {
 pub(super) struct Place(u16);
 
 /// Requests of one direction in the order of their arrival.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Queue {
     entries: Box<[Entry]>,
     free: u16,

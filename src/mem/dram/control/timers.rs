@@ -3,7 +3,7 @@
 use crate::mem::dram::standard::{Command, Standard};
 
 /// What a command of one kind sets at one level: the follower, its distance, and the window it counts in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Effect {
     follower: u8,
     cycles: u32,
@@ -15,7 +15,7 @@ const NOW: u8 = u8::MAX;
 const LEVELS: usize = 4;
 
 /// The last commands of a kind at a part, as many as its window counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct History {
     level: usize,
     commands: u16,
@@ -26,7 +26,7 @@ struct History {
 }
 
 /// The earliest cycle of every command at every part: channel, pseudo channels, bank groups and banks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Timers {
     ready: Box<[[u64; Command::COUNT]]>,
     /// The parts that a bank lies in, from the channel down.

@@ -45,8 +45,9 @@ impl Default for Parameters {
 }
 
 /// CD-search, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CdSearch {
+    #[state(fixed)]
     parameters: Parameters,
     stage: Stage,
     alarm: Option<Cycle>,
@@ -55,7 +56,7 @@ pub struct CdSearch {
 }
 
 /// The columns of the counters that are read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Columns {
     instructions: usize,
     ctas: usize,
@@ -64,7 +65,7 @@ struct Columns {
     pending: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     /// Not every application has started a kernel.
     Waiting,
@@ -79,7 +80,7 @@ enum Stage {
 }
 
 /// An application.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct App {
     /// The SMs that it has in the even partition.
     sms: Vec<SmId>,

@@ -12,7 +12,7 @@ pub(super) enum Next {
 }
 
 /// How the number is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Mode {
     /// Performance mode: so many SMs fewer per sample, while the IPC stays.
     Fewer(u32),
@@ -21,7 +21,7 @@ pub(super) enum Mode {
 }
 
 /// The search of one application.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Search {
     mode: Mode,
     /// Its SMs in the even partition.

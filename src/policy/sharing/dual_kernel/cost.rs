@@ -19,7 +19,7 @@ use crate::base::{Cycle, KernelIndex};
 use crate::control::{CtaProgress, EndedCtas, SmProgress};
 
 /// How a CTA is preempted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Technique {
     /// It ends by itself.
     Drain,
@@ -30,7 +30,7 @@ pub(super) enum Technique {
 }
 
 /// A cost, or its estimate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Cost {
     /// Core cycles.
     pub(super) latency: f64,

@@ -26,7 +26,7 @@ use super::cost::{Cost, Technique};
 const PERIOD: u64 = 200;
 
 /// A CTA that is taken away.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Victim {
     pub(super) sm: SmId,
     pub(super) cta: CtaProgress,
@@ -35,7 +35,7 @@ pub(super) struct Victim {
 }
 
 /// A request whose victims have not all left.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Open {
     at: Cycle,
     victims: Vec<Victim>,
@@ -47,7 +47,7 @@ struct Open {
 }
 
 /// The request that is followed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Ledger {
     open: Option<Open>,
 }

@@ -102,8 +102,9 @@ impl Default for Parameters {
 }
 
 /// The policy, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct DualKernel {
+    #[state(fixed)]
     parameters: Parameters,
     profile: Option<Profile>,
     ledger: Ledger,

@@ -20,7 +20,7 @@ const NAMES: [&str; 4] = ["cta_kernel", "cta_index", "cta_cycles", "cta_instruct
 pub struct NoParameters {}
 
 /// Records every CTA that ends in the timeline: launch, index, cycles and warp instructions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct CtaTimes {
     /// The last cut.
     before: Cycle,
@@ -69,7 +69,7 @@ impl Controller for CtaTimes {
 pub(super) type Row = (u16, u32, u32, f64, f64);
 
 /// How long CTAs took: by the number of their launch within its application and their index.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Profile {
     ctas: BTreeMap<(AppId, u32, CtaIndex), (f64, f64)>,
 }

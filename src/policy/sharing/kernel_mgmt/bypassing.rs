@@ -4,7 +4,7 @@
 //! one of B; of the one with the least stalls one more as long as stalls fall.
 
 /// How far the learning is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     /// No CTA bypasses.
     None,
@@ -16,7 +16,7 @@ enum Stage {
 }
 
 /// The learning on one SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Learning {
     stage: Stage,
     /// CTAs that bypass in the present period.

@@ -27,7 +27,7 @@ impl Type {
 }
 
 /// What is known of a kernel before it runs beside another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Profile {
     /// CTAs per SM at which it alone is fastest.
     pub(super) opt: u32,

@@ -58,8 +58,9 @@ fn yes() -> bool {
 }
 
 /// Kernel management, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct KernelMgmt {
+    #[state(fixed)]
     parameters: Parameters,
     apps: Vec<App>,
     profiles: Vec<Profile>,
@@ -72,13 +73,13 @@ pub struct KernelMgmt {
 }
 
 /// The kernels of an application.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 struct App {
     kernels: Vec<KernelIndex>,
 }
 
 /// Which applications run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Running {
     Nothing,
     Pair([usize; 2]),
@@ -86,7 +87,7 @@ enum Running {
 }
 
 /// What is known and decided of an SM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct OnSm {
     ctas: [u32; 2],
     bypass: [u32; 2],

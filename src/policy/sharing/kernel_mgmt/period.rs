@@ -10,7 +10,7 @@ use crate::control::{Observation, Table};
 use super::tlp::Use;
 
 /// What an SM counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Counted {
     /// Core cycles.
     pub(super) cycles: u64,
@@ -48,7 +48,7 @@ pub(super) const MEMORY_STALLS: [&str; 2] = ["stall_scoreboard_memory", "stall_s
 pub(super) const STRUCTURAL_STALLS: [&str; 2] = ["stall_memory_pipeline", "stall_pipeline"];
 
 /// The columns that are read, of SMs and of applications by SM.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Columns {
     sp: [usize; 4],
     ldst: [usize; 3],
@@ -100,7 +100,7 @@ impl Columns {
 }
 
 /// The periods of an SM.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Periods {
     /// CTAs of both kernels that it holds.
     resident: [i64; 2],

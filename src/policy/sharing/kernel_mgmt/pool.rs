@@ -8,7 +8,7 @@
 use super::categories::{Profile, Type};
 
 /// The kernels that wait, in the order in which they came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Pool {
     waiting: Vec<usize>,
 }

@@ -12,7 +12,7 @@ use crate::control::Resources;
 use super::categories::Profile;
 
 /// Utilisation of both kinds of pipelines.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Use {
     /// Of the SP pipelines.
     pub(super) sp: f64,
@@ -37,7 +37,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 /// What an SM remembers of its sampling periods.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct History {
     sm: Option<Use>,
     kernels: [Option<Use>; 2],

@@ -20,7 +20,7 @@ pub(super) enum Next {
 }
 
 /// The state of a search.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Estimator {
     search: Search,
     all: u32,

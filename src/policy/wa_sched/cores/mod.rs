@@ -46,7 +46,7 @@ impl Default for Parameters {
 }
 
 /// Which search is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Search {
     /// Estimates from a line through the last two samples.
     Onac,
@@ -55,9 +55,10 @@ pub enum Search {
 }
 
 /// ONAC or Seq-Det, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct CoreGating {
     search: Search,
+    #[state(fixed)]
     parameters: Parameters,
     stage: Stage,
     kernel: KernelIndex,
@@ -74,7 +75,7 @@ pub struct CoreGating {
 }
 
 /// The columns of the counters that are read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Columns {
     issued: usize,
     started: usize,
@@ -88,7 +89,7 @@ impl Columns {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 enum Stage {
     /// No kernel runs.
     Idle,

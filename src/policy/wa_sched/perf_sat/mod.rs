@@ -47,7 +47,7 @@ fn one() -> f64 {
 }
 
 /// Perf-Sat: detection of the CTA count at which performance saturates, per core.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct PerfSat {
     period: f64,
     ending: Ending,
@@ -56,7 +56,7 @@ pub struct PerfSat {
 }
 
 /// The progress towards the end of a run that `stop_after` ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 enum Ending {
     /// It ends by itself.
     Never,
@@ -69,14 +69,14 @@ enum Ending {
 }
 
 /// One core's search.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Core {
     kernel: KernelIndex,
     search: Search,
     stage: Stage,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 enum Stage {
     /// The kernel has not started.
     Waiting,

@@ -20,7 +20,7 @@ use std::fmt;
 const TOGGLES: u32 = 3;
 
 /// The state of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum State {
     /// No sample was taken yet.
     Start,
@@ -50,7 +50,7 @@ impl fmt::Display for State {
 }
 
 /// The search on one core for one kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Search {
     most: u32,
     count: u32,

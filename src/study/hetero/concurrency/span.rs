@@ -100,7 +100,8 @@ impl Counts {
 }
 
 /// The controller.
-#[derive(Debug)]
+#[derive(Debug, warpshard_state::State)]
+#[state(fixed)]
 pub(super) struct Span {
     goals: Goals,
     result: Sender<Counts>,
@@ -186,6 +187,11 @@ impl Controller for Span {
 
     fn knobs(&self) -> KnobSet {
         KnobSet::of(&[])
+    }
+
+    /// What it measured goes to another thread.
+    fn can_be_saved(&self) -> bool {
+        false
     }
 
     fn observe(&mut self, seen: &Observation<'_>, _out: &mut DecisionSet) {

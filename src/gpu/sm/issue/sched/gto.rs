@@ -3,7 +3,7 @@
 use super::{Order, View, oldest};
 
 /// The warp that issued last.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Gto(Option<u8>);
 
 impl Order for Gto {

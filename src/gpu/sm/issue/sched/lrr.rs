@@ -5,7 +5,7 @@ use crate::base::WarpMask;
 use super::{Order, View};
 
 /// The slot with which the next search begins.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Lrr(u32);
 
 impl Order for Lrr {

@@ -35,7 +35,7 @@ trait Order {
 macro_rules! orders {
     ($($name:ident => $order:ty,)*) => {
         /// A scheduler's order; a call is a `match`.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, warpshard_state::State)]
         pub(super) enum AnyOrder {
             $($name($order),)*
         }

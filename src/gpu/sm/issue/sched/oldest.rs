@@ -3,7 +3,7 @@
 use super::{Order, View, oldest};
 
 /// It keeps no state.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Oldest;
 
 impl Order for Oldest {

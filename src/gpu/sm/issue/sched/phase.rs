@@ -6,7 +6,7 @@ use super::super::super::core::bits;
 use super::{Order, View};
 
 /// It keeps no state.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Phase;
 
 impl Order for Phase {

@@ -12,7 +12,7 @@
 use super::super::super::core::{MAX_WARPS, bits};
 
 /// How the active queue is sorted when warps join it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(in crate::gpu::sm) enum Sort {
     /// As they come.
     Arrival,
@@ -36,7 +36,7 @@ pub(in crate::gpu::sm) struct Conditions<'a> {
 }
 
 /// One scheduler's queues.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 struct Queues {
     /// Its warp slots.
     slots: u64,
@@ -48,7 +48,7 @@ struct Queues {
 }
 
 /// The queues of an SM's schedulers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct TwoLevel {
     sort: Sort,
     capacity: u32,

@@ -7,7 +7,7 @@ mod all_banks;
 mod each_bank;
 
 /// How open rows are closed for a refresh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum RefreshClose {
     /// With one command to all banks.
     AllBanks,

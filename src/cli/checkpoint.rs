@@ -1,0 +1,256 @@
+//! Checkpoints as files: `run --checkpoint-every` and `run --resume`.
+//!
+//! A file is: the magic bytes, the version of the format, the lengths of header and body, a digest of both, the header as JSON, and the body, the state
+//! of the run as the engine gives it, compressed. The header says which build wrote it, and which run it belongs to: digests of everything that
+//! results follow from. A new file replaces the old one when it is complete and on the disk, so that a process killed at any time leaves a whole one.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+use crate::base::Cycle;
+use crate::chip::Checkpoints;
+use crate::config::Loaded;
+use crate::sweep::{Digest, Digests};
+
+use super::args::RunArgs;
+use super::exit::{Exit, Failure};
+use super::{build, configuration, output, sweep};
+
+const MAGIC: [u8; 8] = *b"WSCHECKP";
+/// Of what is written here; the state inside belongs to one build.
+const FORMAT: u32 = 1;
+/// Bytes before the header.
+const HEAD: usize = 8 + 4 + 8 + 8 + 16;
+/// State repeats itself, so that higher levels take longer and gain little.
+const LEVEL: i32 = 1;
+
+/// What a checkpoint belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Header {
+    /// The build of the program.
+    build: String,
+    /// The command that repeats the run from its beginning.
+    command: String,
+    /// The core cycle.
+    cycle: u64,
+    /// Bytes of the state.
+    bytes: u64,
+    /// What results follow from: a name for the user, and a digest.
+    parts: Vec<(String, String)>,
+}
+
+impl Header {
+    /// That of the run with these options, without its state.
+    fn of(args: &RunArgs, loaded: &Loaded) -> Result<Self, Failure> {
+        let mut configuration = configuration::of(args, &[]);
+        // A run may go on for longer than it was to.
+        configuration.options.remove("max_cycles");
+        let digest = |text: &str| Digest::of(text.as_bytes()).to_string();
+        let mut parts = vec![("machine".to_owned(), digest(&loaded.provenance.to_toml()))];
+        parts.extend(
+            configuration.options.iter().map(|(name, value)| (format!("option {}", name.replace('_', "-")), digest(&value.to_string()))),
+        );
+        let known = Digests::new(Path::new(""));
+        for file in sweep::inputs::of(args)? {
+            let unreadable = |error: io::Error| Failure::new(Exit::Workload, format!("cannot read {}: {error}", file.display()));
+            parts.push((format!("file {}", file.display()), known.file(&file).map_err(unreadable)?));
+        }
+        Ok(Self { build: build().to_owned(), command: configuration.command, cycle: 0, bytes: 0, parts })
+    }
+
+    /// What in `self`, of a file, is not so in `run`.
+    fn other_than(&self, run: &Self) -> Vec<String> {
+        let mut other = Vec::new();
+        if self.build != run.build {
+            other.push(format!("it was written by build {}, and this is build {}", self.build, run.build));
+        }
+        let differs = |(name, digest): &&(String, String)| !run.parts.iter().any(|(own, other)| own == name && other == digest);
+        let missing = run.parts.iter().filter(|(name, _)| !self.parts.iter().any(|(own, _)| own == name));
+        other.extend(self.parts.iter().filter(differs).chain(missing).map(|(name, _)| format!("another {name}")));
+        other
+    }
+}
+
+/// Where the checkpoints of a run into `folder` are.
+fn path_of(folder: &Path) -> PathBuf {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(".checkpoint");
+    path.into()
+}
+
+/// What the options ask for.
+///
+/// # Errors
+/// When the checkpoint to go on from cannot be read, is damaged, or belongs to another run or build.
+pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<Checkpoints, Failure> {
+    if args.checkpoint_every.is_none() && args.resume.is_none() {
+        return Ok(Checkpoints::default());
+    }
+    let run = Header::of(args, loaded)?;
+    let mut checkpoints = Checkpoints::default();
+    if let Some(path) = &args.resume {
+        let (header, state) = read(path)?;
+        let other = header.other_than(&run);
+        if !other.is_empty() {
+            let message = format!(
+                "{} is a checkpoint of another run:\n  {}\n  it belongs to: {}",
+                path.display(),
+                other.join("\n  "),
+                header.command
+            );
+            return Err(Failure::new(Exit::Checkpoint, message));
+        }
+        output::warn(&format!("the run goes on at cycle {}, from {}", header.cycle, path.display()));
+        checkpoints.resume = Some(state);
+    }
+    if let (Some(every), Some(folder)) = (args.checkpoint_every, &args.out) {
+        let path = path_of(folder);
+        checkpoints.every = Some(every.get());
+        checkpoints.keep = Some(Box::new(move |at: Cycle, state: Vec<u8>| {
+            let header = Header { cycle: at.0, bytes: state.len() as u64, ..run.clone() };
+            write(&path, &header, &state).map_err(|error| {
+                format!("cannot write the checkpoint {}: {error}\n  the run ended at cycle {}; an earlier checkpoint is still there if one was written", path.display(), at.0)
+            })
+        }));
+    }
+    Ok(checkpoints)
+}
+
+/// Removes the checkpoint of a run that is complete.
+///
+/// # Errors
+/// When the system refuses.
+pub(super) fn remove(args: &RunArgs) -> Result<(), Failure> {
+    let (Some(folder), true) = (&args.out, args.checkpoint_every.is_some()) else { return Ok(()) };
+    let path = path_of(folder);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Failure::new(Exit::Checkpoint, format!("cannot remove the checkpoint {} of a complete run: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn digest_of(header: &[u8], body: &[u8]) -> u128 {
+    let mut hasher = twox_hash::xxhash3_128::Hasher::new();
+    hasher.write(header);
+    hasher.write(body);
+    hasher.finish_128()
+}
+
+fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
+    let header = serde_json::to_vec(header)?;
+    let body = zstd::bulk::compress(state, LEVEL)?;
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let mut file = File::create(&partial)?;
+    file.write_all(&MAGIC)?;
+    file.write_all(&FORMAT.to_le_bytes())?;
+    file.write_all(&(header.len() as u64).to_le_bytes())?;
+    file.write_all(&(body.len() as u64).to_le_bytes())?;
+    file.write_all(&digest_of(&header, &body).to_le_bytes())?;
+    file.write_all(&header)?;
+    file.write_all(&body)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&partial, path)?;
+    // The name is on the disk with its folder.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+fn read(path: &Path) -> Result<(Header, Vec<u8>), Failure> {
+    let bytes = fs::read(path)
+        .map_err(|error| Failure::new(Exit::Checkpoint, format!("cannot read the checkpoint {}: {error}", path.display())))?;
+    decode(&bytes).map_err(|problem| Failure::new(Exit::Checkpoint, format!("{}: {problem}", path.display())))
+}
+
+fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {
+    if bytes.get(..8) != Some(&MAGIC[..]) {
+        return Err("this is no checkpoint of warpshard".into());
+    }
+    let damaged = |what: &str| format!("the checkpoint is damaged: {what}; go on from another one, or start again");
+    let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Err(damaged("it ends too early")) };
+    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+    let format = number(8) as u32;
+    if format != FORMAT {
+        return Err(format!("the checkpoint has version {format} of the format, and this program reads version {FORMAT}"));
+    }
+    let (header_bytes, body_bytes) = (number(12), number(20));
+    let expected = u128::from_le_bytes(std::array::from_fn(|i| head[28 + i]));
+    if header_bytes.checked_add(body_bytes) != Some(rest.len() as u64) {
+        return Err(damaged(&format!("it has {} bytes, and its beginning says otherwise", bytes.len())));
+    }
+    if XxHash3_128::oneshot(rest) != expected {
+        return Err(damaged("its checksum is wrong"));
+    }
+    let (header, body) = rest.split_at(header_bytes as usize);
+    let header: Header = serde_json::from_slice(header).map_err(|error| damaged(&format!("its header cannot be read: {error}")))?;
+    let size = usize::try_from(header.bytes).map_err(|_| damaged("its state is larger than this host's memory"))?;
+    let state = zstd::bulk::decompress(body, size).map_err(|error| damaged(&format!("its state cannot be unpacked: {error}")))?;
+    if state.len() != size {
+        return Err(damaged(&format!("its state has {} bytes in place of {size}", state.len())));
+    }
+    Ok((header, state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(build: &str, parts: &[(&str, &str)]) -> Header {
+        let parts = parts.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect();
+        Header { build: build.into(), command: "warpshard run".into(), cycle: 5000, bytes: 3, parts }
+    }
+
+    fn written() -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.checkpoint");
+        for state in [b"old", b"new"] {
+            write(&path, &header("1", &[("machine", "m")]), state).unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written_last() {
+        assert_eq!(decode(&written()), Ok((header("1", &[("machine", "m")]), b"new".to_vec())));
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_missing_end_is_an_error() {
+        let bytes = written();
+        for bit in 0..8 * bytes.len() {
+            let mut other = bytes.clone();
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&other).is_err(), "bit {bit}");
+        }
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        assert!(decode(&[bytes, vec![0]].concat()).unwrap_err().contains("says otherwise"));
+    }
+
+    #[test]
+    fn another_version_is_an_error_that_names_both() {
+        let mut bytes = written();
+        bytes[8] = 9;
+        assert_eq!(decode(&bytes).unwrap_err(), "the checkpoint has version 9 of the format, and this program reads version 1");
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let file = header("1", &[("machine", "m"), ("option seed", "a")]);
+        assert!(file.other_than(&file).is_empty());
+        let run = header("2", &[("machine", "m"), ("option seed", "b"), ("option interval", "c")]);
+        let expected = ["it was written by build 1, and this is build 2", "another option seed", "another option interval"];
+        assert_eq!(file.other_than(&run), expected);
+        assert_eq!(run.other_than(&file)[1..], ["another option seed".to_owned(), "another option interval".into()]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Checkpoints: the state of all units at a cut, from which a run goes on as if it had never stopped.
+//!
+//! A cut is made for each checkpoint, of which nobody but the coordinator knows. All messages are then delivered, so that units hold
+//! everything that is on its way, and what is saved is: the units and their next events, what the coordinator holds back for later cycles, and the director. The
+//! state of each unit stands for itself, so that any number of workers or ranks may take it up again.
+//!
+//! Invariant: nothing that depends on how the host divides the work is saved.
+
+use std::fmt;
+
+use warpshard_state::{Reader, State, StateError, Writer};
+use warpshard_sync::Locals;
+
+use crate::base::{Cycle, UnitId};
+use crate::stats::LateMessages;
+
+use super::Unit;
+use super::coordinator::{CoordinatedState, Ending};
+use super::director::{Director, SeenEvent};
+use super::shared::Decisions;
+use super::worker::Worker;
+
+/// Takes the state of a cut, to be kept; a message for the user where that is impossible.
+pub type Keep = Box<dyn FnMut(Cycle, Vec<u8>) -> Result<(), String> + Send>;
+
+/// Whether and where a run saves its state, and the state with which it begins.
+#[derive(Default)]
+pub struct Checkpoints {
+    /// Reference cycles between two of them; none are made when not given.
+    pub every: Option<u64>,
+    /// Keeps them. Called in rank 0 alone.
+    pub keep: Option<Keep>,
+    /// What [`Checkpoints::keep`] got in an earlier run.
+    pub resume: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Checkpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoints").field("every", &self.every).field("resumes", &self.resume.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Checkpoints {
+    /// The cycle of the next one.
+    pub(super) fn next_after(&self, now: Cycle) -> Option<Cycle> {
+        self.every.and_then(|every| (now.0 / every).checked_add(1)?.checked_mul(every)).map(Cycle)
+    }
+
+    /// Whether one is made at a cut.
+    pub(super) fn is_due(&self, at: Cycle) -> bool {
+        at > Cycle(0) && self.every.is_some_and(|every| at.0.is_multiple_of(every))
+    }
+}
+
+/// The state of a unit, and its next event with what was delivered to it.
+pub(super) type SavedUnit = (UnitId, Cycle, Vec<u8>);
+
+/// The state of a run at a cut.
+#[derive(warpshard_state::State)]
+pub(super) struct Saved<U: Unit> {
+    pub(super) at: Cycle,
+    pub(super) units: Vec<SavedUnit>,
+    /// Events that take effect later.
+    pub(super) events: Vec<(Cycle, SeenEvent<U::Event>)>,
+    /// Decisions that take effect later, and those that do so now.
+    pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
+    pub(super) decisions: Decisions<U>,
+    pub(super) idle_cuts: u32,
+    /// Messages so far, and those that came late.
+    pub(super) messages: u64,
+    pub(super) late: LateMessages,
+    pub(super) director: Vec<u8>,
+}
+
+impl<U: Unit> Saved<U> {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, StateError> {
+        let mut from = Reader::new(bytes);
+        let saved = Self::read(&mut from)?;
+        from.finish()?;
+        Ok(saved)
+    }
+}
+
+/// The bytes of something that stands for itself.
+fn bytes_of(state: &impl State) -> Vec<u8> {
+    let mut to = Writer::default();
+    state.save(&mut to);
+    to.finish()
+}
+
+/// Loads something that stands for itself.
+pub(super) fn load(state: &mut impl State, bytes: &[u8]) -> Result<(), StateError> {
+    let mut from = Reader::new(bytes);
+    state.load(&mut from)?;
+    from.finish()
+}
+
+/// Saves the present cut. All messages are delivered.
+pub(super) fn save<U: Unit, D: Director<U>>(
+    shared: &mut CoordinatedState<U, D>,
+    workers: &mut Locals<'_, Worker<U>>,
+) -> Result<(), Ending> {
+    let mut units: Vec<SavedUnit> = Vec::new();
+    let (mut messages, mut late) = (0, LateMessages::default());
+    for worker in workers.iter_mut() {
+        messages += worker.messages;
+        late.add(&worker.late);
+        units.extend(worker.work.iter_mut().map(|slot| (slot.id, slot.next, bytes_of(&slot.unit))));
+    }
+    let (at, decisions) = (shared.last_cut, shared.decisions.clone());
+    let own = shared.coordinator();
+    let director = bytes_of(&own.director);
+    if let Some(division) = &mut own.division {
+        division.gather_states(&mut units, &mut messages, &mut late).map_err(Ending::Failure)?;
+        if division.ranks.rank() != 0 {
+            return Ok(());
+        }
+    }
+    units.sort_by_key(|(unit, ..)| *unit);
+    let (events, delayed) = (own.events.clone(), own.delayed.clone());
+    let saved = Saved::<U> { at, units, events, delayed, decisions, idle_cuts: own.idle_cuts, messages, late, director };
+    match &mut own.checkpoints.keep {
+        Some(keep) => keep(at, bytes_of(&saved)).map_err(Ending::Unsaved),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,146 @@
+//! `#[derive(State)]`: every field is part of the state unless it says `#[state(fixed)]`.
+//!
+//! A field that is forgotten is therefore saved, and a field whose type has no state (a table, a shared workload) does not compile until it
+//! is marked. A type with a fixed field can only be loaded in place, into one that was built from the same configuration.
+#![forbid(unsafe_code)]
+
+use proc_macro::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream as Tokens};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Index, parse_macro_input, parse_quote};
+
+/// Implements `State` field by field. `#[state(fixed)]` on a field says that it follows from the configuration and is not saved; on a type, that
+/// all of it does.
+#[proc_macro_derive(State, attributes(state))]
+pub fn derive_state(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    implementation(input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Whether `#[state(fixed)]` is among the attributes.
+fn is_fixed(attributes: &[Attribute]) -> syn::Result<bool> {
+    let mut fixed = false;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("state")) {
+        attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("fixed") {
+                fixed = true;
+                return Ok(());
+            }
+            Err(meta.error("only `fixed` is known here"))
+        })?;
+    }
+    Ok(fixed)
+}
+
+/// The fields of a struct or variant: how each is named in a pattern, the variable that holds it, and whether it is fixed.
+struct Part {
+    pattern: Tokens,
+    variable: Ident,
+    fixed: bool,
+}
+
+fn parts(fields: &Fields) -> syn::Result<Vec<Part>> {
+    let part = |(number, field): (usize, &syn::Field)| {
+        let variable = format_ident!("field_{number}", span = Span::call_site().located_at(field.ty.span()));
+        let pattern = match &field.ident {
+            Some(name) => quote!(#name),
+            None => {
+                let index = Index { index: number as u32, span: Span::call_site() };
+                quote!(#index)
+            }
+        };
+        Ok(Part { pattern, variable, fixed: is_fixed(&field.attrs)? })
+    };
+    fields.iter().enumerate().map(part).collect()
+}
+
+/// A pattern of the variables.
+fn pattern(path: &Tokens, parts: &[Part]) -> Tokens {
+    let fields =
+        parts.iter().map(|Part { pattern, variable, fixed }| if *fixed { quote!(#pattern: _) } else { quote!(#pattern: #variable) });
+    quote!(#path { #(#fields),* })
+}
+
+/// An expression that reads a new value; an error where a field is fixed.
+fn reading(path: &Tokens, parts: &[Part]) -> Tokens {
+    if parts.iter().any(|part| part.fixed) {
+        return quote!(Err(::warpshard_state::StateError::built::<Self>()));
+    }
+    let fields = parts
+        .iter()
+        .map(|Part { pattern, variable, .. }| quote_spanned!(variable.span()=> #pattern: ::warpshard_state::State::read(from)?));
+    quote!(Ok(#path { #(#fields),* }))
+}
+
+fn saving(parts: &[Part]) -> Tokens {
+    let variables = parts.iter().filter(|part| !part.fixed).map(|part| &part.variable);
+    quote!(#(::warpshard_state::State::save(#variables, to);)*)
+}
+
+fn loading(parts: &[Part]) -> Tokens {
+    let variables = parts.iter().filter(|part| !part.fixed).map(|part| &part.variable);
+    quote!(#(::warpshard_state::State::load(#variables, from)?;)* Ok(()))
+}
+
+fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
+    let all_fixed = is_fixed(&input.attrs)?;
+    for parameter in &mut input.generics.params {
+        if let GenericParam::Type(parameter) = parameter
+            && !all_fixed
+        {
+            parameter.bounds.push(parse_quote!(::warpshard_state::State));
+        }
+    }
+    let name = &input.ident;
+    let (generics, arguments, conditions) = input.generics.split_for_impl();
+    let (save, load, read) = match &input.data {
+        _ if all_fixed => {
+            (quote!(let _ = to;), quote!(let _ = from; Ok(())), quote!(let _ = from; Err(::warpshard_state::StateError::built::<Self>())))
+        }
+        Data::Struct(data) => {
+            let parts = parts(&data.fields)?;
+            let (here, save, load, read) =
+                (pattern(&quote!(Self), &parts), saving(&parts), loading(&parts), reading(&quote!(Self), &parts));
+            (quote!(let #here = self; let _ = &to; #save), quote!(let #here = self; let _ = &from; #load), quote!(let _ = &from; #read))
+        }
+        Data::Enum(data) => {
+            let (mut saves, mut loads, mut reads) = (Vec::new(), Vec::new(), Vec::new());
+            for (tag, variant) in (0_u16..).zip(&data.variants) {
+                let (ident, parts) = (&variant.ident, parts(&variant.fields)?);
+                let path = quote!(Self::#ident);
+                let (here, save, load, read) = (pattern(&path, &parts), saving(&parts), loading(&parts), reading(&path, &parts));
+                saves.push(quote!(#here => { to.tag(#tag); #save }));
+                loads.push(quote!((#tag, #here) => { #load }));
+                reads.push(quote!(#tag => #read));
+            }
+            let tagged = quote! {
+                let made = |tag: u16, from: &mut ::warpshard_state::Reader<'_>| -> Result<Self, ::warpshard_state::StateError> {
+                    let _ = &from;
+                    match tag { #(#reads,)* other => Err(::warpshard_state::StateError::variant::<Self>(other)) }
+                };
+            };
+            let load = quote! {
+                #tagged
+                let tag = from.tag()?;
+                match (tag, &mut *self) {
+                    #(#loads)*
+                    #[allow(unreachable_patterns)]
+                    (other, place) => { *place = made(other, from)?; Ok(()) }
+                }
+            };
+            let read = quote!(#tagged let tag = from.tag()?; made(tag, from));
+            (quote!(match self { #(#saves)* }), load, read)
+        }
+        Data::Union(_) => return Err(syn::Error::new(name.span(), "a union has no state that can be told")),
+    };
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(clippy::all, unused_qualifications)]
+        impl #generics ::warpshard_state::State for #name #arguments #conditions {
+            fn save(&self, to: &mut ::warpshard_state::Writer) { #save }
+            fn load(&mut self, from: &mut ::warpshard_state::Reader<'_>) -> Result<(), ::warpshard_state::StateError> { #load }
+            fn read(from: &mut ::warpshard_state::Reader<'_>) -> Result<Self, ::warpshard_state::StateError> { #read }
+        }
+    })
+}

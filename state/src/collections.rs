@@ -1,0 +1,258 @@
+//! Lists, maps and sets. Lists keep the elements that they have and load them in place; what is missing is made anew.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, Hash};
+
+use warpshard_host::Slots;
+
+use super::{Reader, State, StateError, Writer};
+
+/// Bytes of an element of type `T`, at least.
+fn least<T>() -> usize {
+    usize::from(size_of::<T>() > 0)
+}
+
+impl<T: State> State for Vec<T> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let length = from.length(0)?;
+        self.truncate(length);
+        for element in &mut *self {
+            element.load(from)?;
+        }
+        while self.len() < length {
+            self.push(T::read(from)?);
+        }
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let mut list = Self::new();
+        list.load(from)?;
+        Ok(list)
+    }
+}
+
+impl<T: State> State for VecDeque<T> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let length = from.length(0)?;
+        self.truncate(length);
+        for element in &mut *self {
+            element.load(from)?;
+        }
+        while self.len() < length {
+            self.push_back(T::read(from)?);
+        }
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let mut list = Self::new();
+        list.load(from)?;
+        Ok(list)
+    }
+}
+
+impl<T: State> State for Box<[T]> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let length = from.length(0)?;
+        if length != self.len() {
+            *self = (0..length).map(|_| T::read(from)).collect::<Result<_, _>>()?;
+            return Ok(());
+        }
+        self.iter_mut().try_for_each(|element| element.load(from))
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        Ok(Vec::read(from)?.into())
+    }
+}
+
+impl<T: State, const N: usize> State for [T; N] {
+    fn save(&self, to: &mut Writer) {
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        self.iter_mut().try_for_each(|element| element.load(from))
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let list = (0..N).map(|_| T::read(from)).collect::<Result<Vec<_>, _>>()?;
+        list.try_into().map_err(|_| StateError::new(format!("a list of {N} elements has another length")))
+    }
+}
+
+impl<T: State> State for Option<T> {
+    fn save(&self, to: &mut Writer) {
+        self.is_some().save(to);
+        if let Some(value) = self {
+            value.save(to);
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        match (bool::read(from)?, &mut *self) {
+            (true, Some(value)) => value.load(from)?,
+            (true, None) => *self = Some(T::read(from)?),
+            (false, _) => *self = None,
+        }
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        bool::read(from)?.then(|| T::read(from)).transpose()
+    }
+}
+
+impl<T: State> State for Box<T> {
+    fn save(&self, to: &mut Writer) {
+        (**self).save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        (**self).load(from)
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        T::read(from).map(Self::new)
+    }
+}
+
+impl<T: State> State for Slots<T> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.count());
+        self.as_slice().iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        let length = from.length(least::<T>())?;
+        if length != self.count() {
+            *self = slots(length, from)?;
+            return Ok(());
+        }
+        (0..length as u32).try_for_each(|place| self.get_mut(place).load(from))
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(least::<T>())?;
+        slots(length, from)
+    }
+}
+
+fn slots<T: State>(length: usize, from: &mut Reader<'_>) -> Result<Slots<T>, StateError> {
+    let list = (0..length).map(|_| T::read(from)).collect::<Result<Vec<_>, _>>()?;
+    Slots::of(list.into()).ok_or_else(|| StateError::new(format!("{length} places are no power of two")))
+}
+
+impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        for (key, value) in self {
+            key.save(to);
+            value.save(to);
+        }
+    }
+
+    /// All elements are made anew.
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(0)?;
+        (0..length).map(|_| <(K, V)>::read(from)).collect()
+    }
+}
+
+impl<K: State + Ord> State for BTreeSet<K> {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(0)?;
+        (0..length).map(|_| K::read(from)).collect()
+    }
+}
+
+impl<K: State + Ord + Hash, V: State, H: BuildHasher + Default> State for HashMap<K, V, H> {
+    #[allow(clippy::iter_over_hash_type, reason = "the elements are sorted")]
+    fn save(&self, to: &mut Writer) {
+        let mut all: Vec<(&K, &V)> = self.iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        to.length(all.len());
+        for (key, value) in all {
+            key.save(to);
+            value.save(to);
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(0)?;
+        (0..length).map(|_| <(K, V)>::read(from)).collect()
+    }
+}
+
+impl<K: State + Ord + Hash, H: BuildHasher + Default> State for HashSet<K, H> {
+    #[allow(clippy::iter_over_hash_type, reason = "the elements are sorted")]
+    fn save(&self, to: &mut Writer) {
+        let mut all: Vec<&K> = self.iter().collect();
+        all.sort_unstable();
+        to.length(all.len());
+        all.into_iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(0)?;
+        (0..length).map(|_| K::read(from)).collect()
+    }
+}
+
+impl<T: State + Ord> State for BinaryHeap<T> {
+    /// In the order of the heap's own list, which a heap made of it keeps: among equals, the same one leaves first.
+    fn save(&self, to: &mut Writer) {
+        to.length(self.len());
+        self.iter().for_each(|element| element.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        Vec::read(from).map(Self::from)
+    }
+}
