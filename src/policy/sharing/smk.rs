@@ -45,7 +45,7 @@ const PARAMETERS: &[(&str, &str)] = &[
 ];
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     Waiting,
     /// IPC by number of CTAs.
@@ -58,7 +58,7 @@ enum Stage {
 }
 
 /// What is known of an application.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 struct App {
     kernels: Vec<KernelIndex>,
     /// The largest need of its kernels of each resource, for a CTA.
@@ -71,11 +71,14 @@ struct App {
 }
 
 /// SMK with a measured division, running.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Smk {
+    #[state(fixed)]
     name: &'static str,
     /// Whether the division is compared with the even partition.
+    #[state(fixed)]
     compares: bool,
+    #[state(fixed)]
     parameters: Parameters,
     stage: Stage,
     warm: bool,
