@@ -57,7 +57,7 @@ pub(super) struct Taken {
     pub(super) dram_bursts: u64,
     /// Bursts that DRAM could have moved.
     pub(super) dram_peak: f64,
-    /// Numbers that the controller recorded: cycle, SM, name, value.
+    /// Numbers that the controller recorded: cycle, SM (0 for the whole machine), name, value.
     pub(super) signals: Vec<(u64, u16, String, f64)>,
 }
 
@@ -144,7 +144,7 @@ impl Task for Sharing {
             llc_misses: sum("llc", &["misses"]),
             dram_bursts: sum("dram", &["reads", "writes"]),
             dram_peak: f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks * outcome.cycles as f64,
-            signals: signals.filter_map(|entry| Some((entry.cycle, entry.sm?, entry.name.to_owned(), entry.value?))).collect(),
+            signals: signals.filter_map(|entry| Some((entry.cycle, entry.sm.unwrap_or(0), entry.name.to_owned(), entry.value?))).collect(),
         })
     }
 }
