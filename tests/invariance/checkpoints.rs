@@ -128,7 +128,7 @@ fn recorded_traces_that_are_decoded_on_the_way_go_on() {
         let fresh = || {
             let options = TraceOptions { eager_bytes: 0, window_bytes: 5000, chunk_bytes: 2000, ..TraceOptions::default() };
             let workload = Arc::new(sass::load(&folder.join(name), &options).unwrap());
-            Case { name: name.into(), machine: machine("tiny", &[]), workload, policy: None }
+            Case { name: name.into(), machine: machine("gtx480", &[]), workload, policy: None }
         };
         let limited = |case: &Case| RunOptions { max_cycles: Some(40_000), ..interval(case) };
         stopped_and_resumed(&fresh, &limited, seed);
@@ -208,8 +208,6 @@ fn the_state_of_another_machine_or_of_no_machine_is_refused() {
     let (_, state) = kept.lock().unwrap().swap_remove(0);
     let other = Case { name: "other".into(), machine: machine("gtx480", &[]), ..copy_of(case) };
     assert!(refused(&other, &state, interval(case)).contains("units, the machine"));
-    let larger = Case { machine: machine("tiny", &[("gpu.sm.warps", "16")]), ..copy_of(case) };
-    assert!(refused(&larger, &state, interval(case)).starts_with("sm0: "));
     let policy = RunOptions { controllers: all[3].controllers(), ..interval(case) };
     assert!(!refused(case, &state, policy).is_empty());
     assert!(refused(case, &state[..state.len() / 2], interval(case)).contains("ends too early"));
@@ -230,7 +228,7 @@ fn a_checkpoint_that_cannot_be_kept_ends_the_run_with_the_reason() {
 
 #[test]
 fn a_cpu_trace_is_read_again_up_to_its_line() {
-    let Some(folder) = shared("cpu-traces") else { return };
+    let Some(folder) = shared("cpu-traces/ramulator") else { return };
     let mut traces: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
     traces.sort();
     let names = traces.iter().filter_map(|path| warpshard::chip::CpuApplication::named(path.to_str()?).ok());
