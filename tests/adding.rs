@@ -94,7 +94,9 @@ fn a_copy_of_the_tree_builds_with_every_recipe_applied() {
     if copy.exists() {
         fs::remove_dir_all(&copy).unwrap();
     }
-    for part in ["Cargo.toml", "Cargo.lock", "README.md", "build.rs", "src", "host", "sync", "configs", "benches", "docs"] {
+    for part in
+        ["Cargo.toml", "Cargo.lock", "README.md", "build.rs", "src", "host", "state", "state-derive", "sync", "configs", "benches", "docs"]
+    {
         copy_all(&root().join(part), &copy.join(part));
     }
     for recipe in RECIPES {

@@ -63,6 +63,9 @@ PYTHON="$PWD/target/tools/python/bin/python" bash tests/hyperqueue.sh
 bash tests/browser.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
 
+step killed runs
+bash tests/kill.sh 16
+
 step optional features
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/features.sh
 

@@ -9,22 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use source::Source;
 
-/// Who may import whom: a room, and the rooms or parts of rooms that it may name. `host` and `sync` are the packages of these names.
+/// Who may import whom: a room, and the rooms or parts of rooms that it may name. `host`, `state` and `sync` are the packages of these names.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("base", &["host"]),
-    ("stats", &["base"]),
-    ("engine", &["base", "stats", "sync"]),
-    ("protocol", &["base", "engine"]),
+    ("base", &["host", "state"]),
+    ("stats", &["base", "state"]),
+    ("engine", &["base", "stats", "sync", "state"]),
+    ("protocol", &["base", "engine", "state"]),
     ("device", &["base"]),
     ("config", &["base", "device", "protocol::AddressMap", "protocol::PartitionHash"]),
-    ("frontend", &["base", "config", "sync"]),
-    ("mem", &["base", "device", "engine", "protocol", "stats", "config"]),
-    ("noc", &["base", "engine", "protocol", "stats", "config"]),
-    ("gpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache"]),
-    ("cpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache"]),
-    ("control", &["base", "protocol", "stats"]),
-    ("policy", &["base", "control", "stats"]),
-    ("chip", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync"]),
+    ("frontend", &["base", "config", "sync", "state"]),
+    ("mem", &["base", "device", "engine", "protocol", "stats", "config", "state"]),
+    ("noc", &["base", "engine", "protocol", "stats", "config", "state"]),
+    ("gpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache", "state"]),
+    ("cpu", &["base", "engine", "protocol", "stats", "config", "frontend", "mem::cache", "state"]),
+    ("control", &["base", "protocol", "stats", "state"]),
+    ("policy", &["base", "control", "stats", "state"]),
+    ("chip", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "gpu", "cpu", "control", "sync", "state"]),
     ("energy", &["base", "stats", "config"]),
     ("report", &["base", "stats", "config", "energy"]),
     ("view", &["report", "stats"]),
@@ -32,7 +32,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     (
         "study",
-        &["base", "stats", "config", "frontend", "mem::dram", "noc", "energy", "control", "policy::registry", "chip", "report", "rig"],
+        &[
+            "base",
+            "stats",
+            "config",
+            "frontend",
+            "mem::dram",
+            "noc",
+            "energy",
+            "control",
+            "policy::registry",
+            "chip",
+            "report",
+            "rig",
+            "state",
+        ],
     ),
     (
         "cli",
@@ -53,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "view",
             "sweep",
             "host",
+            "state",
             "sync",
         ],
     ),
@@ -95,7 +110,7 @@ fn forbidden_arrows(source: &Source) -> Vec<String> {
     for path in source.crate_paths() {
         judge(path.line, path.segments.join("::"));
     }
-    for package in ["host", "sync"] {
+    for package in ["host", "state", "sync"] {
         for at in source.words(&format!("warpshard_{package}")) {
             judge(source.line_of(at), package.to_owned());
         }
@@ -193,7 +208,7 @@ fn packages_depend_only_on_what_the_arrow_table_allows() {
 #[test]
 fn the_arrows_have_no_loop() {
     // A room may import only rooms that stand above it in the table.
-    let above = |row: usize, name: &str| matches!(name, "host" | "sync") || ARROWS[..row].iter().any(|earlier| earlier.0 == name);
+    let above = |row: usize, name: &str| matches!(name, "host" | "state" | "sync") || ARROWS[..row].iter().any(|earlier| earlier.0 == name);
     let wrong = ARROWS.iter().enumerate().flat_map(|(row, (room, allowed))| {
         let rooms = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
         rooms.filter(move |name| !above(row, name)).map(move |name| format!("{room} -> {name}"))
@@ -283,7 +298,9 @@ fn no_files_import_each_other_in_a_circle() {
 #[test]
 fn every_file_says_what_it_is() {
     let mut problems = Vec::new();
-    for source in ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
+    for source in
+        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder))
+    {
         if !source.text.starts_with("//!") {
             problems.push(format!("{}:1: begin with `//!`: purpose, inputs, outputs, invariants", source.path));
         }
@@ -293,7 +310,8 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_file_mixes_too_many_things() {
-    let sources = ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder));
+    let sources =
+        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder));
     let lines = sources.map(|source| (source.text.lines().count(), source.path)).filter(|(lines, _)| *lines > LONGEST_FILE);
     let problems = lines.map(|(lines, path)| format!("{path}:{LONGEST_FILE}: {lines} lines: split it by mechanism")).collect();
     verdict("files stay short enough to read:", problems);
@@ -347,7 +365,9 @@ fn nothing_simulated_reads_the_host() {
 fn nothing_is_left_for_later() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
     let mut problems = Vec::new();
-    for source in ["src", "host/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder)) {
+    for source in
+        ["src", "host/src", "state/src", "state-derive/src", "sync/src", "tests", "benches"].iter().flat_map(|folder| Source::all(folder))
+    {
         for (i, line) in source.text.lines().enumerate() {
             let mut tell = |what: &str| problems.push(format!("{}:{}: {what}", source.path, i + 1));
             let word = |mark: &str| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == mark);

@@ -48,7 +48,7 @@ pub(crate) fn raise(failure: Failure) -> PyErr {
         Exit::Config => ConfigError::new_err(text),
         Exit::Workload => WorkloadError::new_err(text),
         Exit::Deadlock => DeadlockError::new_err(text),
-        Exit::Output => OutputError::new_err(text),
+        Exit::Output | Exit::Checkpoint => OutputError::new_err(text),
         Exit::Ok | Exit::Negative | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(text),
     }
 }

@@ -127,12 +127,24 @@ pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<Checkpoints, Failure
 pub(super) fn remove(args: &RunArgs) -> Result<(), Failure> {
     let (Some(folder), true) = (&args.out, args.checkpoint_every.is_some()) else { return Ok(()) };
     let path = path_of(folder);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::new(Exit::Checkpoint, format!("cannot remove the checkpoint {} of a complete run: {error}", path.display())))
+    // A process that was killed while it wrote has left its part.
+    for path in [partial_of(&path), path] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let message = format!("cannot remove the checkpoint {} of a complete run: {error}", path.display());
+                return Err(Failure::new(Exit::Checkpoint, message));
+            }
+            _ => {}
         }
-        _ => Ok(()),
     }
+    Ok(())
+}
+
+/// Where a checkpoint is until it is complete.
+fn partial_of(path: &Path) -> PathBuf {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    partial.into()
 }
 
 fn digest_of(header: &[u8], body: &[u8]) -> u128 {
@@ -145,9 +157,7 @@ fn digest_of(header: &[u8], body: &[u8]) -> u128 {
 fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
     let header = serde_json::to_vec(header)?;
     let body = zstd::bulk::compress(state, LEVEL)?;
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
+    let partial = partial_of(path);
     let mut file = File::create(&partial)?;
     file.write_all(&MAGIC)?;
     file.write_all(&FORMAT.to_le_bytes())?;

@@ -9,16 +9,13 @@
 use std::fmt;
 
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_sync::Locals;
 
 use crate::base::{Cycle, UnitId};
 use crate::stats::LateMessages;
 
 use super::Unit;
-use super::coordinator::{CoordinatedState, Ending};
-use super::director::{Director, SeenEvent};
+use super::director::SeenEvent;
 use super::shared::Decisions;
-use super::worker::Worker;
 
 /// Takes the state of a cut, to be kept; a message for the user where that is impossible.
 pub type Keep = Box<dyn FnMut(Cycle, Vec<u8>) -> Result<(), String> + Send>;
@@ -52,8 +49,51 @@ impl Checkpoints {
     }
 }
 
+/// State that stands for itself.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(super) struct Part(Vec<u8>);
+
+impl Part {
+    /// The state of something.
+    pub(super) fn of(state: &impl State) -> Self {
+        let mut to = Writer::default();
+        state.save(&mut to);
+        Self(to.finish())
+    }
+
+    /// Loads it.
+    pub(super) fn load(&self, state: &mut impl State) -> Result<(), StateError> {
+        let mut from = Reader::new(&self.0);
+        state.load(&mut from)?;
+        from.finish()
+    }
+
+    /// The bytes.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// At once, since there are many bytes.
+impl State for Part {
+    fn save(&self, to: &mut Writer) {
+        to.length(self.0.len());
+        to.raw(&self.0);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+        let length = from.length(1)?;
+        Ok(Self(from.raw(length)?.to_vec()))
+    }
+}
+
 /// The state of a unit, and its next event with what was delivered to it.
-pub(super) type SavedUnit = (UnitId, Cycle, Vec<u8>);
+pub(super) type SavedUnit = (UnitId, Cycle, Part);
 
 /// The state of a run at a cut.
 #[derive(warpshard_state::State)]
@@ -69,7 +109,7 @@ pub(super) struct Saved<U: Unit> {
     /// Messages so far, and those that came late.
     pub(super) messages: u64,
     pub(super) late: LateMessages,
-    pub(super) director: Vec<u8>,
+    pub(super) director: Part,
 }
 
 impl<U: Unit> Saved<U> {
@@ -78,49 +118,5 @@ impl<U: Unit> Saved<U> {
         let saved = Self::read(&mut from)?;
         from.finish()?;
         Ok(saved)
-    }
-}
-
-/// The bytes of something that stands for itself.
-fn bytes_of(state: &impl State) -> Vec<u8> {
-    let mut to = Writer::default();
-    state.save(&mut to);
-    to.finish()
-}
-
-/// Loads something that stands for itself.
-pub(super) fn load(state: &mut impl State, bytes: &[u8]) -> Result<(), StateError> {
-    let mut from = Reader::new(bytes);
-    state.load(&mut from)?;
-    from.finish()
-}
-
-/// Saves the present cut. All messages are delivered.
-pub(super) fn save<U: Unit, D: Director<U>>(
-    shared: &mut CoordinatedState<U, D>,
-    workers: &mut Locals<'_, Worker<U>>,
-) -> Result<(), Ending> {
-    let mut units: Vec<SavedUnit> = Vec::new();
-    let (mut messages, mut late) = (0, LateMessages::default());
-    for worker in workers.iter_mut() {
-        messages += worker.messages;
-        late.add(&worker.late);
-        units.extend(worker.work.iter_mut().map(|slot| (slot.id, slot.next, bytes_of(&slot.unit))));
-    }
-    let (at, decisions) = (shared.last_cut, shared.decisions.clone());
-    let own = shared.coordinator();
-    let director = bytes_of(&own.director);
-    if let Some(division) = &mut own.division {
-        division.gather_states(&mut units, &mut messages, &mut late).map_err(Ending::Failure)?;
-        if division.ranks.rank() != 0 {
-            return Ok(());
-        }
-    }
-    units.sort_by_key(|(unit, ..)| *unit);
-    let (events, delayed) = (own.events.clone(), own.delayed.clone());
-    let saved = Saved::<U> { at, units, events, delayed, decisions, idle_cuts: own.idle_cuts, messages, late, director };
-    match &mut own.checkpoints.keep {
-        Some(keep) => keep(at, bytes_of(&saved)).map_err(Ending::Unsaved),
-        None => Ok(()),
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use warpshard_sync::{Locals, StopFlag};
 
 use crate::base::{Cycle, Tick, UnitId};
+use crate::stats::LateMessages;
 
-use super::checkpoint::{Checkpoints, save};
+use super::checkpoint::{Checkpoints, Part, Saved, SavedUnit};
 use super::director::{Cut, Director, SeenEvent, View};
 use super::placement::{ShardCost, improve, place};
 use super::ranks::{Division, EpochReport, Values};
@@ -484,6 +485,33 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
     }
     for worker in workers.iter_mut() {
         worker.index_slots(&shared.classes, &worker_of);
+    }
+}
+
+/// Saves the present cut. All messages are delivered.
+fn save<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) -> Result<(), Ending> {
+    let mut units: Vec<SavedUnit> = Vec::new();
+    let (mut messages, mut late) = (0, LateMessages::default());
+    for worker in workers.iter_mut() {
+        messages += worker.messages;
+        late.add(&worker.late);
+        units.extend(worker.work.iter_mut().map(|slot| (slot.id, slot.next, Part::of(&slot.unit))));
+    }
+    let (at, decisions) = (shared.last_cut, shared.decisions.clone());
+    let own = shared.coordinator();
+    let director = Part::of(&own.director);
+    if let Some(division) = &mut own.division {
+        division.gather_states(&mut units, &mut messages, &mut late).map_err(Ending::Failure)?;
+        if division.ranks.rank() != 0 {
+            return Ok(());
+        }
+    }
+    units.sort_by_key(|(unit, ..)| *unit);
+    let (events, delayed) = (own.events.clone(), own.delayed.clone());
+    let saved = Saved::<U> { at, units, events, delayed, decisions, idle_cuts: own.idle_cuts, messages, late, director };
+    match &mut own.checkpoints.keep {
+        Some(keep) => keep(at, Part::of(&saved).into_bytes()).map_err(Ending::Unsaved),
+        None => Ok(()),
     }
 }
 

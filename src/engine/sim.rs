@@ -11,7 +11,7 @@ use crate::base::{Cycle, Tick, UnitId};
 use crate::stats::{LateMessages, RankFacts};
 
 use super::Unit;
-use super::checkpoint::{Checkpoints, Saved, load};
+use super::checkpoint::{Checkpoints, Saved};
 use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate, set_bounds};
 use super::director::Director;
 use super::log::MessageLog;
@@ -213,7 +213,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let unfit = |error: StateError| EngineError::Checkpoint(error.to_string());
         let mut resumed = checkpoints.resume.take().map(|bytes| Saved::<U>::of(&bytes)).transpose().map_err(unfit)?;
         if let Some(saved) = &mut resumed {
-            load(&mut director, &std::mem::take(&mut saved.director)).map_err(unfit)?;
+            std::mem::take(&mut saved.director).load(&mut director).map_err(unfit)?;
             if !saved.units.iter().map(|(unit, ..)| unit.index()).eq(0..plan.units.len()) {
                 let other = format!("the saved state has {} units, the machine {}", saved.units.len(), plan.units.len());
                 return Err(EngineError::Checkpoint(other));
@@ -289,7 +289,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             let mut next = planned.unit.next_event();
             if let Some((_, saved_next, state)) = resumed.as_mut().map(|saved| &mut saved.units[index]) {
                 let of_unit = |error: StateError| EngineError::Checkpoint(format!("{}: {error}", names[index]));
-                load(&mut planned.unit, &std::mem::take(state)).map_err(of_unit)?;
+                std::mem::take(state).load(&mut planned.unit).map_err(of_unit)?;
                 next = *saved_next;
             }
             let class = class as u16;

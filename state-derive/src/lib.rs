@@ -125,7 +125,6 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
                 let tag = from.tag()?;
                 match (tag, &mut *self) {
                     #(#loads)*
-                    #[allow(unreachable_patterns)]
                     (other, place) => { *place = made(other, from)?; Ok(()) }
                 }
             };
@@ -136,7 +135,6 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
     };
     Ok(quote! {
         #[automatically_derived]
-        #[allow(clippy::all, unused_qualifications)]
         impl #generics ::warpshard_state::State for #name #arguments #conditions {
             fn save(&self, to: &mut ::warpshard_state::Writer) { #save }
             fn load(&mut self, from: &mut ::warpshard_state::Reader<'_>) -> Result<(), ::warpshard_state::StateError> { #load }

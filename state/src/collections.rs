@@ -198,7 +198,6 @@ impl<K: State + Ord> State for BTreeSet<K> {
 }
 
 impl<K: State + Ord + Hash, V: State, H: BuildHasher + Default> State for HashMap<K, V, H> {
-    #[allow(clippy::iter_over_hash_type, reason = "the elements are sorted")]
     fn save(&self, to: &mut Writer) {
         let mut all: Vec<(&K, &V)> = self.iter().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
@@ -221,7 +220,6 @@ impl<K: State + Ord + Hash, V: State, H: BuildHasher + Default> State for HashMa
 }
 
 impl<K: State + Ord + Hash, H: BuildHasher + Default> State for HashSet<K, H> {
-    #[allow(clippy::iter_over_hash_type, reason = "the elements are sorted")]
     fn save(&self, to: &mut Writer) {
         let mut all: Vec<&K> = self.iter().collect();
         all.sort_unstable();

@@ -4,7 +4,7 @@ use super::super::super::core::{MAX_WARPS, bits};
 use super::{Order, View};
 
 /// Issues from each slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::gpu::sm) struct Fewest([u32; MAX_WARPS]);
 
 impl Default for Fewest {

@@ -3,7 +3,7 @@
 use super::{Lookup, Policy, Spot};
 
 /// When each line was placed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Lifo {
     placed: Box<[u64]>,
 }

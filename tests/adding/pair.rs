@@ -5,7 +5,7 @@ use crate::base::LINE_BYTES;
 use super::{LoadAt, Policy};
 
 /// The pair's other line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Pair;
 
 impl Policy for Pair {

@@ -9,7 +9,7 @@ use super::counters::NetCounters;
 use super::subnet::{Direction, Ends, FromNoc, Switch};
 
 /// No arbiter: the inputs take turns at the outputs, and only their oldest packets leave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, warpshard_state::State)]
 pub struct Rotating {
     credits: Box<[CreditSender]>,
     /// Packets that are visible at each input.

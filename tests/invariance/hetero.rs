@@ -19,20 +19,20 @@ fn gather() -> Arc<Workload> {
     built_in("gather", &[("cta_count", "24"), ("table", "262144"), ("rounds", "2")])
 }
 
-fn small() -> Case {
+pub(crate) fn small() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200")];
     Case { name: "gather with three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
 }
 
 /// The same with GDDR5 behind command-level controllers, refresh on.
-fn small_gddr5() -> Case {
+pub(crate) fn small_gddr5() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
     Case { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
 }
 
 const THREE: [&str; 3] = ["mcf", "lbm", "gcc"];
 
-fn options(end: CpuEnd) -> RunOptions {
+pub(crate) fn options(end: CpuEnd) -> RunOptions {
     RunOptions { interval: Some(1024), cpu: Some(load(&THREE, end)), ..RunOptions::default() }
 }
 

@@ -10,7 +10,7 @@ use warpshard::engine::{LocalRanks, Ranks};
 const WAYS: [(usize, usize); 5] = [(1, 2), (2, 1), (2, 2), (4, 1), (3, 2)];
 
 /// The results of all ranks, which are threads of this process.
-fn in_ranks(
+pub(crate) fn in_ranks(
     case: &Case,
     (ranks, threads): (usize, usize),
     options: impl Fn(usize) -> RunOptions + Sync,

@@ -10,15 +10,15 @@ use warpshard::chip::RunOptions;
 use warpshard::control::{Controller, Decision, DecisionSet, EventSelector, Knob, KnobSet, Observation, Preemption, Trigger};
 use warpshard::frontend::{Part, mix, program::Program};
 
-const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
+pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
 /// Decides at random, from a seed.
 #[derive(warpshard_state::State)]
-struct Shuffle(Rng, Option<Preemption>);
+pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>);
 
 /// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
 #[derive(warpshard_state::State)]
-struct Pick(Rng);
+pub(crate) struct Pick(pub(crate) Rng);
 
 impl Controller for Pick {
     fn name(&self) -> &str {
@@ -85,14 +85,14 @@ impl Controller for Shuffle {
     }
 }
 
-fn parts() -> Vec<Part> {
+pub(crate) fn parts() -> Vec<Part> {
     let model = |name: &str, ctas: &str| (*built_in(name, &[("cta_count", ctas)])).clone();
     let saxpy = Program::load(std::path::Path::new("programs/saxpy.toml"), None, &[("n".into(), "3000".into())]).unwrap();
     let workloads = [model("stream", "16"), saxpy.workload().unwrap(), model("gather", "12")];
     workloads.into_iter().zip([0, 1, 0]).map(|(workload, priority)| Part { workload, priority }).collect()
 }
 
-fn case(mode: &str, again: bool) -> Case {
+pub(crate) fn case(mode: &str, again: bool) -> Case {
     // In one of the modes a switch is traffic.
     let switch = if mode == "spatial" { "traffic" } else { "time" };
     let settings = [("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8"), ("gpu.dispatch.switch", switch)];
@@ -100,7 +100,7 @@ fn case(mode: &str, again: bool) -> Case {
     Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
 }
 
-const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::Switch), Some(Preemption::Flush)];
+pub(crate) const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::Switch), Some(Preemption::Flush)];
 
 fn shuffled(case: &Case, seed: u64, how: Option<Preemption>, options: RunOptions) -> Files {
     run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how))], ..options })
