@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use crate::base::CtaIndex;
-use crate::frontend::{CtaProgram, CtaSource};
+use crate::frontend::{CtaProgram, CtaSource, LaunchCounts};
 
 use super::decode::Decoder;
 use super::decoder::{Decoded, End};
@@ -20,6 +20,11 @@ pub(super) struct Resident(pub(super) Vec<Arc<CtaProgram>>);
 impl CtaSource for Resident {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0[index.index()])
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let warps = self.0.iter().flat_map(|cta| &cta.warps);
+        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), sectors: None })
     }
 }
 
@@ -152,6 +157,11 @@ impl CtaSource for Streamed {
 
     fn failure(&self) -> Option<String> {
         self.failure.get().cloned()
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, sectors: None })
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
