@@ -26,6 +26,8 @@ pub struct LaunchProgress {
     pub ctas_done: u64,
     /// Its CTAs that were bound to SMs so far.
     pub ctas_bound: u64,
+    /// Requests of it that found their sector absent from the LLC so far.
+    pub llc_misses: u64,
 }
 
 /// What a [`Judge`] makes of it.
@@ -89,8 +91,8 @@ pub struct Measured {
 /// A launch that is judged.
 struct Open {
     kernel: KernelIndex,
-    /// Warp instructions and CTAs done and bound before it.
-    before: [u64; 3],
+    /// Warp instructions, CTAs done and bound, and misses of the LLC before it.
+    before: [u64; 4],
     begun: Option<Mark>,
     /// Set once it is cut short.
     steady: Option<(Mark, Mark)>,
@@ -100,14 +102,14 @@ struct Open {
 pub(super) struct Meter {
     judge: Option<Box<dyn Judge>>,
     open: Option<Open>,
-    /// Warp instructions, CTAs done and CTAs bound at the end of the last launch.
-    before: [u64; 3],
+    /// The same at the end of the last launch.
+    before: [u64; 4],
     measured: Vec<Measured>,
 }
 
 impl Meter {
     pub(super) fn new(measure: Measure) -> Self {
-        Self { judge: measure.judge, open: None, before: [0; 3], measured: Vec::new() }
+        Self { judge: measure.judge, open: None, before: [0; 4], measured: Vec::new() }
     }
 
     /// Whether this kind of event needs a cut.
@@ -134,7 +136,8 @@ impl Meter {
         let sum = |rows: &Rows, name: &str| -> u64 {
             rows.sums().find(|(_, Counted { info, .. })| info.name == name).map_or(0, |(_, counted)| counted.value)
         };
-        let counted = [sum(&now.sms, "warp_instructions"), sum(&now.grid, "ctas_done"), sum(&now.grid, "ctas_bound")];
+        let counted: [u64; 4] =
+            [sum(&now.sms, "warp_instructions"), sum(&now.grid, "ctas_done"), sum(&now.grid, "ctas_bound"), sum(&now.partitions, "misses")];
         let mark = || Mark { cycle: cut.at.0, warp_instructions: counted[0], values: cut.counters.concat() };
         for event in cut.events {
             match event.kind {
@@ -153,8 +156,9 @@ impl Meter {
         if open.steady.is_some() || !cut.at.0.is_multiple_of(judge.window()) || cut.last {
             return Vec::new();
         }
-        let [warp_instructions, ctas_done, ctas_bound] = [0, 1, 2].map(|i| counted[i] - open.before[i]);
-        match judge.judge(&LaunchProgress { kernel: open.kernel, cycle: cut.at.0, warp_instructions, ctas_done, ctas_bound }) {
+        let [warp_instructions, ctas_done, ctas_bound, llc_misses] = [0, 1, 2, 3].map(|i| counted[i] - open.before[i]);
+        let seen = LaunchProgress { kernel: open.kernel, cycle: cut.at.0, warp_instructions, ctas_done, ctas_bound, llc_misses };
+        match judge.judge(&seen) {
             Verdict::Wait => Vec::new(),
             Verdict::Begin => {
                 open.begun = Some(mark());

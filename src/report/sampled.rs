@@ -66,3 +66,56 @@ pub(super) fn words(sampled: &Sampled) -> Vec<String> {
         .map(|width| format!("the interval of net_cycles is wider ({}) than asked for ({})", percent(width), percent(sampled.wanted)));
     [Some(what), Some(widths), missed].into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{csv, json as stats, sample, summary, text::Style};
+    use crate::stats::{EndedBy, HostFacts, Outcome};
+
+    fn outcome() -> Outcome {
+        let estimate = |name, value, half_width| Estimate { name, value, half_width };
+        let sampled = Sampled {
+            confidence: 0.95,
+            wanted: 0.02,
+            seed: 7,
+            launches: 40,
+            measured: 5,
+            cut_short: 1,
+            warmed: 4,
+            rounds: 2,
+            warp_instructions: 1000,
+            simulated_warp_instructions: 150,
+            warming: 0.01,
+            estimates: vec![estimate("net_cycles", 200.0, 5.0), estimate("dram_bursts", 0.0, 0.0)],
+            strata: Vec::new(),
+            kernels: vec![Basis::CutShort, Basis::Estimated],
+        };
+        Outcome { ended_by: EndedBy::Sampled, sampled: Some(sampled), ..sample::outcome() }
+    }
+
+    #[test]
+    fn a_sampled_run_says_so_in_every_file() {
+        let (facts, outcome) = (sample::facts(), outcome());
+        let value: Value = serde_json::from_str(&stats::stats(&facts, &outcome)).unwrap();
+        assert_eq!(value["ended_by"], "sampled");
+        assert_eq!(value["sampled"]["fraction"], 0.15);
+        assert_eq!(value["sampled"]["estimates"]["net_cycles"]["low"], 195.0);
+        assert_eq!(value["sampled"]["estimates"]["dram_bursts"]["relative_half_width"], Value::Null);
+        let table = csv::kernels(&facts, &outcome);
+        let ends: Vec<&str> = table.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(ends, ["sampled", "cut short", "estimated"]);
+        let text = summary(&facts, &outcome, &HostFacts::default(), Style::Plain);
+        assert!(text.lines().next().unwrap().contains("estimates"), "{text}");
+        assert!(text.contains("5 of 40 launches measured, 1 of them cut short, 4 to warm caches"), "{text}");
+        let whole = csv::kernels(&facts, &Outcome { sampled: None, ..outcome });
+        assert!(whole.lines().next().unwrap().split(',').all(|name| name != "sampled"), "{whole}");
+    }
+
+    #[test]
+    fn an_interval_that_is_too_wide_is_said() {
+        let words = words(outcome().sampled.as_ref().unwrap());
+        assert_eq!(words.len(), 3);
+        assert!(words[2].contains("wider (2.5 %) than asked for (2.0 %)"), "{words:?}");
+    }
+}

@@ -5,7 +5,7 @@ use crate::base::Rng;
 /// The members of a stratum in the random order in which they are taken; the same for the same seed and stratum.
 pub(super) fn order(members: &[usize], seed: u64, group: usize, stratum: usize) -> Vec<usize> {
     let mut order = members.to_vec();
-    let mut random = Rng::keyed(seed, &[0x73_616d_706c_65, group as u64, stratum as u64]);
+    let mut random = Rng::keyed(seed, &[0x7361_6d70_6c65, group as u64, stratum as u64]);
     for last in (1..order.len()).rev() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
@@ -29,16 +29,26 @@ pub(super) struct Share {
 /// allocation with costs, Cochran, Sampling Techniques, Section 5.5); never fewer than are measured.
 pub(super) fn allocate(shares: &[Share], variance: f64) -> Vec<usize> {
     let weight = |share: &Share| share.launches as f64 * share.deviation;
-    let sum: f64 = shares.iter().map(|share| weight(share) * share.cost.max(1.0).sqrt()).sum();
-    let within: f64 = shares.iter().map(|share| share.launches as f64 * share.deviation.powi(2)).sum();
-    let scale = sum / (variance + within);
-    shares
-        .iter()
-        .map(|share| {
-            let wanted = (scale * weight(share) / share.cost.max(1.0).sqrt()).ceil();
-            (wanted.min(share.launches as f64) as usize).max(share.measured)
-        })
-        .collect()
+    let mut taken: Vec<Option<usize>> = vec![None; shares.len()];
+    loop {
+        // A stratum that is measured whole has no variance left, and the others share what is allowed.
+        let open = || shares.iter().zip(&taken).filter(|(_, taken)| taken.is_none()).map(|(share, _)| share);
+        let sum: f64 = open().map(|share| weight(share) * share.cost.max(1.0).sqrt()).sum();
+        let within: f64 = open().map(|share| share.launches as f64 * share.deviation.powi(2)).sum();
+        let scale = if sum > 0.0 { sum / (variance + within) } else { 0.0 };
+        let wanted = |share: &Share| (scale * weight(share) / share.cost.max(1.0).sqrt()).ceil();
+        let full = |share: &Share| wanted(share) >= share.launches as f64;
+        let before = taken.iter().flatten().count();
+        for (share, taken) in shares.iter().zip(&mut taken) {
+            if taken.is_none() && full(share) {
+                *taken = Some(share.launches);
+            }
+        }
+        if taken.iter().flatten().count() == before {
+            let number = |(share, taken): (&Share, &Option<usize>)| taken.unwrap_or((wanted(share) as usize).max(share.measured));
+            return shares.iter().zip(&taken).map(number).collect();
+        }
+    }
 }
 
 #[cfg(test)]

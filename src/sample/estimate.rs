@@ -12,7 +12,10 @@ use super::student::quantile;
 /// Measured launches from which on a stratum has a variance of its own.
 const OWN: usize = 6;
 /// Measured launches of a group from which on its line has an intercept; below it goes through the origin.
-const INTERCEPT: usize = 5;
+const INTERCEPT: usize = 4;
+
+/// Degrees of freedom of the variance of a launch that was cut short: it has as many batches and one more, or up to twice as many.
+const OF_BATCHES: f64 = 7.0;
 
 /// A launch that was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,7 +159,7 @@ pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
         let measuring: f64 = stratum.points.iter().zip(&estimate.weights[i]).map(|(point, weight)| weight * weight * point.variance).sum();
         estimate.total += stratum.points.iter().zip(&estimate.weights[i]).map(|(point, weight)| weight * point.value).sum::<f64>();
         estimate.variance += variance + measuring;
-        squares += variance * variance / freedom.max(1.0);
+        squares += variance * variance / freedom.max(1.0) + measuring * measuring / OF_BATCHES;
         estimate.deviations.push(deviation);
     }
     // Welch and Satterthwaite.

@@ -26,17 +26,32 @@ pub(super) struct Launched {
     pub(super) steady: Option<(Vec<u64>, u64)>,
     /// Bursts that DRAM moved.
     pub(super) dram_bursts: u64,
+    /// Requests for which the LLC had to make room, in sectors.
+    pub(super) llc_fills: u64,
 }
 
-/// Where the bursts of DRAM are among the values of all components.
-fn bursts(components: &[ComponentStats]) -> Vec<usize> {
+/// Where these counters of a kind of component are among the values of all components.
+fn places(components: &[ComponentStats], kind: &str, names: &[&str]) -> Vec<usize> {
     let all = components.iter().flat_map(|component| component.counters.iter().map(|counted| (component.kind, counted.info.name)));
-    all.enumerate().filter(|(_, (kind, name))| *kind == "dram" && matches!(*name, "reads" | "writes")).map(|(place, _)| place).collect()
+    all.enumerate().filter(|(_, (known, name))| *known == kind && names.contains(name)).map(|(place, _)| place).collect()
+}
+
+/// What components counted for a launch with `own` warp instructions. An end takes effect some cycles after it happened, in which the next
+/// launch may begin where the launch latency is short; what is counted is scaled to the launch's own instructions, which are known exactly.
+fn balanced(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u64> {
+    let counted: u64 = issued.iter().map(|place| values[*place]).sum();
+    if counted == own || counted == 0 {
+        return values;
+    }
+    let factor = own as f64 / counted as f64;
+    values.into_iter().map(|value| (value as f64 * factor).round() as u64).collect()
 }
 
 /// The launches of a measured run in their order.
 pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
-    let bursts = bursts(&result.outcome.components);
+    let components = &result.outcome.components;
+    let issued = places(components, "sm", &["warp_instructions"]);
+    let (bursts, fills) = (places(components, "dram", &["reads", "writes"]), places(components, "llc", &["misses"]));
     let mut before: Vec<u64> = Vec::new();
     let difference = |now: &[u64], before: &[u64]| -> Vec<u64> {
         now.iter().enumerate().map(|(i, value)| value - before.get(i).copied().unwrap_or(0)).collect()
@@ -45,6 +60,8 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
         let row = result.outcome.kernels[measured.kernel.index()].clone();
         let values = difference(&measured.end.values, &before);
         before.clone_from(&measured.end.values);
+        let own = row.counters.iter().find(|counted| counted.info.name == "warp_instructions").map_or(0, |counted| counted.value);
+        let values = balanced(values, &issued, own);
         let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
         let steady = measured
             .steady
@@ -53,8 +70,9 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
         Launched {
             latency: started - launched,
             net_cycles: ended - started,
-            warp_instructions: row.counters.iter().find(|counted| counted.info.name == "warp_instructions").map_or(0, |c| c.value),
+            warp_instructions: own,
             dram_bursts: bursts.iter().map(|place| values[*place]).sum(),
+            llc_fills: fills.iter().map(|place| values[*place]).sum(),
             row,
             values,
             steady,
@@ -79,6 +97,9 @@ impl Launched {
         Self { values, row, net_cycles, dram_bursts: bursts, ..self }
     }
 }
+
+/// Estimates the sum over all launches of a number of each.
+pub(super) type OfAll<'a> = dyn Fn(&dyn Fn(&Launched) -> f64) -> Interval + 'a;
 
 /// What is known of a sampled run besides its counters.
 pub(super) struct Facts<'a> {
@@ -159,7 +180,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The outcome of the whole run; `part` is that of a simulated part, whose components it has.
-    pub(super) fn outcome(self, part: Outcome, facts: Facts<'_>, of_all: &dyn Fn(&dyn Fn(&Launched) -> f64) -> Interval) -> Outcome {
+    pub(super) fn outcome(self, part: Outcome, facts: Facts<'_>, of_all: &OfAll<'_>) -> Outcome {
         let mut components = part.components;
         let counters = components.iter_mut().flat_map(|component| &mut component.counters);
         counters.zip(&self.values).for_each(|(counted, value)| counted.value = value.max(0.0).round() as u64);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use crate::base::KernelIndex;
+use crate::base::{KernelIndex, SECTORS_PER_LINE};
 use crate::chip::{Measure, RunError, RunResult, occupancies};
 use crate::config::Machine;
 use crate::frontend::{Command, Workload};
@@ -15,14 +15,24 @@ use super::extrapolate::{self, Launched};
 use super::launches::{Launch, launches};
 use super::options::Options;
 use super::steady::{Long, Rate, Steady};
-use super::strata::{Group, groups};
+use super::strata::{Group, Stratum, groups};
 
 /// Rounds at most.
 const ROUNDS: u32 = 5;
 /// Measured launches of a stratum, at least.
 const OF_STRATUM: usize = 2;
+/// Times that the measured launches of a stratum may become more in a round.
+const GROWTH: usize = 3;
 /// The share of the warp instructions above which the whole workload is simulated instead.
 const WHOLE: f64 = 0.5;
+
+/// First launches that are simulated as they are, for each group: the first of all finds no data in the caches, the second not all.
+const START: usize = 2;
+/// The share of the warp instructions that the start has at most, and of the launches, which may begin small.
+const LONGEST_START: f64 = 0.1;
+const MOST_OF_START: f64 = 0.2;
+/// Times that the workload's fetches fill the LLC, from which on the start is extended until the LLC is full once.
+const FILLS: f64 = 3.0;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +70,8 @@ struct State<'a> {
     samples: BTreeMap<usize, Sample>,
     /// Launches that were simulated without one before them: cycles relative to those that launches like them took.
     unwarmed: Vec<(usize, f64)>,
+    /// Sectors that the LLC holds.
+    llc: f64,
     warmed: u32,
     simulated: u64,
     rounds: u32,
@@ -80,7 +92,7 @@ pub fn sample(
     check(machine, workload)?;
     let launches = launches(workload).map_err(|error| SampleError::Run(RunError::Trace(error)))?;
     let resident = occupancies(machine, workload).map_err(|error| SampleError::Run(RunError::Config(error)))?;
-    let mut state = State::new(workload, options, launches, &resident, machine.gpu.sms);
+    let mut state = State::new(workload, options, launches, &resident, machine);
     let mut wanted = state.first();
     let mut results: Vec<RunResult> = Vec::new();
     loop {
@@ -91,6 +103,14 @@ pub fn sample(
         state.rounds += 1;
         let result = state.round(&wanted, &kept, simulate)?;
         results.push(result);
+        if state.rounds == 1
+            && let Some(start) = state.longer_start()
+        {
+            // What was measured so far found an LLC that holds less, and less that is modified, than it does in the whole run.
+            state.restart(start);
+            wanted = state.first();
+            continue;
+        }
         let (groups, interval) = state.estimate();
         if interval.half_width <= options.error * interval.value || state.rounds == ROUNDS {
             break;
@@ -127,52 +147,94 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
 /// Simulates everything, because a sample would be most of it.
 fn whole(workload: &Arc<Workload>, simulate: &mut Simulate<'_>) -> Result<RunResult, SampleError> {
     let mut result = simulate(workload, None)?;
+    if result.outcome.ended_by != EndedBy::Completed {
+        return Ok(result);
+    }
     let note = "--sample: a sample would have been most of the workload, so all of it was simulated; the results are exact";
     result.outcome.notes.push((note.into(), 1));
     Ok(result)
 }
 
+/// Groups after the first `start` launches, which are a group of their own.
+fn grouped(launches: &[Launch], start: usize) -> Vec<Group> {
+    let mut all = vec![Group { name: "(start)".into(), strata: vec![Stratum { launches: (0..start).collect() }] }];
+    all.extend(groups(&launches[start..], 2 * OF_STRATUM));
+    for stratum in all[1..].iter_mut().flat_map(|group| &mut group.strata) {
+        stratum.launches.iter_mut().for_each(|launch| *launch += start);
+    }
+    all
+}
+
 impl<'a> State<'a> {
-    fn new(workload: &'a Arc<Workload>, options: &'a Options, launches: Vec<Launch>, resident: &[u32], sms: u32) -> Self {
-        // The first launch finds caches as no other does.
-        let rest = if launches.len() > 1 { &launches[1..] } else { &launches[..0] };
-        let shift = |group: Group| {
-            let strata = group.strata.into_iter().map(|mut stratum| {
-                stratum.launches.iter_mut().for_each(|launch| *launch += 1);
-                stratum
-            });
-            Group { strata: strata.collect(), ..group }
-        };
-        let first = groups(&launches[..1], 1);
-        let groups: Vec<Group> = first.into_iter().chain(groups(rest, 2 * OF_STRATUM).into_iter().map(shift)).collect();
-        let drawn = groups.iter().enumerate().map(|(g, group)| {
-            let strata = group.strata.iter().enumerate();
-            strata.map(|(s, stratum)| draw::order(&stratum.launches, options.seed, g, s)).collect()
-        });
+    fn new(workload: &'a Arc<Workload>, options: &'a Options, launches: Vec<Launch>, resident: &[u32], machine: &Machine) -> Self {
+        let (map, llc) = (&machine.mem.map, &machine.mem.llc);
+        let lines = u64::from(map.partitions) * u64::from(map.slices_per_partition) * u64::from(llc.sets) * u64::from(llc.ways);
         let long = launches.iter().zip(resident).enumerate().filter_map(|(i, (launch, resident))| {
-            let wave = u64::from(*resident) * u64::from(sms);
-            let long = Long { ctas: u64::from(launch.ctas), wave, warp_instructions: launch.warp_instructions };
+            let wave = u64::from(*resident) * u64::from(machine.gpu.sms);
+            let llc_sectors = lines * u64::from(SECTORS_PER_LINE);
+            let long = Long { ctas: u64::from(launch.ctas), wave, llc_sectors };
             (options.inside && long.is_worth_it()).then_some((i, long))
         });
-        Self {
-            drawn: drawn.collect(),
+        let mut state = Self {
+            drawn: Vec::new(),
+            groups: Vec::new(),
             long: long.collect(),
             options,
             workload,
-            groups,
-            launches,
+            llc: (lines * u64::from(SECTORS_PER_LINE)) as f64,
             samples: BTreeMap::new(),
             unwarmed: Vec::new(),
             warmed: 0,
             simulated: 0,
             rounds: 0,
+            launches,
+        };
+        let most = ((state.launches.len() as f64 * LONGEST_START) as usize).max(1);
+        state.restart(most.min(START * groups(&state.launches, 1).len()));
+        state
+    }
+
+    /// Forgets what was measured, and begins with the first `start` launches simulated as they are.
+    fn restart(&mut self, start: usize) {
+        self.groups = grouped(&self.launches, start);
+        let seed = self.options.seed;
+        let strata = self.groups.iter().enumerate().map(|(g, group)| {
+            let strata = group.strata.iter().enumerate();
+            strata.map(|(s, stratum)| draw::order(&stratum.launches, seed, g, s)).collect()
+        });
+        self.drawn = strata.collect();
+        self.samples.clear();
+        self.unwarmed.clear();
+    }
+
+    /// How many first launches fill the LLC, where the workload fills it many times, and where that is not known of the present start.
+    fn longer_start(&self) -> Option<usize> {
+        let mut fetches = vec![0.0; self.launches.len()];
+        for members in self.drawn.iter().flatten() {
+            let samples = || members.iter().filter_map(|launch| self.samples.get(launch).map(|sample| (*launch, sample)));
+            let work: f64 = samples().map(|(launch, _)| self.launches[launch].warp_instructions as f64).sum();
+            let fetched: f64 = samples().map(|(_, sample)| sample.launched.llc_fills as f64).sum();
+            members.iter().for_each(|launch| fetches[*launch] = fetched / work.max(1.0) * self.launches[*launch].warp_instructions as f64);
         }
+        if fetches.iter().sum::<f64>() < FILLS * self.llc {
+            return None;
+        }
+        let all: f64 = self.launches.iter().map(|launch| launch.warp_instructions as f64).sum();
+        let most = (self.launches.len() as f64 * MOST_OF_START) as usize;
+        let (mut start, mut filled, mut work) = (0, 0.0, 0.0);
+        while start < most && filled < self.llc && work < LONGEST_START * all {
+            filled += fetches[start];
+            work += self.launches[start].warp_instructions as f64;
+            start += 1;
+        }
+        (start > self.drawn[0][0].len()).then_some(start)
     }
 
     /// The launches of the first round: of each stratum the fewest that say something of its variance, of each group those asked for.
     fn first(&self) -> BTreeSet<usize> {
         let mut wanted = BTreeSet::new();
-        for strata in &self.drawn {
+        wanted.extend(&self.drawn[0][0]);
+        for strata in &self.drawn[1..] {
             let mut taken: Vec<usize> = strata.iter().map(|members| members.len().min(OF_STRATUM)).collect();
             let all: usize = strata.iter().map(Vec::len).sum();
             while taken.iter().sum::<usize>() < all.min(self.options.least as usize) {
@@ -186,9 +248,10 @@ impl<'a> State<'a> {
         wanted
     }
 
-    /// The same with the launches that warm the caches for them.
+    /// The same with the launches that warm the caches for them, of which the start comes first in every round.
     fn with_warming(&self, wanted: &BTreeSet<usize>) -> BTreeSet<usize> {
-        wanted.iter().flat_map(|launch| launch.saturating_sub(self.options.warm as usize)..=*launch).collect()
+        let before = wanted.iter().flat_map(|launch| launch.saturating_sub(self.options.warm as usize)..=*launch);
+        before.chain(self.drawn[0][0].iter().copied()).collect()
     }
 
     /// Whether a launch of a round may be cut short: nothing that follows finds caches as it leaves them.
@@ -279,8 +342,10 @@ impl<'a> State<'a> {
             .collect();
         // Nothing is known of the quantile that more launches will have, except that it is not larger.
         let quantile = interval.half_width / interval.variance.sqrt();
-        let aim = 0.8 * self.options.error * interval.value / quantile.min(3.0);
+        let aim = 0.8 * self.options.error * interval.value / quantile.min(2.3);
         let taken = draw::allocate(&shares, aim * aim);
+        // What is known of few launches may be far off: their number grows step by step.
+        let taken = taken.into_iter().zip(&shares).map(|(taken, share)| taken.min(GROWTH * share.measured));
         let more = strata().zip(taken).flat_map(|((members, _), taken)| &members[..taken]);
         more.copied().filter(|launch| !self.samples.contains_key(launch)).collect()
     }

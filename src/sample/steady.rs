@@ -1,8 +1,10 @@
 //! When a launch is steady: batch means of its rate.
 //!
-//! A launch first fills the chip. From the end of its first wave of CTAs on, its time is divided into batches in which as many CTAs end as the
-//! chip holds, so that a batch sees every stage of a CTA's life. The launch is steady when the mean rate of instructions of the batches is
-//! known well enough, and the first half of them does not differ from the second.
+//! A launch first fills the chip, and the LLC where it streams through it. From the end of its first wave of CTAs on, or from when the LLC is full,
+//! its time is divided into batches in which as many CTAs end as the
+//! chip holds, so that a batch sees every stage of a CTA's life. What one batch has too much the next one lacks, so batches are merged as more
+//! come, into [`BATCHES`] to twice as many. The launch is steady when the mean rate of instructions of the batches is known well enough, by their
+//! variance and by the difference of their two halves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +17,11 @@ use super::student::quantile;
 /// Waves of CTAs of a launch from which on it may be cut short.
 const WAVES: u64 = 12;
 /// Batches from which on a launch may be called steady.
-const BATCHES: usize = 6;
+const BATCHES: usize = 8;
+/// Times that a launch fills the LLC, from which on it counts as one that streams; and times until the LLC is full for sure, although sets
+/// fill unevenly.
+const FILLS: f64 = 4.0;
+const FULL: f64 = 1.5;
 /// Core cycles of a window.
 const WINDOW: u64 = 512;
 
@@ -26,8 +32,8 @@ pub(super) struct Long {
     pub(super) ctas: u64,
     /// CTAs that the chip holds.
     pub(super) wave: u64,
-    /// Its warp instructions.
-    pub(super) warp_instructions: u64,
+    /// Sectors that the LLC holds.
+    pub(super) llc_sectors: u64,
 }
 
 impl Long {
@@ -64,9 +70,8 @@ pub(super) struct Steady {
 /// The launch that is judged.
 struct Open {
     kernel: KernelIndex,
-    /// The end of the last batch: cycle, instructions and CTAs that had ended.
-    last: Option<(u64, u64, u64)>,
-    rates: Vec<f64>,
+    /// The ends of the batches, the begin of the first before them: cycle, instructions and CTAs that had ended.
+    ends: Vec<(u64, u64, u64)>,
 }
 
 impl Steady {
@@ -75,18 +80,25 @@ impl Steady {
         (Self { long, error, confidence, open: None, rates: Arc::clone(&rates) }, rates)
     }
 
-    fn is_known(&self, rates: &[f64]) -> Option<Rate> {
-        if rates.len() < BATCHES {
-            return None;
-        }
-        let rate = of(rates);
+    fn is_known(&self, ends: &[(u64, u64, u64)]) -> Option<Rate> {
+        let rates = merged(ends)?;
+        let rate = of(&rates);
         let (first, second) = rates.split_at(rates.len() / 2);
         let (first, second) = (of(first), of(second));
-        let drift = (first.mean - second.mean).abs();
-        let allowed = 2.0 * (first.error * first.error + second.error * second.error).sqrt();
+        // Rates wander more slowly than a batch is long. Half the difference of two halves is an error of their mean, too.
+        let rate = Rate { error: rate.error.max((first.mean - second.mean).abs() / 2.0), ..rate };
         let narrow = quantile(self.confidence, rates.len() as f64 - 1.0) * rate.error <= self.error * rate.mean;
-        (narrow && (drift <= allowed || drift <= self.error / 2.0 * rate.mean)).then_some(rate)
+        narrow.then_some(rate)
     }
+}
+
+/// The rates of batches between these ends, merged to fewer than twice [`BATCHES`] of the same length in CTAs; those that are too many are
+/// left out at the beginning.
+fn merged(ends: &[(u64, u64, u64)]) -> Option<Vec<f64>> {
+    let batches = ends.len().checked_sub(1).filter(|batches| *batches >= BATCHES)?;
+    let each = batches / BATCHES;
+    let chosen: Vec<_> = ends[batches % each..].iter().step_by(each).collect();
+    Some(chosen.windows(2).map(|pair| (pair[1].1 - pair[0].1) as f64 / (pair[1].0 - pair[0].0) as f64).collect())
 }
 
 /// Mean and standard error.
@@ -109,27 +121,33 @@ impl Judge for Steady {
     fn judge(&mut self, seen: &LaunchProgress) -> Verdict {
         let Some(long) = self.long.get(&seen.kernel).copied() else { return Verdict::Wait };
         if self.open.as_ref().is_none_or(|open| open.kernel != seen.kernel) {
-            self.open = Some(Open { kernel: seen.kernel, last: None, rates: Vec::new() });
+            self.open = Some(Open { kernel: seen.kernel, ends: Vec::new() });
         }
         let Some(open) = &mut self.open else { return Verdict::Wait };
-        let Some((cycle, instructions, ctas)) = open.last else {
-            if seen.ctas_done < long.wave {
-                return Verdict::Wait;
-            }
-            open.last = Some((seen.cycle, seen.warp_instructions, seen.ctas_done));
-            return Verdict::Begin;
-        };
+        let ctas = open.ends.last().map_or(0, |(_, _, ctas)| *ctas);
         if seen.ctas_done < ctas + long.wave {
             return Verdict::Wait;
         }
-        open.rates.push((seen.warp_instructions - instructions) as f64 / (seen.cycle - cycle) as f64);
-        open.last = Some((seen.cycle, seen.warp_instructions, seen.ctas_done));
-        let rates = open.rates.clone();
+        // Until a launch that streams has filled the LLC once, nothing modified is written back, and it is faster than later.
+        let fills = seen.llc_misses;
+        let streams = fills as f64 * long.ctas as f64 / seen.ctas_done as f64 >= FILLS * long.llc_sectors as f64;
+        if open.ends.is_empty() && streams && (fills as f64) < FULL * long.llc_sectors as f64 {
+            return Verdict::Wait;
+        }
+        open.ends.push((seen.cycle, seen.warp_instructions, seen.ctas_done));
+        if open.ends.len() == 1 {
+            return Verdict::Begin;
+        }
         // Near its end nothing is saved.
         if seen.ctas_bound + long.wave >= long.ctas {
             return Verdict::Wait;
         }
-        match self.is_known(&rates) {
+        let ends = std::mem::take(&mut open.ends);
+        let known = self.is_known(&ends);
+        if let Some(open) = &mut self.open {
+            open.ends = ends;
+        }
+        match known {
             None => Verdict::Wait,
             Some(rate) => {
                 self.rates.lock().unwrap_or_else(PoisonError::into_inner).insert(seen.kernel, rate);
@@ -144,12 +162,12 @@ mod tests {
     use super::*;
 
     fn steady() -> (Steady, Rates) {
-        let long = Long { ctas: 1000, wave: 10, warp_instructions: 100_000 };
+        let long = Long { ctas: 1000, wave: 10, llc_sectors: 1000 };
         Steady::new([(KernelIndex(3), long)].into(), 0.02, 0.95)
     }
 
     /// Feeds windows in which ten CTAs end each, with these instructions; returns the window that is called steady.
-    fn feed(instructions: impl Fn(u64) -> u64) -> (Option<u64>, Option<Rate>) {
+    fn feed_missing(instructions: impl Fn(u64) -> u64, misses: impl Fn(u64) -> u64) -> (Option<u64>, Option<Rate>) {
         let (mut judge, rates) = steady();
         let mut done = 0;
         for window in 1..80 {
@@ -161,12 +179,39 @@ mod tests {
                 warp_instructions: done,
                 ctas_done: 10 * window,
                 ctas_bound: 10 * window + 10,
+                llc_misses: misses(window),
             };
             if judge.judge(&seen) == Verdict::Steady {
                 return (Some(window), rates.lock().unwrap().get(&KernelIndex(3)).copied());
             }
         }
         (None, None)
+    }
+
+    fn feed(instructions: impl Fn(u64) -> u64) -> (Option<u64>, Option<Rate>) {
+        feed_missing(instructions, |_| 0)
+    }
+
+    #[test]
+    fn a_launch_that_streams_is_judged_once_the_llc_is_full() {
+        // 100 sectors a window: the LLC's 1000 are full after 15.
+        assert_eq!(feed_missing(|_| 1024, |window| 100 * window).0, Some(15 + BATCHES as u64));
+        // 20 a window are two fills over the whole launch.
+        assert_eq!(feed_missing(|_| 1024, |window| 20 * window).0, Some(1 + BATCHES as u64));
+    }
+
+    #[test]
+    fn batches_are_merged_to_fewer_than_twice_the_least() {
+        // Batches of 1, 3, 1, 3, .. instructions per cycle: merged ones are even.
+        let mut ends = vec![(0, 0, 0)];
+        for batch in 1..=17u64 {
+            let (_, instructions, _) = ends[batch as usize - 1];
+            ends.push((100 * batch, instructions + if batch % 2 == 0 { 300 } else { 100 }, batch));
+        }
+        assert_eq!(merged(&ends[..BATCHES]), None);
+        assert_eq!(merged(&ends[..=16]), Some(vec![2.0; 8]));
+        assert_eq!(merged(&ends), Some(vec![2.0; 8]), "the first batch is left out");
+        assert_eq!(merged(&ends[..=9]).map(|rates| rates.len()), Some(9));
     }
 
     #[test]
@@ -178,7 +223,7 @@ mod tests {
     #[test]
     fn a_launch_that_becomes_slower_or_varies_much_is_not_steady() {
         assert_eq!(feed(|window| 2000 - 20 * window).0, None);
-        assert_eq!(feed(|window| if window % 2 == 0 { 500 } else { 1500 }).0, None);
+        assert_eq!(feed(|window| [500, 700, 1500, 900, 2000][(window * window % 5) as usize] * (1 + window % 3)).0, None);
     }
 
     #[test]
@@ -189,7 +234,7 @@ mod tests {
 
     #[test]
     fn short_launches_are_not_worth_it() {
-        assert!(Long { ctas: 120, wave: 10, warp_instructions: 1 }.is_worth_it());
-        assert!(!Long { ctas: 119, wave: 10, warp_instructions: 1 }.is_worth_it());
+        assert!(Long { ctas: 120, wave: 10, llc_sectors: 1 }.is_worth_it());
+        assert!(!Long { ctas: 119, wave: 10, llc_sectors: 1 }.is_worth_it());
     }
 }
