@@ -21,6 +21,7 @@ pub use warpshard_stats as stats;
 pub mod cli;
 pub mod report;
 pub mod rig;
+pub mod sample;
 pub mod study;
 pub mod sweep;
 pub mod view;

@@ -29,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["base", "stats", "config", "energy"]),
     ("view", &["report", "stats"]),
     ("sweep", &["config", "report", "view"]),
+    ("sample", &["base", "config", "stats", "frontend", "chip"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     (
         "study",
@@ -45,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "chip",
             "report",
             "rig",
+            "sample",
             "state",
         ],
     ),
@@ -61,6 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
             "policy::registry",
             "chip",
+            "sample",
             "report",
             "rig",
             "study",

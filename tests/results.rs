@@ -40,6 +40,9 @@ struct Stats {
     /// Lateness of messages in a relaxed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     relaxed: Option<Relaxed>,
+    /// What makes the numbers of a sampled run estimates, and how far they may be off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sampled: Option<Sampled>,
     ended_by: EndedBy,
     /// Core cycle up to which all components counted.
     counted_until: u64,
@@ -76,6 +79,62 @@ enum EndedBy {
     MaxCycles,
     Controller,
     Interrupted,
+    /// All numbers are estimates of the completed run.
+    Sampled,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Sampled {
+    /// Share of runs whose intervals contain the truth.
+    confidence: f64,
+    /// Half the width of the interval of net cycles that was aimed at, relative to them.
+    wanted_error: f64,
+    seed: u64,
+    launches: u64,
+    /// Launches that were simulated and measured.
+    measured: u64,
+    /// Of these, launches that were ended once they were steady.
+    cut_short: u64,
+    /// Launches that were simulated to warm caches, and not measured.
+    warmed: u64,
+    /// Rounds of simulation.
+    rounds: u64,
+    /// Warp instructions of the workload.
+    warp_instructions: u64,
+    simulated_warp_instructions: u64,
+    /// By how much launches without a simulated predecessor took longer than others, relative to these.
+    unwarmed_difference: f64,
+    /// Share of the warp instructions that was simulated.
+    fraction: f64,
+    /// Estimates with their intervals, by name.
+    estimates: BTreeMap<String, Estimate>,
+    strata: Vec<Stratum>,
+    /// Where the row of each kernel launch comes from: "simulated", "cut short" or "estimated".
+    kernels: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Estimate {
+    value: f64,
+    low: f64,
+    high: f64,
+    relative_half_width: Option<f64>,
+}
+
+/// Launches of the same code and of about the same work.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Stratum {
+    kernel: String,
+    launches: u64,
+    measured: u64,
+    warp_instructions: u64,
+    /// Core cycles of all its launches without launch latency.
+    net_cycles: f64,
+    /// Standard deviation of a launch about its expected cycles.
+    deviation: f64,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -328,6 +387,7 @@ fn results_of_every_kind_have_the_form_of_the_schema() {
         ("--machine tiny --workload vecadd --max-cycles 10", "notes"),
         ("--machine v100 --app vecadd --app stream --alone --max-cycles 6000", "applications"),
         ("--machine tiny --workload vecadd --set workload.n=1024 --relaxed --epoch 500", "relaxed"),
+        ("--machine tiny --workload vecadd --set workload.n=262144 --sample error=5%", "sampled"),
         ("--machine hetero-small --workload gather --cpu mcf --cpu-warm 100 --cpu-measure 500 --max-cycles 3000", "cpu_cores"),
         (
             "--machine rtx2060 --workload vecadd --max-cycles 7000 --set mem.dram.controller=standard --set mem.dram.refresh=false",

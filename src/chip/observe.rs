@@ -18,6 +18,7 @@ use super::cpu_load::{CpuLoad, CpuWatch};
 use super::facts::facts;
 use super::layout::ChipLayout;
 use super::live::{Live, Shown};
+use super::measure::{Measure, Measured, Meter};
 use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
@@ -44,6 +45,8 @@ pub struct Observer {
     progress: Option<Published<Progress>>,
     shown: Option<Shown>,
     watch: CpuWatch,
+    /// Measures single launches, where that was asked for.
+    meter: Option<Meter>,
     /// A controller ended the run, at the next cut.
     over: bool,
 }
@@ -92,6 +95,7 @@ impl Observer {
             progress,
             shown: None,
             watch: CpuWatch::new(None, layout.gpus),
+            meter: None,
             over: false,
         })
     }
@@ -106,6 +110,12 @@ impl Observer {
     #[must_use]
     pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
         Self { shown: live.map(|live| Shown::new(live, names.to_vec())), ..self }
+    }
+
+    /// For a run whose launches are measured one by one.
+    #[must_use]
+    pub(super) fn measuring(self, measure: Option<Measure>) -> Self {
+        Self { meter: measure.map(Meter::new), ..self }
     }
 
     /// How far the run is.
@@ -123,6 +133,11 @@ impl Observer {
     #[must_use]
     pub(super) fn counting(self, schemas: Schemas) -> Self {
         Self { schemas, ..self }
+    }
+
+    /// What was measured of single launches.
+    pub(super) fn take_measured(&mut self) -> Vec<Measured> {
+        self.meter.take().map(Meter::into_measured).unwrap_or_default()
     }
 
     /// The interval series and the decisions.
@@ -200,11 +215,12 @@ impl Director<ChipUnit> for Observer {
         let controllers = self.controllers.iter().flat_map(|attached| &attached.triggers).map(|trigger| trigger.next_after(now));
         let alarms = self.controllers.iter().filter_map(|attached| attached.alarm).filter(|alarm| *alarm > now);
         let over = self.over.then(|| now.after(1));
-        controllers.chain(interval).chain(alarms).chain(over).min().filter(|cycle| *cycle != Cycle::NEVER)
+        let windows = self.meter.as_ref().and_then(|meter| meter.next_cut(now));
+        controllers.chain(interval).chain(alarms).chain(over).chain(windows).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
     fn wants_counters(&self) -> bool {
-        self.interval.is_some() || !self.controllers.is_empty()
+        self.interval.is_some() || !self.controllers.is_empty() || self.meter.is_some()
     }
 
     fn wants_tasks(&self) -> bool {
@@ -216,7 +232,8 @@ impl Director<ChipUnit> for Observer {
     }
 
     fn wants(&self, kind: EventKind) -> bool {
-        self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
+        let measured = self.meter.as_ref().is_some_and(|meter| meter.wants(kind));
+        measured || self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
     }
 
     fn is_over(&mut self, events: &[SeenEvent<EventKind>]) -> bool {
@@ -244,6 +261,9 @@ impl Director<ChipUnit> for Observer {
                 .collect();
             self.intervals.push(IntervalRow { cycle: cut.at.0, counters });
             self.before = now.clone();
+        }
+        if let Some(meter) = &mut self.meter {
+            settings.extend(meter.at_cut(cut, &now, &self.layout));
         }
         let mut ctas = None;
         for attached in &mut self.controllers {

@@ -21,6 +21,7 @@ use super::activity;
 use super::build::{Built, ShardCut, build};
 use super::cpu_load::CpuLoad;
 use super::live::Live;
+use super::measure::{Measure, Measured};
 use super::observe::Observer;
 use super::progress::Progress;
 use super::share::{Results, collect};
@@ -68,6 +69,8 @@ pub struct RunOptions {
     pub recording: Option<Recording>,
     /// Whether and where the run saves its state, and the state with which it begins; every in core cycles.
     pub checkpoints: Checkpoints,
+    /// Measures every launch on its own; launches of one GPU that run one after the other.
+    pub measure: Option<Measure>,
 }
 
 impl Default for RunOptions {
@@ -92,6 +95,7 @@ impl Default for RunOptions {
             live: None,
             recording: None,
             checkpoints: Checkpoints::default(),
+            measure: None,
         }
     }
 }
@@ -133,6 +137,8 @@ pub struct RunResult {
     pub link_names: Vec<String>,
     /// What the run cost epoch by epoch, where that was asked for.
     pub costs: Option<HostRecording>,
+    /// What was measured of single launches, in the order of their ends.
+    pub measured: Vec<Measured>,
 }
 
 /// The host's time of every unit in every epoch, with what is known of the units.
@@ -202,6 +208,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         .map_err(RunError::Config)?
         .watching(options.cpu.as_ref())
         .counting(schemas)
+        .measuring(options.measure)
         .shown(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
     let mut finished = run_in_ranks(plan, observer, &settings, options.ranks, options.checkpoints).map_err(|error| match error {
@@ -221,7 +228,8 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         messages: results.messages,
         late: results.late,
     });
-    let Finished { mut units, at, reason, director, log, recording, .. } = finished;
+    let Finished { mut units, at, reason, mut director, log, recording, .. } = finished;
+    let measured = director.take_measured();
     let of_units = names.into_iter().zip(kinds).zip(planned).map(|((name, kind), (shard, cost))| RecordedUnit { name, kind, shard, cost });
     let costs = recording.map(|recorded| HostRecording { recorded, units: of_units.collect() });
     let activity = if options.recording.is_some() && !options.log { activity::take(&mut units, machine) } else { Activity::default() };
@@ -234,7 +242,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
     outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
-    Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs })
+    Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs, measured })
 }
 
 /// Whether a run with these options can save its state.
@@ -351,6 +359,7 @@ fn outcome(
         intervals,
         timeline,
         relaxed: None,
+        sampled: None,
         system: None,
         notes,
     }

@@ -16,6 +16,7 @@ mod numbers;
 mod program;
 mod results;
 mod rig;
+mod sampling;
 mod sweep;
 
 pub use bench::BenchArgs;
@@ -24,6 +25,7 @@ pub use numbers::Numbers;
 pub use program::{CompileArgs, ExecArgs, RecordArgs, architecture};
 pub use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
+pub use sampling::{Sampling, SamplingArgs};
 pub use sweep::{BatchSystem, Bytes, SubmitArgs, SweepArgs, SweepCommand};
 
 const EXAMPLES: &str = "\
@@ -187,6 +189,9 @@ pub struct RunArgs {
     /// Record counters every N core cycles in intervals.csv.
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
+    /// Whether the run is sampled.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
 
     /// Write a trace of the run in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters of --interval, the
     /// CTAs of all SMs, the states of warps and the rows of DRAM banks.

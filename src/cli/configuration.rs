@@ -118,6 +118,9 @@ fn given(args: &RunArgs) -> Vec<Given> {
     if let Some(cycles) = args.interval {
         add("interval", Some(cycles.to_string()));
     }
+    if let Some(sampling) = &args.sampling.sample {
+        add("sample", (!sampling.text.is_empty()).then(|| sampling.text.clone()));
+    }
     if let (true, Epoch::Cycles(cycles)) = (args.relaxed, args.epoch) {
         add("epoch", Some(cycles.to_string()));
         add("relaxed", None);

@@ -90,6 +90,17 @@ pub(super) fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<Deco
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
+/// The same for a run of few of its launches: a launch is decoded when it is run, and a little ahead.
+///
+/// # Errors
+/// As [`trace`].
+pub(super) fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Failure> {
+    let options =
+        TraceOptions { threads, lenient, clock: Arc::clone(clock), eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
+    let workload = sass::load(path, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
+    Ok((workload, Origin::Trace { path: path.to_owned() }))
+}
+
 /// Whether `name` is that of a trace and not of a kernel model: neither a built-in name nor a .toml file.
 pub(super) fn is_trace(name: &str) -> bool {
     !name.ends_with(".toml") && !is_builtin(name) && (name.contains('/') || Path::new(name).is_file())

@@ -30,6 +30,7 @@ mod ranks;
 mod report;
 mod run;
 mod runfile;
+mod sampled;
 mod select;
 pub mod session;
 mod shell;

@@ -88,6 +88,9 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
     if let Some(relaxed) = &outcome.relaxed {
         output::warn(&format!("warning: {}", relaxed_words(relaxed)));
     }
+    if outcome.sampled.is_some() {
+        output::warn("warning: sampled run: all numbers are estimates");
+    }
     // The report comes first: where the disk is full, it is all that there is of a long run.
     let printed = output::print_styled(&summary(&finished.facts, outcome, &finished.host, output::stdout_style()));
     match (written, printed) {

@@ -33,6 +33,9 @@ pub(super) fn run_table(
     if let Some(cycles) = args.interval {
         lines.value("interval", cycles, "command line");
     }
+    if let Some(sampling) = &args.sampling.sample {
+        lines.text("sample", &sampling.text, "command line");
+    }
     if let Some(wanted) = &args.kernels {
         lines.text("select_kernels", wanted, "command line");
     }

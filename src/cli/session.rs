@@ -29,7 +29,7 @@ use super::args::{Cli, Command, Epoch, RunArgs, Until};
 use super::exit::{Exit, Failure};
 use super::inputs::{self, Origin, Settings};
 use super::threads::{Threads, threads};
-use super::{applications, checkpoint, configuration, policies, program, runfile, select};
+use super::{applications, checkpoint, configuration, policies, program, runfile, sampled, select};
 
 /// Reads the options of a run; `arguments` begins with `warpshard run`.
 ///
@@ -160,6 +160,8 @@ impl<'a> Opened<'a> {
                     format!("--set workload.{key}: a trace has no parameters; only kernel models have them"),
                 ));
             }
+            // Of a trace that is sampled most launches are never decoded.
+            Some(path) if args.sampling.sample.is_some() => inputs::sampled_trace(path, self.threads.count, args.lenient, clock)?,
             Some(path) => inputs::trace(path, self.threads.count, args.lenient, clock)?,
             None if args.program.is_some() => {
                 let path = args.program.as_deref().unwrap_or(Path::new(""));
@@ -247,7 +249,7 @@ impl Ready<'_> {
         }
         let mut all = policies::controllers(&args.policy)?;
         all.extend(controllers);
-        let options = RunOptions {
+        let options = || RunOptions {
             threads: threads.count,
             scaling: Scaling::Adaptive,
             epoch: match args.epoch {
@@ -258,18 +260,25 @@ impl Ready<'_> {
             max_cycles: args.max_cycles.map(std::num::NonZeroU64::get),
             interval: args.interval.map(std::num::NonZeroU64::get),
             pin: args.pin,
-            cpu,
-            controllers: all,
-            stop,
-            progress,
-            ranks,
-            recording,
-            live,
-            checkpoints,
             ..RunOptions::default()
         };
         let decoded_before = clock.seconds();
-        let chip::RunResult { mut outcome, mut host, activity, .. } = chip::simulate(&loaded.machine, &workload, options)?;
+        let chip::RunResult { mut outcome, mut host, activity, .. } = match &args.sampling.sample {
+            Some(_) if !all.is_empty() || cpu.is_some() || ranks.is_some() || live.is_some() => {
+                let problem = "--sample: controllers, CPU cores, ranks and displays see a whole run; leave them or --sample out";
+                return Err(Failure::new(Exit::Usage, problem));
+            }
+            Some(_) if checkpoints.every.is_some() || checkpoints.resume.is_some() => {
+                let problem =
+                    "--sample: a sampled run has no checkpoints, since it simulates several parts of the workload; leave one of both out";
+                return Err(Failure::new(Exit::Usage, problem));
+            }
+            Some(sampling) => sampled::simulate(&loaded.machine, &workload, &sampling.options, (&stop, progress.as_ref()), options)?,
+            None => {
+                let options = RunOptions { cpu, controllers: all, stop, progress, ranks, recording, live, checkpoints, ..options() };
+                chip::simulate(&loaded.machine, &workload, options)?
+            }
+        };
         let decoded_meanwhile = clock.seconds() - decoded_before;
         if args.alone {
             applications::add_alone(&mut outcome, &loaded, args, threads.count)?;

@@ -25,4 +25,4 @@ pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, Re
 pub use mix::{MixError, Part, mix};
 pub use spread::{Nothing, for_gpus};
 pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
-pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, PeerCopy, Workload};
+pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};

@@ -107,6 +107,15 @@ pub struct CtaProgram {
     pub warps: Box<[WarpStream]>,
 }
 
+/// What a kernel launch comes to, whatever machine executes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchCounts {
+    /// Instructions that warps execute.
+    pub warp_instructions: u64,
+    /// Sectors of 32 bytes that their accesses of device memory touch, summed over the accesses; where that is known.
+    pub sectors: Option<u64>,
+}
+
 /// Hands out the CTAs of a kernel.
 ///
 /// Called by an SM in the cycle in which a CTA is bound to it, from any worker thread. Within one execution of a
@@ -132,6 +141,10 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError>;
     /// What went wrong while decoding, if anything did, as a message for the user.
     fn failure(&self) -> Option<String> {
+        None
+    }
+    /// What the whole launch comes to, where that is known without handing out its CTAs.
+    fn counts(&self) -> Option<LaunchCounts> {
         None
     }
     /// The static instructions that start a basic block, by ascending index, when the source knows them for the whole

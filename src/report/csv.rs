@@ -75,7 +75,7 @@ const KERNEL: [&str; 17] = [
 ];
 
 /// Columns of [`kernels`] that hold texts.
-const TEXTS: [&str; 2] = ["name", "demangled"];
+const TEXTS: [&str; 3] = ["name", "demangled", "sampled"];
 
 /// The kernel launches: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
 /// energies. What a launch does not have is empty.
@@ -103,7 +103,8 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
     let own = |name: &str| !KERNEL.contains(&name);
     let head = KERNEL.iter().copied().chain(counters.iter().map(|counted| counted.info.name).filter(|name| own(name)));
     let joules = event_joules(facts, outcome);
-    let head = head.chain(joules.first().map(|_| "event_joules")).collect();
+    let bases = outcome.sampled.as_ref().map(|sampled| &sampled.kernels);
+    let head = head.chain(joules.first().map(|_| "event_joules")).chain(bases.map(|_| "sampled")).collect();
     let rows = outcome.kernels.iter().enumerate().map(move |(i, kernel)| {
         let work = Work::of_kernel(kernel, outcome);
         let facts = [
@@ -126,7 +127,9 @@ fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str
             Cell::number(work.ipc()),
         ];
         let counters = kernel.counters.iter().filter(|counted| own(counted.info.name)).map(|counted| Cell::Count(counted.value));
-        facts.into_iter().chain(counters).chain(joules.get(i).map(|joules| Cell::Number(*joules))).collect()
+        let row = facts.into_iter().chain(counters).chain(joules.get(i).map(|joules| Cell::Number(*joules)));
+        let basis = bases.map(|bases| Cell::text(bases.get(i).map_or("", |basis| basis.name())));
+        row.chain(basis).collect()
     });
     (head, rows)
 }

@@ -12,6 +12,7 @@ use super::applications;
 use super::energy;
 use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::metrics::{self, Totals, Work};
+use super::sampled;
 use super::system;
 use super::text::controls_terminal;
 
@@ -22,6 +23,7 @@ pub fn ended_by(ended: EndedBy) -> &'static str {
         EndedBy::MaxCycles => "max_cycles",
         EndedBy::Controller => "controller",
         EndedBy::Interrupted => "interrupted",
+        EndedBy::Sampled => "sampled",
     }
 }
 
@@ -45,6 +47,9 @@ pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     }
     if let Some(part) = &outcome.relaxed {
         root.insert("relaxed".into(), relaxed(part));
+    }
+    if let Some(part) = &outcome.sampled {
+        root.insert("sampled".into(), sampled::json(part));
     }
     root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
     root.insert("counted_until".into(), outcome.counted_until.into());

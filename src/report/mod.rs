@@ -23,6 +23,7 @@ mod parquet;
 pub mod picture;
 pub mod plot;
 mod rows;
+mod sampled;
 mod scratch;
 pub(crate) mod store;
 pub mod strips;

@@ -123,6 +123,7 @@ pub(super) fn outcome() -> Outcome {
         cpu_applications: Vec::new(),
         intervals: vec![interval(1000, 120, 30), interval(2000, 80, 45)],
         relaxed: None,
+        sampled: None,
         system: None,
         timeline: vec![TimelineEntry {
             cycle: 1024,

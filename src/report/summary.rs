@@ -63,6 +63,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         EndedBy::Completed => "completed".to_owned(),
         EndedBy::MaxCycles => style.warning("stopped at --max-cycles"),
         EndedBy::Controller => style.warning("stopped by a controller"),
+        EndedBy::Sampled => style.warning("sampled: all numbers are estimates"),
         EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
     };
     let work = Work::of_run(outcome);
@@ -70,6 +71,11 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let mut text = format!("{title}  {ended}\n");
     if let Some(relaxed) = &outcome.relaxed {
         text.push_str(&format!("{}\n", style.warning(line(&format!("! {}", relaxed_words(relaxed)), style).trim_end())));
+    }
+    if let Some(sampled) = &outcome.sampled {
+        for words in super::sampled::words(sampled) {
+            text.push_str(&format!("{}\n", style.warning(line(&format!("! {words}"), style).trim_end())));
+        }
     }
     let cycles = format!(
         "{} core cycles ({} at {}), {} without launch latency",

@@ -10,6 +10,7 @@ mod counters;
 mod latency;
 mod outcome;
 mod relaxed;
+mod sampled;
 
 pub use counters::{CounterInfo, CounterVisitor, Counters};
 pub use latency::Latencies;
@@ -18,3 +19,4 @@ pub use outcome::{
     SystemStats, TimelineEntry, WorkerFacts,
 };
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};
+pub use sampled::{Basis, Estimate, Sampled, SampledStratum};

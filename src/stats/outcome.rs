@@ -2,7 +2,7 @@
 
 use crate::base::{AppId, KernelIndex, StreamId};
 
-use super::{CounterInfo, CounterVisitor, Latencies, Relaxed};
+use super::{CounterInfo, CounterVisitor, Latencies, Relaxed, Sampled};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum EndedBy {
     Controller,
     /// The user interrupted it.
     Interrupted,
+    /// A sample of it was simulated: all numbers are estimates of the completed run.
+    Sampled,
 }
 
 /// A counter with its value.
@@ -186,6 +188,8 @@ pub struct Outcome {
     pub timeline: Vec<TimelineEntry>,
     /// What makes the results approximate; `None` for an exact run.
     pub relaxed: Option<Relaxed>,
+    /// What makes the results estimates; `None` for a run that was simulated whole.
+    pub sampled: Option<Sampled>,
     /// The GPUs and links of a system of several GPUs.
     pub system: Option<SystemStats>,
     /// Notes to the user, each with the number of times it applied.

@@ -20,6 +20,7 @@ mod oracle;
 pub mod power;
 mod reference;
 pub mod relaxed;
+mod sampling;
 #[cfg(test)]
 mod stored;
 #[cfg(test)]
@@ -227,6 +228,15 @@ pub const STUDIES: &[Study] = &[
         otherwise: "it runs the pairs of the published table on its machine",
         sweeps: &[],
         run: interleave::study,
+    },
+    Study {
+        name: "sampling",
+        summary: "sampled runs of long workloads, compared with whole ones: error, intervals and speed",
+        machine: "v100",
+        takes: &[Set, Length, Only],
+        otherwise: "its workloads and machine are its own",
+        sweeps: &["gpu.sms", "mem.map.partitions"],
+        run: sampling::study,
     },
     Study {
         name: "v100",

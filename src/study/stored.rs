@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::lab::Lab;
 use super::lab::request::Request;
+use super::sampling;
 use super::wa_sched::onac;
 
 /// `build.toml` of a folder.
@@ -31,7 +32,7 @@ struct Again {
 type Rerun = fn(&[&str]) -> String;
 
 /// The folders, each with what simulates its row.
-const FOLDERS: &[(&str, Rerun)] = &[("onac-quick", sample)];
+const FOLDERS: &[(&str, Rerun)] = &[("onac-quick", sample), ("sampling", |_| sampling::first_run().unwrap())];
 
 fn sample(cells: &[&str]) -> String {
     onac::first_sample(cells[0], &Request::default(), &Lab::new(None)).unwrap()

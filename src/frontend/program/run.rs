@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpshard_state::{Reader, State, StateError, Writer};
 
 use crate::base::{Addr, AppId, CtaIndex, KernelIndex};
-use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, WarpStream, Workload};
+use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, WarpStream, Workload};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Tally};
@@ -130,6 +130,8 @@ struct Stage {
     ready: BTreeMap<(usize, u32), Arc<CtaProgram>>,
     /// The launches that were asked for a CTA since execution began.
     wanted: Vec<bool>,
+    /// What each launch comes to, once somebody asked.
+    counts: Option<Vec<LaunchCounts>>,
     failure: Option<String>,
 }
 
@@ -192,7 +194,7 @@ impl CtaSource for Source {
             return;
         }
         let stage = self.lock();
-        let Stage { runner, ready, wanted, failure } = &*stage;
+        let Stage { runner, ready, wanted, counts: _, failure } = &*stage;
         let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped).save(to);
         memory.save(to);
@@ -209,7 +211,7 @@ impl CtaSource for Source {
             return Ok(());
         }
         let mut stage = self.lock();
-        let Stage { runner, ready, wanted, failure } = &mut *stage;
+        let Stage { runner, ready, wanted, counts: _, failure } = &mut *stage;
         let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped) = State::read(from)?;
         memory.load(from)?;
@@ -239,12 +241,35 @@ impl CtaSource for Source {
     fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let mut stage = self.lock();
+        if stage.counts.is_none() && stage.failure.is_none() {
+            match counts(&self.program) {
+                Ok(counts) => stage.counts = Some(counts),
+                Err(error) => stage.failure = Some(error.to_string()),
+            }
+        }
+        stage.counts.as_ref().and_then(|counts| counts.get(self.launch).copied())
+    }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("launch", &self.launch).finish_non_exhaustive()
     }
+}
+
+/// Executes a program without writing down what warps do; returns what each launch came to.
+fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
+    let mut runner = Runner::new(program, true)?;
+    while runner.next(false)?.is_some() {}
+    let one = |(launch, tally): (&Launch, &Tally)| {
+        let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
+        let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
+        LaunchCounts { warp_instructions: tally.0.iter().map(|count| count.warps).sum(), sectors: Some(sectors) }
+    };
+    Ok(program.launches.iter().zip(&runner.tallies).map(one).collect())
 }
 
 /// What a launch needs, as kernels of traces say it.
@@ -297,7 +322,7 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
     let placed = program.buffers.iter().zip(runner.memory.allocations());
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
     let wanted = vec![false; program.launches.len()];
-    let stage = Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, failure: None }));
+    let stage = Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, counts: None, failure: None }));
     let kernel = |(number, launch): (usize, &Launch)| {
         let source = Source { stage: Arc::clone(&stage), program: Arc::clone(program), launch: number };
         Kernel { info: info(launch, number), source: Arc::new(source) }

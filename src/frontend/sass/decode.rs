@@ -29,6 +29,14 @@ impl Decoder {
         }
     }
 
+    /// Warp instructions of the kernel, where the file says so.
+    pub(super) fn instructions(&self) -> Option<u64> {
+        match self {
+            Self::Text(_) => None,
+            Self::Native(decoder) => Some(decoder.instructions()),
+        }
+    }
+
     /// The static instructions and their notes; none before the first batch.
     pub(super) fn table(&self) -> Option<&StaticTable> {
         match self {

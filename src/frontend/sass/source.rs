@@ -8,7 +8,7 @@ use std::time::Instant;
 use warpshard_state::{Reader, State, StateError, Writer};
 
 use crate::base::CtaIndex;
-use crate::frontend::{CtaProgram, CtaSource};
+use crate::frontend::{CtaProgram, CtaSource, LaunchCounts};
 
 use super::decode::Decoder;
 use super::decoder::{Decoded, End};
@@ -28,6 +28,11 @@ impl CtaSource for Resident {
 
     fn load(&self, _: &mut Reader<'_>) -> Result<(), StateError> {
         Ok(())
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let warps = self.0.iter().flat_map(|cta| &cta.warps);
+        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), sectors: None })
     }
 }
 
@@ -222,6 +227,11 @@ impl CtaSource for Streamed {
 
     fn failure(&self) -> Option<String> {
         self.failure.get().cloned()
+    }
+
+    fn counts(&self) -> Option<LaunchCounts> {
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, sectors: None })
     }
 
     fn notes(&self) -> Vec<(String, u64)> {

@@ -203,11 +203,22 @@ fn side(index: usize, run: &RunFolder) -> Side {
     }
 }
 
+/// Half the width of the interval of a sampled run's cycles, in words.
+fn sampled_width(run: &RunFolder) -> String {
+    let width = run.stats.number(&["sampled", "estimates", "cycles", "relative_half_width"]);
+    width.map_or_else(|| "an unknown share".to_owned(), |width| format!("{:.2} %", 100.0 * width))
+}
+
 fn warnings(runs: &[RunFolder]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (i, run) in runs.iter().enumerate() {
         match run.stats.text("ended_by") {
             "completed" => {}
+            "sampled" => warnings.push(format!(
+                "{} is a sampled run: its numbers are estimates, half the intervals' width of which is {} of the cycles",
+                label(i),
+                sampled_width(run)
+            )),
             ended => warnings.push(format!("{} did not run to its end ({}): its numbers are of a part", label(i), ended.replace('_', " "))),
         }
         if run.stats.number(&["relaxed", "late_messages"]).is_some_and(|late| late > 0.0) {

@@ -107,6 +107,15 @@ fn what_makes_numbers_incomparable_is_said() {
 }
 
 #[test]
+fn a_sampled_run_is_compared_with_a_warning_that_says_how_wide_its_interval_is() {
+    let mut runs = pair();
+    runs[1].stats.0["ended_by"] = "sampled".into();
+    runs[1].stats.0["sampled"] = json!({ "estimates": { "cycles": { "relative_half_width": 0.0125 } } });
+    let warnings = Comparison::of(&runs).warnings;
+    assert!(warnings.len() == 1 && warnings[0].starts_with("B is a sampled run") && warnings[0].contains("1.25 %"), "{warnings:?}");
+}
+
+#[test]
 fn the_text_fits_narrow_terminals() {
     let runs = [pair(), pair()].concat();
     let narrow = Style::Terminal { colour: false, columns: 60 };

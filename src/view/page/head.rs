@@ -35,7 +35,11 @@ pub(super) fn facts(run: &RunFolder) -> Vec<(&'static str, String)> {
 /// What should be known before the numbers are read.
 pub(super) fn warnings(run: &RunFolder) -> Vec<String> {
     let mut warnings = Vec::new();
-    if run.stats.text("ended_by") != "completed" {
+    if run.stats.text("ended_by") == "sampled" {
+        let width = run.stats.number(&["sampled", "estimates", "cycles", "relative_half_width"]);
+        let width = width.map_or_else(String::new, |width| format!(", the cycles within {:.2} %", 100.0 * width));
+        warnings.push(format!("The run is sampled: all its numbers are estimates{width}."));
+    } else if run.stats.text("ended_by") != "completed" {
         warnings
             .push(format!("The run did not go to its end ({}): its numbers are of a part.", run.stats.text("ended_by").replace('_', " ")));
     }

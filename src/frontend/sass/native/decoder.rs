@@ -37,6 +37,11 @@ impl NativeDecoder {
         Self { setup, kernel, meanings: None, code, next: 0, produced: 0, read: 0, sharing: Sharing::default() }
     }
 
+    /// Warp instructions of the kernel.
+    pub(in super::super) fn instructions(&self) -> u64 {
+        self.kernel.container.index.kernels[self.kernel.number].instructions
+    }
+
     /// Bytes of the text that was decoded so far.
     pub(in super::super) fn bytes_read(&self) -> u64 {
         self.read

@@ -1,0 +1,41 @@
+//! Options of sampled runs.
+
+use clap::Args;
+
+use crate::sample::Options;
+
+/// Whether a run is sampled.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SamplingArgs {
+    /// Simulate a sample of the launches and estimate the rest, with intervals (docs/sampling.md): error=2%, confidence=95%, seed=1, warm=1
+    /// launch before each measured one, least=4 measured launches of each kernel, inside=on to end long launches once they are steady. All
+    /// results are then estimates and marked so.
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,..",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = [
+            "app", "policy", "cpu", "max_cycles", "interval", "perfetto", "relaxed", "mpi", "monitor"
+        ],
+        help_heading = "Length and recording"
+    )]
+    pub sample: Option<Sampling>,
+}
+
+/// What a sampled run aims at, and the words in which it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    /// As given.
+    pub text: String,
+    /// As read.
+    pub options: Options,
+}
+
+impl std::str::FromStr for Sampling {
+    type Err = <Options as std::str::FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self { text: text.to_owned(), options: text.parse()? })
+    }
+}

@@ -1,0 +1,106 @@
+//! What a user may ask of a sampled run.
+
+use std::str::FromStr;
+
+/// What a sampled run aims at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Half the width of the interval of the run's cycles that is aimed at, as a share of them.
+    pub error: f64,
+    /// The share of runs whose interval contains the truth.
+    pub confidence: f64,
+    /// Seed of the random choice.
+    pub seed: u64,
+    /// Launches simulated before each one that is measured, to warm the LLC.
+    pub warm: u32,
+    /// Launches measured of each group of the same code, at least, where it has so many.
+    pub least: u32,
+    /// Whether launches are ended once they are steady.
+    pub inside: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { error: 0.02, confidence: 0.95, seed: 1, warm: 1, least: 4, inside: true }
+    }
+}
+
+/// Why a text names no options.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionsError(String);
+
+/// "5%" or "0.05" as a share.
+fn share(text: &str) -> Option<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|value| value / 100.0),
+        None => number(text),
+    }
+}
+
+impl FromStr for Options {
+    type Err = OptionsError;
+
+    /// Reads "error=2%,confidence=95%,seed=1,warm=1,least=4,inside=on"; what is left out keeps its default.
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let mut options = Self::default();
+        for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+            let wrong = |expected: &str| OptionsError(format!("`{}`: expected {expected}", part.trim()));
+            let (key, value) = part.split_once('=').ok_or_else(|| wrong("KEY=VALUE"))?;
+            let value = value.trim();
+            let within = |low: f64, high: f64| share(value).filter(|share| (low..=high).contains(share));
+            match key.trim() {
+                "error" => options.error = within(1e-4, 0.5).ok_or_else(|| wrong("a share of 0.01% to 50%, such as 2%"))?,
+                "confidence" => options.confidence = within(0.5, 0.999).ok_or_else(|| wrong("a share of 50% to 99.9%, such as 95%"))?,
+                "seed" => options.seed = value.parse().map_err(|_| wrong("a whole number"))?,
+                "warm" => {
+                    let warm = value.parse().ok().filter(|warm| *warm <= 64);
+                    options.warm = warm.ok_or_else(|| wrong("0 to 64 launches"))?;
+                }
+                "least" => {
+                    let least = value.parse().ok().filter(|least| (3..=10_000).contains(least));
+                    options.least = least.ok_or_else(|| wrong("3 to 10000 launches"))?;
+                }
+                "inside" => {
+                    options.inside = match value {
+                        "on" => true,
+                        "off" => false,
+                        _ => return Err(wrong("on or off")),
+                    }
+                }
+                _ => return Err(wrong("one of the keys error, confidence, seed, warm, least and inside")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_others_keep_their_defaults() {
+        assert_eq!("".parse(), Ok(Options::default()));
+        let read: Options = "error=5%, confidence=0.9,warm=0,inside=off".parse().unwrap();
+        assert_eq!(read, Options { error: 0.05, confidence: 0.9, warm: 0, inside: false, ..Options::default() });
+    }
+
+    #[test]
+    fn mistakes_say_what_is_expected() {
+        for (text, expected) in [
+            ("error", "KEY=VALUE"),
+            ("error=0", "0.01% to 50%"),
+            ("error=nan", "0.01% to 50%"),
+            ("confidence=100%", "50% to 99.9%"),
+            ("least=2", "3 to 10000"),
+            ("warm=-1", "0 to 64"),
+            ("inside=maybe", "on or off"),
+            ("width=3", "one of the keys"),
+        ] {
+            let error = text.parse::<Options>().unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! `study sampling`: sampled runs of long workloads against whole ones: error, whether intervals contain the truth, and what is saved.
+//!
+//! Programs are executed once and recorded as native traces, which are kept; whole and sampled runs read the same file. A workload is run
+//! whole once and sampled with several seeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::chip::{self, Measure, RunError, RunOptions, RunResult};
+use crate::config::{Machine, Override};
+use crate::frontend::Workload;
+use crate::frontend::program::Program;
+use crate::frontend::sass::{self, TraceOptions};
+use crate::report::metrics::{self, Totals};
+use crate::sample::{Options, SampleError, sample};
+use crate::stats::Outcome;
+
+use super::lab::request::Request;
+use super::lab::verdict::Verdict;
+use super::reference::native_trace;
+use super::{StudyError, StudyOutput};
+
+const PROGRAMS: &str = "programs";
+
+/// A workload of the study: a program with its parameters, and values of the machine.
+struct Case {
+    name: &'static str,
+    program: &'static str,
+    parameters: &'static [(&'static str, u64)],
+    machine: &'static [(&'static str, &'static str)],
+    /// Whether the quick study has it.
+    quick: bool,
+    /// Whether it is short, run for a test of stored results alone, and counts in no figure.
+    short: bool,
+}
+
+const fn case(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
+    Case { name, program, parameters, machine: &[], quick: false, short: false }
+}
+
+/// Few SMs, so that a grid of some ten thousand CTAs is many waves.
+const SMALL: &[(&str, &str)] = &[("gpu.sms", "8"), ("mem.map.partitions", "4")];
+
+const CASES: &[Case] = &[
+    Case { quick: true, short: true, ..case("short", "parboil/stencil.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 40)]) },
+    Case { quick: true, ..case("srad_v2", "rodinia/srad_v2.toml", &[("n", 128), ("iterations", 250)]) },
+    Case { quick: true, ..case("stencil", "parboil/stencil.toml", &[("nx", 128), ("ny", 64), ("nz", 16), ("pairs", 150)]) },
+    case("lbm", "parboil/lbm.toml", &[("nx", 64), ("ny", 16), ("nz", 8), ("pairs", 100)]),
+    case("sp", "lonestar/sp.toml", &[("variables", 1536), ("rounds", 280)]),
+    case("streamcluster", "rodinia/streamcluster.toml", &[("n", 16384), ("candidates", 200)]),
+    case("gaussian", "rodinia/gaussian.toml", &[("n", 256)]),
+    case("nw", "rodinia/nw.toml", &[("n", 3072)]),
+    case("srad_v1", "rodinia/srad_v1.toml", &[("rows", 128), ("columns", 128), ("iterations", 100)]),
+    case("pathfinder", "rodinia/pathfinder.toml", &[("columns", 8000), ("pairs", 200)]),
+    case("cfd", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
+    Case { machine: SMALL, ..case("vecadd", "vecadd.toml", &[("n", 16_777_216)]) },
+    Case { machine: SMALL, ..case("transpose", "transpose.toml", &[("width", 4096), ("height", 4096)]) },
+];
+
+/// What is asked of the whole study.
+const ERROR: f64 = 2.0;
+const SPEED_UP: f64 = 20.0;
+const COVERAGE: f64 = 90.0;
+
+/// Loads a workload afresh.
+type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, String> + 'a;
+
+/// What one run came to.
+struct Run {
+    net_cycles: f64,
+    half_width: f64,
+    dram: f64,
+    /// Warp instructions that were simulated.
+    simulated: u64,
+    launches: (u32, u32, u32, u32),
+    warming: f64,
+    /// Seconds of processor time of loading and simulating.
+    seconds: f64,
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// When the programs are not there, nothing is selected, or a run fails.
+pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
+    if !Path::new(PROGRAMS).is_dir() {
+        let problem = format!("there is no folder `{PROGRAMS}` here; the study runs in the folder of the project's sources");
+        return Err(StudyError::Input(problem));
+    }
+    let cases: Vec<&Case> = CASES.iter().filter(|case| (!request.quick || case.quick) && request.wants(case.name)).collect();
+    if cases.is_empty() {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        let only = request.only.as_deref().unwrap_or_default();
+        return Err(StudyError::Input(format!("--only {only} selects none of {}", names.join(", "))));
+    }
+    let seeds = if request.full { 30 } else { 10 };
+    let mut output = StudyOutput::new("sampling", "sampled runs of long workloads, compared with whole ones".to_owned());
+    output.columns(&[
+        "workload",
+        "launches",
+        "warp instructions",
+        "net cycles",
+        "mean error %",
+        "worst %",
+        "within %",
+        "hits",
+        "DRAM error %",
+        "measured",
+        "warming",
+        "cut",
+        "rounds",
+        "speed-up",
+        "of time",
+        "unwarmed %",
+    ]);
+    let mut all = Summary::default();
+    let mut rows = Vec::new();
+    for case in cases {
+        one(request, case, seeds, &mut output, &mut all, &mut rows)?;
+        if let Some(progress) = &request.progress {
+            progress(case.name);
+        }
+    }
+    let header = ["workload", "seed", "net cycles", "truth", "error %", "within %", "DRAM error %", "simulated"];
+    output.table("runs.csv", &header, rows);
+    all.judge(&mut output);
+    Ok(output)
+}
+
+/// Over all workloads.
+#[derive(Default)]
+struct Summary {
+    errors: Vec<f64>,
+    hits: usize,
+    runs: usize,
+    instructions: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+impl Summary {
+    fn judge(&self, output: &mut StudyOutput) {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let geometric = |values: &[f64]| mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
+        let coverage = 100.0 * self.hits as f64 / self.runs as f64;
+        let rows = [
+            ("mean error of net cycles over the workloads, %", mean(&self.errors), format!("at most {ERROR}"), mean(&self.errors) <= ERROR),
+            (
+                "speed-up in simulated warp instructions, geometric mean",
+                geometric(&self.instructions),
+                format!("at least {SPEED_UP}"),
+                geometric(&self.instructions) >= SPEED_UP,
+            ),
+            (
+                "speed-up in processor time, geometric mean",
+                geometric(&self.seconds),
+                format!("at least {SPEED_UP}"),
+                geometric(&self.seconds) >= SPEED_UP,
+            ),
+            ("runs whose interval contains the truth, %", coverage, format!("at least {COVERAGE}"), coverage >= COVERAGE),
+        ];
+        for (figure, ours, asked, holds) in rows {
+            output.compare(
+                &["figure", "ours", "asked", "verdict"],
+                vec![figure.to_owned(), format!("{ours:.2}"), asked, Verdict::of(holds).name().to_owned()],
+            );
+        }
+    }
+}
+
+fn one(
+    request: &Request,
+    case: &Case,
+    seeds: u64,
+    output: &mut StudyOutput,
+    all: &mut Summary,
+    rows: &mut Vec<Vec<String>>,
+) -> Result<(), StudyError> {
+    let wrong = |error: String| StudyError::Input(format!("{}: {error}", case.name));
+    let machine = machine(case, &request.set).map_err(wrong)?;
+    let trace = recorded(case, request.cache.as_deref().unwrap_or(Path::new("target/traces"))).map_err(wrong)?;
+    let truth = whole(&machine, &|| load(&trace)).map_err(wrong)?;
+    let runs = (1..=seeds).map(|seed| sampled(&machine, &|| load(&trace), seed));
+    let runs: Vec<Run> = runs.collect::<Result<_, _>>().map_err(wrong)?;
+
+    let errors: Vec<f64> = runs.iter().map(|run| percent(run.net_cycles, truth.net_cycles)).collect();
+    let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / runs.len() as f64;
+    let error = mean(&mut errors.iter().map(|error| error.abs()));
+    let hit = |run: &Run| (run.net_cycles - truth.net_cycles).abs() <= run.half_width;
+    let hits = runs.iter().filter(|run| hit(run)).count();
+    let speed_up = truth.simulated as f64 / mean(&mut runs.iter().map(|run| run.simulated as f64));
+    let of_time = truth.seconds / mean(&mut runs.iter().map(|run| run.seconds)).max(1e-3);
+    let launches = |pick: fn(&Run) -> u32| format!("{:.1}", mean(&mut runs.iter().map(|run| f64::from(pick(run)))));
+    output.row(vec![
+        case.name.to_owned(),
+        truth.launches.0.to_string(),
+        truth.simulated.to_string(),
+        format!("{:.0}", truth.net_cycles),
+        format!("{error:.3}"),
+        format!("{:.3}", errors.iter().fold(0.0f64, |worst, error| if error.abs() > worst.abs() { *error } else { worst })),
+        format!("{:.3}", mean(&mut runs.iter().map(|run| 100.0 * run.half_width / run.net_cycles))),
+        format!("{hits}/{}", runs.len()),
+        format!("{:.3}", mean(&mut runs.iter().map(|run| percent(run.dram, truth.dram).abs()))),
+        launches(|run| run.launches.0),
+        launches(|run| run.launches.1),
+        launches(|run| run.launches.2),
+        launches(|run| run.launches.3),
+        format!("{speed_up:.1}"),
+        format!("{of_time:.1}"),
+        format!("{:.2}", mean(&mut runs.iter().map(|run| 100.0 * run.warming))),
+    ]);
+    rows.extend((1..).zip(&runs).map(|(seed, run)| run_row(case, seed, run, &truth)));
+    if case.short {
+        return Ok(());
+    }
+    all.errors.push(error);
+    all.hits += hits;
+    all.runs += runs.len();
+    all.instructions.push(speed_up);
+    all.seconds.push(of_time);
+    Ok(())
+}
+
+fn percent(value: f64, base: f64) -> f64 {
+    100.0 * (value / base.max(1.0) - 1.0)
+}
+
+/// A row of `runs.csv`.
+fn run_row(case: &Case, seed: u64, run: &Run, truth: &Run) -> Vec<String> {
+    vec![
+        case.name.to_owned(),
+        seed.to_string(),
+        format!("{:.1}", run.net_cycles),
+        format!("{:.0}", truth.net_cycles),
+        format!("{:.4}", percent(run.net_cycles, truth.net_cycles)),
+        format!("{:.4}", 100.0 * run.half_width / run.net_cycles),
+        format!("{:.4}", percent(run.dram, truth.dram)),
+        run.simulated.to_string(),
+    ]
+}
+
+/// The first row of `runs.csv` as the program gives it now; without recording, as the program is short.
+#[cfg(test)]
+pub(super) fn first_run() -> Result<String, String> {
+    let case = &CASES[0];
+    let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    let load = || {
+        let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters);
+        program.and_then(|program| program.workload()).map(Arc::new).map_err(|error| error.to_string())
+    };
+    let machine = machine(case, &[])?;
+    Ok(run_row(case, 1, &sampled(&machine, &load, 1)?, &whole(&machine, &load)?).join(","))
+}
+
+fn machine(case: &Case, set: &[(String, String)]) -> Result<Machine, String> {
+    let given = set.iter().map(|(key, value)| Override::new(key, value));
+    let overrides: Vec<Override> = case.machine.iter().map(|(key, value)| Override::new(*key, *value)).chain(given).collect();
+    Machine::load("v100", &overrides).map(|loaded| loaded.machine).map_err(|errors| errors.to_string())
+}
+
+/// The trace of a program, recorded where it is not kept yet.
+fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, String> {
+    let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    let name = format!("sampling-{}{}", case.name, parameters.iter().map(|(key, value)| format!("-{key}{value}")).collect::<String>());
+    let native = cache.join("native").join(format!("{name}.wst"));
+    if native.is_file() {
+        return Ok(native);
+    }
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters).map_err(|error| text(&error))?;
+    std::fs::create_dir_all(cache).map_err(|error| text(&error))?;
+    let folder = cache.join(format!("{name}-text"));
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|error| text(&error))?;
+    }
+    program.record(&folder).map_err(|error| text(&error))?;
+    let made = native_trace(&folder, cache, &name)?;
+    std::fs::remove_dir_all(&folder).map_err(|error| text(&error))?;
+    Ok(made)
+}
+
+fn load(trace: &Path) -> Result<Arc<Workload>, String> {
+    let options = TraceOptions { eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
+    sass::load(trace, &options).map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn dram(outcome: &Outcome) -> f64 {
+    Totals::of(&outcome.components).sum("dram", &["reads", "writes"]).unwrap_or(0) as f64
+}
+
+fn whole(machine: &Machine, load: &LoadWorkload<'_>) -> Result<Run, String> {
+    let before = processor_seconds();
+    let result = chip::simulate(machine, &load()?, RunOptions::default()).map_err(|error| error.to_string())?;
+    let seconds = processor_seconds() - before;
+    let outcome = &result.outcome;
+    let instructions = metrics::counter(&metrics::kernel_totals(outcome), metrics::WARP_INSTRUCTIONS).unwrap_or(0);
+    Ok(Run {
+        net_cycles: metrics::net_cycles(outcome) as f64,
+        half_width: 0.0,
+        dram: dram(outcome),
+        simulated: instructions,
+        launches: (outcome.kernels.len() as u32, 0, 0, 0),
+        warming: 0.0,
+        seconds,
+    })
+}
+
+fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run, String> {
+    let options = Options { seed, ..Options::default() };
+    let before = processor_seconds();
+    let mut simulate = |part: &Arc<Workload>, measure: Option<Measure>| -> Result<RunResult, RunError> {
+        chip::simulate(machine, part, RunOptions { measure, ..RunOptions::default() })
+    };
+    let result = sample(machine, &load()?, &options, &mut simulate).map_err(|error: SampleError| error.to_string())?;
+    let seconds = processor_seconds() - before;
+    let outcome = &result.outcome;
+    let Some(sampled) = &outcome.sampled else {
+        return Err("the sample would be most of the workload: the study's workloads have to be longer".into());
+    };
+    let net = sampled.estimate("net_cycles").ok_or("a sampled run has an estimate of its net cycles")?;
+    Ok(Run {
+        net_cycles: net.value,
+        half_width: net.half_width,
+        dram: dram(outcome),
+        simulated: sampled.simulated_warp_instructions,
+        launches: (sampled.measured, sampled.warmed, sampled.cut_short, sampled.rounds),
+        warming: sampled.warming,
+        seconds,
+    })
+}
+
+/// Seconds of processor time that this process has taken so far, where the host says so; 0 elsewhere.
+fn processor_seconds() -> f64 {
+    // Fields 14 and 15, in hundredths of a second; the second field is the name, which ends with the last parenthesis.
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
