@@ -5,7 +5,7 @@
 //! one whose type has no state does not compile.
 //!
 //! In: values. Out: bytes, the same on every host: integers of their own width with the low byte first, lengths as 64 bits, variants as 16 bits.
-//! What several places share ([`Arc`]) is written once and shared again after loading. Invariant: a value that is saved, loaded and saved again
+//! What several places share ([`std::sync::Arc`]) is written once and shared again after loading. Invariant: a value that is saved, loaded and saved again
 //! gives the same bytes. The bytes carry no description of themselves: whoever keeps them keeps the version of the simulator with them.
 #![forbid(unsafe_code)]
 

@@ -210,7 +210,7 @@ fn the_state_of_another_machine_or_of_no_machine_is_refused() {
     assert!(refused(&other, &state, interval(case)).contains("units, the machine"));
     let policy = RunOptions { controllers: all[3].controllers(), ..interval(case) };
     assert!(!refused(case, &state, policy).is_empty());
-    assert!(refused(case, &state[..state.len() / 2], interval(case)).contains("ends too early"));
+    assert!(refused(case, &state[..state.len() / 2], interval(case)).contains("the saved state"));
     let limited = RunOptions { max_cycles: Some(cycles), ..interval(case) };
     assert!(refused(case, &state, limited).contains("is to end at cycle"));
 }
