@@ -196,6 +196,18 @@ pub(super) struct Interval {
     pub(super) variance: f64,
 }
 
+/// What is not known better of the part that was not measured, whatever the launches that were drawn say: caches as skipped launches leave them
+/// are not modelled. `study sampling` has errors of up to 0.16 % where all drawn launches agree.
+const RESOLUTION: f64 = 0.0025;
+
+impl Interval {
+    /// The same, of which `known` was measured, with an error of [`RESOLUTION`] of the rest, independent of the other.
+    pub(super) fn with_resolution(self, known: f64) -> Self {
+        let rest = RESOLUTION * (self.value - known).max(0.0);
+        Self { half_width: self.half_width.hypot(rest), ..self }
+    }
+}
+
 /// The sum over groups.
 pub(super) fn sum(groups: &[GroupEstimate], confidence: f64) -> Interval {
     let value = groups.iter().map(|group| group.total).sum();
@@ -268,6 +280,14 @@ mod tests {
         };
         assert_eq!((whole(0.0).total, whole(0.0).variance, whole(4.0).variance), (7.0, 0.0, 4.0));
         assert_eq!(sum(&[whole(0.0)], 0.95), Interval { value: 7.0, half_width: 0.0, variance: 0.0 });
+    }
+
+    #[test]
+    fn what_was_not_measured_is_never_known_exactly() {
+        let interval = Interval { value: 1000.0, half_width: 0.0, variance: 0.0 };
+        assert_eq!(interval.with_resolution(200.0).half_width, 2.0);
+        assert_eq!(interval.with_resolution(1000.0), interval);
+        assert_eq!(Interval { half_width: 1.5, ..interval }.with_resolution(200.0).half_width, 2.5);
     }
 
     #[test]

@@ -322,7 +322,8 @@ impl<'a> State<'a> {
     fn estimate(&self) -> (Vec<GroupEstimate>, Interval) {
         let groups: Vec<GroupEstimate> = self.measured(|_| None).iter().map(|strata| estimate::estimate(strata)).collect();
         let interval = estimate::sum(&groups, self.options.confidence);
-        (groups, interval)
+        let known: f64 = self.samples.values().map(|sample| sample.launched.net_cycles as f64).sum();
+        (groups, interval.with_resolution(known))
     }
 
     /// The launches of the next round.
@@ -341,7 +342,7 @@ impl<'a> State<'a> {
             })
             .collect();
         // Nothing is known of the quantile that more launches will have, except that it is not larger.
-        let quantile = interval.half_width / interval.variance.sqrt();
+        let quantile = interval.half_width / interval.variance.sqrt().max(f64::MIN_POSITIVE);
         let aim = 0.8 * self.options.error * interval.value / quantile.min(2.3);
         let taken = draw::allocate(&shares, aim * aim);
         // What is known of few launches may be far off: their number grows step by step.
