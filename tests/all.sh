@@ -64,7 +64,7 @@ bash tests/browser.sh
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/perfetto.sh
 
 step killed runs
-bash tests/kill.sh 16
+bash tests/kill.sh 4
 
 step optional features
 PYTHON="$PWD/target/tools/python/bin/python" bash tests/features.sh
