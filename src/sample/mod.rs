@@ -3,9 +3,9 @@
 //! In: a machine, a workload of launches that run one after the other, [`Options`], and whoever simulates. Out: an
 //! [`Outcome`](crate::stats::Outcome) whose numbers are estimates, with [`Sampled`](crate::stats::Sampled) that says how they came about.
 //!
-//! *Between launches.* [`launches`] says what each launch executes without timing it; [`strata`] puts launches of the same code and of about
+//! *Between launches.* `launches.rs` says what each launch executes without timing it; `strata.rs` puts launches of the same code and of about
 //! the same work together; of each stratum some launches, drawn at random, are simulated in their order, each after the launch before it,
-//! which warms the LLC; [`estimate`] gives every simulated launch a weight. *Inside a launch*, [`steady`] ends it once its rate is known.
+//! which warms the LLC; `estimate.rs` gives every simulated launch a weight. *Inside a launch*, `steady.rs` ends it once its rate is known.
 //! Rounds of simulation follow each other until the interval is as narrow as asked for.
 //!
 //! What this room does not know: how a launch is simulated, files, terminals.
