@@ -250,7 +250,7 @@ mod tests {
         let message = error("static_limits", "");
         assert_eq!(
             message,
-            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `cta_times`, `dual_kernel`, `dyncta`, `halve_on_kernel_end`, `kernel_mgmt`, `lcs`, `onac`, `perf_sat`, `probe`, `seq_det`, `smart_even`, `smc`, `static_limit`, `static_partition`"
+            "there is no policy `static_limits`, did you mean `static_limit`?; known are `alternate`, `cd_search`, `cm_bal`, `cm_cpu`, `cta_times`, `dual_kernel`, `dyncta`, `halve_on_kernel_end`, `kernel_mgmt`, `lcs`, `maestro`, `onac`, `perf_sat`, `probe`, `seq_det`, `smart_even`, `smc`, `smk`, `static_limit`, `static_partition`"
         );
         assert!(!error("xyz", "").contains("did you mean"));
     }

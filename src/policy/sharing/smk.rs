@@ -474,7 +474,7 @@ mod tests {
             (scene.facts.sm, scene.facts.restarted) = (ROOM, vec![restarted; 2]);
             scene.cut(&mut policy, 500, &[EventKind::ApplicationEnded(AppId(0))])
         };
-        assert_eq!(ended(false), "kernel_ctas 3 of kernel1 on sm0: an application is over");
+        assert_eq!(ended(false), "kernel_ctas 3 for kernel 1 on sm0: an application is over");
         assert_eq!(ended(true), "");
     }
 
