@@ -35,7 +35,7 @@ pub struct LaunchProgress {
 pub enum Verdict {
     /// Nothing yet.
     Wait,
-    /// The span that the launch is judged by begins here.
+    /// The measured span of the launch begins here.
     Begin,
     /// The launch is steady since the span began: no further CTA is bound.
     Steady,

@@ -1,7 +1,7 @@
 //! Checkpoints: the state of all units at a cut, from which a run goes on as if it had never stopped.
 //!
-//! A cut is made for each checkpoint, of which nobody but the coordinator knows. All messages are then delivered, so that units hold
-//! everything that is on its way, and what is saved is: the units and their next events, what the coordinator holds back for later cycles, and the director. The
+//! Each checkpoint makes a cut that only the coordinator sees. All messages are delivered first, so that everything in flight lies in the
+//! units. Saved are: the units and their next events, what the coordinator holds back for later cycles, and the director. The
 //! state of each unit stands for itself, so that any number of workers or ranks may take it up again.
 //!
 //! Invariant: nothing that depends on how the host divides the work is saved.

@@ -112,7 +112,7 @@ pub struct CtaProgram {
 pub struct LaunchCounts {
     /// Instructions that warps execute.
     pub warp_instructions: u64,
-    /// Sectors of 32 bytes that their accesses of device memory touch, summed over the accesses; where that is known.
+    /// 32-byte sectors touched by its accesses to device memory, summed over accesses; `None` where not known.
     pub sectors: Option<u64>,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     groups
 }
 
-/// Measures of the work of a launch.
+/// How much work a launch has: warp instructions, sectors, CTAs.
 fn measures(launch: &Launch) -> [f64; 3] {
     [launch.warp_instructions as f64, launch.sectors.map_or(0.0, |sectors| sectors as f64), f64::from(launch.ctas)]
 }

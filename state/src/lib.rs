@@ -24,7 +24,7 @@ pub use warpshard_state_derive::State;
 
 /// What is written into a checkpoint.
 pub trait State {
-    /// Appends all that is not fixed by the configuration.
+    /// Appends everything that the configuration does not determine.
     fn save(&self, to: &mut Writer);
 
     /// Takes what [`State::save`] wrote into a place that was built with the same configuration.

@@ -186,7 +186,7 @@ impl Smk {
         self.alarm = (stage != Stage::Done).then(|| now.after(self.parameters.warm));
     }
 
-    /// The curves of all applications from the sample of the profile.
+    /// Computes each application's IPC curve from the profiling sample.
     fn measure(&mut self, seen: &Observation<'_>) {
         let count = self.apps.len();
         let instructions = column(seen.sm_applications, "warp_instructions");

@@ -55,7 +55,7 @@ pub(in crate::study) struct Lab {
 struct Counts {
     /// Finished tasks.
     done: usize,
-    /// Tasks that were asked for so far.
+    /// Tasks requested so far.
     known: usize,
 }
 
