@@ -34,6 +34,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
             ctas: sm.max_ctas,
         },
         ranges: sm.allocation == Allocation::Ranges,
+        spatial: machine.gpu.dispatch.sharing == Sharing::Spatial,
         interleaved: machine.gpu.dispatch.sharing == Sharing::Interleaved,
         peaks: peaks(machine),
         kernels: workload.kernels.iter().map(kernel).collect(),

@@ -128,6 +128,8 @@ choices! {
         Lrr = "lrr": "loose round robin",
         Gto = "gto": "greedy, then oldest",
         Oldest = "oldest": "oldest first, not greedy",
+        /// Zhao, Wang and Eeckhout, ICS 2018, Section 7.5.
+        KernelGto = "kernel-gto": "kernels in turn; within a kernel greedy, then oldest",
         /// "Workload-aware scheduling techniques", Section 3.4.
         Phase = "phase": "the warp nearest to the end of its phase first; ties go to the oldest",
         TwoLevelLrr = "two-level-lrr": "a small ready queue served round robin, filled in the order of arrival",

@@ -1,5 +1,7 @@
 //! The trait that policies implement, and the conditions on a set of controllers.
 
+use std::iter;
+
 use thiserror::Error;
 use warpshard_state::State;
 
@@ -108,7 +110,10 @@ pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), V
         if controller.triggers().contains(&Trigger::Every(0)) {
             problems.push(ControlError::EmptyInterval { name: name() });
         }
-        if let Err(problem) = controller.suits(facts) {
+        // With one application there is nothing to share.
+        let shares = facts.applications.len() > 1;
+        let heeded = controller.knobs().iter().filter(|_| shares).map(|knob| facts.heeds(knob));
+        for problem in iter::once(controller.suits(facts)).chain(heeded).filter_map(Result::err) {
             problems.push(ControlError::Unsuited { name: name(), problem });
         }
         for earlier in &controllers[..i] {
@@ -163,6 +168,26 @@ mod tests {
                 "controllers `b` and `c` both turn `warp_limit`: leave one of them out",
             ]
         );
+    }
+
+    #[test]
+    fn knobs_without_effect_are_refused_where_applications_share_the_machine() {
+        let turns = |knob: &'static [Knob], facts: &Facts| {
+            let controllers: Vec<Box<dyn Controller>> = vec![Box::new(Fixed("a", knob, 1))];
+            check(&controllers, facts).err().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let facts = |applications: usize| Facts { applications: vec![String::new(); applications], ..Facts::default() };
+        let spatial = Facts { spatial: true, ..facts(2) };
+        let interleaved = Facts { interleaved: true, ..facts(2) };
+        let refused = "controller `a`: it sets the applications that own SMs, which have no effect on this machine: set \
+                       gpu.dispatch.sharing = \"spatial\"";
+        assert_eq!(turns(&[Knob::Owner], &facts(2)), [refused]);
+        assert_eq!(turns(&[Knob::Owner], &interleaved), [refused]);
+        assert_eq!(turns(&[Knob::Owner], &spatial), [""; 0]);
+        assert_eq!(turns(&[Knob::Owner], &facts(1)), [""; 0]);
+        assert!(turns(&[Knob::KernelCtas], &spatial)[0].contains("\"interleaved\""));
+        assert_eq!(turns(&[Knob::KernelCtas], &interleaved), [""; 0]);
+        assert_eq!(turns(&[Knob::CtaLimit], &facts(2)), [""; 0]);
     }
 
     #[test]

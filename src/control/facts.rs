@@ -2,6 +2,8 @@
 
 use crate::base::AppId;
 
+use super::Knob;
+
 /// Amounts of what CTAs occupy on an SM, granularities applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Resources {
@@ -86,7 +88,9 @@ pub struct Facts {
     pub sm: Resources,
     /// Whether they take it by contiguous ranges.
     pub ranges: bool,
-    /// Whether kernels of several applications are interleaved on every SM, so that maxima of kernels have an effect.
+    /// Whether applications own SMs.
+    pub spatial: bool,
+    /// Whether kernels of several applications are interleaved on every SM.
     pub interleaved: bool,
     /// What it issues and moves at most.
     pub peaks: Peaks,
@@ -101,16 +105,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether maxima of kernels have an effect.
+    /// Whether decisions on a knob have an effect where several applications share the machine.
     ///
     /// # Errors
     /// When they have none, with what to set.
-    pub fn needs_interleaved(&self) -> Result<(), String> {
-        if self.interleaved {
-            return Ok(());
-        }
-        Err("it sets maxima of kernels on an SM, which have no effect on this machine: set gpu.dispatch.sharing = \"interleaved\""
-            .to_owned())
+    pub fn heeds(&self, knob: Knob) -> Result<(), String> {
+        let (what, needed) = match knob {
+            Knob::Owner if !self.spatial => ("the applications that own SMs", "spatial"),
+            Knob::KernelCtas if !self.interleaved => ("maxima of kernels on an SM", "interleaved"),
+            _ => return Ok(()),
+        };
+        Err(format!("it sets {what}, which have no effect on this machine: set gpu.dispatch.sharing = \"{needed}\""))
     }
 }
 

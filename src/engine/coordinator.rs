@@ -344,9 +344,11 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
         let Some(division) = &mut self.division else { return Ok(report) };
         let mut messages: Vec<Vec<u8>> = vec![Vec::new(); division.ranks.count()];
         for worker in workers.iter_mut() {
-            messages.iter_mut().zip(&mut worker.to_ranks).for_each(|(all, own)| all.append(own));
+            for (all, own) in messages.iter_mut().zip(&mut worker.to_ranks) {
+                if all.is_empty() { std::mem::swap(all, own) } else { all.append(own) }
+            }
         }
-        for (other, messages) in division.exchange(&report, &mut messages)? {
+        for (other, messages) in division.exchange(&report, messages)? {
             report.sent += other.sent;
             report.next = report.next.min(other.next);
             report.events.extend(other.events);
@@ -364,7 +366,7 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
     /// Adds what the units of the other ranks wait for.
     fn gather_waiting(&mut self, mut waiting: Vec<(UnitId, Vec<String>)>) -> Result<Vec<(UnitId, Vec<String>)>, String> {
         if let Some(division) = &mut self.division {
-            for (other, _) in division.exchange(&waiting, &mut [])? {
+            for (other, _) in division.exchange(&waiting, Vec::new())? {
                 waiting.extend(other);
             }
         }

@@ -30,7 +30,7 @@ impl Route {
 }
 
 /// A message in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Sent<P> {
     /// The link it travels on.
     pub link: LinkId,

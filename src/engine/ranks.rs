@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use warpshard_state::{Reader, State, Writer};
 
 use crate::base::{Tick, UnitId};
 use crate::stats::{LateMessages, RankFacts};
@@ -99,7 +100,7 @@ pub(super) struct EpochReport<E> {
     pub(super) failure: Option<String>,
 }
 
-/// A value that a rank sent, and what followed it.
+/// A value that a rank sent, and the bytes that belong to it.
 type Part<T> = (T, Vec<u8>);
 
 /// Values of units at a cut.
@@ -114,11 +115,13 @@ pub(super) struct Division {
 }
 
 impl Division {
-    /// Divides the shards of a plan over the ranks, whole parts of the machine first and each part by the costs of its shards.
-    pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32], part_of: &[u16]) -> Self {
-        let mut part_of_shard = vec![0; shards.len()];
-        shard_of.iter().zip(part_of).for_each(|(shard, part)| part_of_shard[*shard as usize] = usize::from(*part));
-        let of_shard = divide(shards, &part_of_shard, ranks.count());
+    /// Divides the shards of a plan over the ranks: whole parts of the machine first, and each part such that every rank has its share, by cost,
+    /// of the units that are stepped in the same epoch. `part_of` and `group_of` are by unit.
+    pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32], part_of: &[u16], group_of: &[u8]) -> Self {
+        let mut kind_of_shard = vec![(0, 0); shards.len()];
+        let kinds = part_of.iter().zip(group_of).map(|(part, group)| (usize::from(*part), *group));
+        shard_of.iter().zip(kinds).for_each(|(shard, kind)| kind_of_shard[*shard as usize] = kind);
+        let of_shard = divide(shards, &kind_of_shard, ranks.count());
         let rank_of = shard_of.iter().map(|&shard| of_shard[shard as usize]).collect();
         let facts = RankFacts { count: ranks.count() as u32, ..RankFacts::default() };
         Self { ranks, rank_of, facts }
@@ -129,14 +132,10 @@ impl Division {
         usize::from(self.rank_of[unit]) == self.ranks.rank()
     }
 
-    /// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank: the value and what followed it.
-    pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
-        &mut self,
-        value: &T,
-        following: &mut [Vec<u8>],
-    ) -> Result<Vec<Part<T>>, String> {
+    /// Sends `value` and the bytes that belong to it, by rank, to every other rank; returns what came, by rank.
+    pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(&mut self, value: &T, with: Vec<Vec<u8>>) -> Result<Vec<Part<T>>, String> {
         let began = Instant::now();
-        let (parts, bytes) = exchange(self.ranks.as_mut(), value, following)?;
+        let (parts, bytes) = exchange(self.ranks.as_mut(), value, with)?;
         self.facts.exchanges += 1;
         self.facts.seconds += began.elapsed().as_secs_f64();
         self.facts.bytes += bytes;
@@ -145,7 +144,7 @@ impl Division {
 
     /// Adds the values of the units of all other ranks.
     pub(super) fn gather(&mut self, own: &mut [Values; 2]) -> Result<(), String> {
-        for ([counters, tasks], _) in self.exchange::<[Values; 2]>(own, &mut [])? {
+        for ([counters, tasks], _) in self.exchange::<[Values; 2]>(own, Vec::new())? {
             own[0].extend(counters);
             own[1].extend(tasks);
         }
@@ -155,7 +154,7 @@ impl Division {
     /// Adds the states of the units of all other ranks, and the messages that they counted.
     pub(super) fn gather_states(&mut self, units: &mut Vec<SavedUnit>, messages: &mut u64, late: &mut LateMessages) -> Result<(), String> {
         let own = (std::mem::take(units), *messages, *late);
-        for ((others, sent, came_late), _) in self.exchange(&own, &mut [])? {
+        for ((others, sent, came_late), _) in self.exchange(&own, Vec::new())? {
             units.extend(others);
             *messages += sent;
             late.add(&came_late);
@@ -165,14 +164,15 @@ impl Division {
     }
 }
 
-/// The rank of each shard, given the part of the machine that it belongs to.
-fn divide(shards: &[ShardCost], part_of: &[usize], ranks: usize) -> Vec<u16> {
-    let parts = part_of.iter().max().map_or(1, |last| last + 1);
+/// The rank of each shard, given the part of the machine that it belongs to and the group of units that it is stepped with.
+fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u16> {
+    let parts = kind_of.iter().map(|(part, _)| part + 1).max().unwrap_or(1);
+    let groups = kind_of.iter().map(|(_, group)| group + 1).max().unwrap_or(1);
     let mut rank_of = vec![0; shards.len()];
-    for part in 0..parts {
+    for (part, group) in (0..parts).flat_map(|part| (0..groups).map(move |group| (part, group))) {
         let first = part * ranks / parts;
         let own = ((part + 1) * ranks / parts).saturating_sub(first).max(1);
-        let members: Vec<usize> = (0..shards.len()).filter(|shard| part_of[*shard] == part).collect();
+        let members: Vec<usize> = (0..shards.len()).filter(|shard| kind_of[*shard] == (part, group)).collect();
         let costs: Vec<ShardCost> = members.iter().map(|shard| shards[*shard]).collect();
         members.iter().zip(place(&costs, own)).for_each(|(shard, rank)| rank_of[*shard] = first as u16 + rank);
     }
@@ -184,71 +184,88 @@ fn divide(shards: &[ShardCost], part_of: &[usize], ranks: usize) -> Vec<u16> {
 /// # Errors
 /// When a rank is gone, or runs another build.
 pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, String> {
-    Ok(exchange(ranks, value, &mut [])?.0.into_iter().map(|(value, _)| value).collect())
+    Ok(exchange(ranks, value, Vec::new())?.0.into_iter().map(|(value, _)| value).collect())
 }
 
-/// Sends `value` and what follows it, by rank, to every other rank; returns what came, by rank, and the bytes sent.
+/// Sends `value` and the bytes that belong to it, by rank, to every other rank; returns what came, by rank, and the bytes sent.
+///
+/// In a packet the value follows the bytes, which are many, so that nobody copies them; its length comes last.
 fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
     ranks: &mut dyn Ranks,
     value: &T,
-    following: &mut [Vec<u8>],
+    with: Vec<Vec<u8>>,
 ) -> Result<(Vec<Part<T>>, u64), String> {
-    let (own, count) = (ranks.rank(), ranks.count());
-    let head = encode(value, Vec::new());
-    let mut out: Vec<Vec<u8>> = vec![Vec::new(); count];
-    for (rank, out) in out.iter_mut().enumerate().filter(|(rank, _)| *rank != own) {
-        out.reserve(head.len() + following.get(rank).map_or(0, Vec::len));
-        out.extend_from_slice(&head);
-        if let Some(following) = following.get_mut(rank) {
-            out.append(following);
-        }
+    let own = ranks.rank();
+    let others = |packets: Vec<Vec<u8>>| packets.into_iter().enumerate().filter(move |(rank, _)| *rank != own);
+    let value = encode(value);
+    let mut out = with;
+    out.resize(ranks.count(), Vec::new());
+    for packet in &mut out {
+        packet.extend_from_slice(&value);
+        packet.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
-    let bytes = out.iter().map(|out| out.len() as u64).sum();
+    out[own].clear();
+    let bytes = out.iter().map(|packet| packet.len() as u64).sum();
     let came = ranks.exchange(&mut out)?;
-    let mut parts = Vec::with_capacity(count - 1);
-    for (rank, bytes) in came.into_iter().enumerate().filter(|(rank, _)| *rank != own) {
-        let (value, rest) = postcard::take_from_bytes(&bytes)
-            .map_err(|error| format!("what rank {rank} sent cannot be read ({error}); all ranks must run the same build of the program"))?;
-        let rest = rest.to_vec();
-        parts.push((value, rest));
-    }
-    Ok((parts, bytes))
+    let part = |(rank, packet)| {
+        let unread = || format!("what rank {rank} sent cannot be read; all ranks must run the same build of the program");
+        split(packet).ok_or_else(unread)
+    };
+    Ok((others(came).map(part).collect::<Result<_, _>>()?, bytes))
 }
 
-/// Appends a value to `out`.
-fn encode<T: Serialize + ?Sized>(value: &T, out: Vec<u8>) -> Vec<u8> {
-    match postcard::to_extend(value, out) {
-        Ok(out) => out,
+/// The value of a packet, and the bytes that belong to it.
+fn split<T: for<'a> Deserialize<'a>>(mut packet: Vec<u8>) -> Option<Part<T>> {
+    let (rest, length) = packet.split_last_chunk::<4>()?;
+    let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
+    let value = postcard::from_bytes(&rest[start..]).ok()?;
+    packet.truncate(start);
+    Some((value, packet))
+}
+
+fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    match postcard::to_extend(value, Vec::new()) {
+        Ok(bytes) => bytes,
         Err(error) => unreachable!("plain data is written to memory: {error}"),
     }
 }
 
+/// Bytes before the messages to a unit: its number, and the length of what follows.
+const HEAD: usize = 6;
+
 /// Appends the messages to a unit of another rank.
 pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[Sent<U::Payload>], out: &mut Vec<u8>) {
     let start = out.len();
-    out.extend_from_slice(&unit.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    let written = encode(messages, std::mem::take(out));
-    *out = written;
-    let length = (out.len() - start - 6) as u32;
-    out[start + 2..start + 6].copy_from_slice(&length.to_le_bytes());
+    let mut to = Writer::after(std::mem::take(out));
+    to.raw(&unit.to_le_bytes());
+    to.raw(&[0; HEAD - 2]);
+    messages.iter().for_each(|message| message.save(&mut to));
+    *out = to.finish();
+    let length = (out.len() - start - HEAD) as u32;
+    out[start + 2..start + HEAD].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The messages that another rank sent, unit by unit.
+/// The messages that another rank sent, unit by unit, of the units that `wanted` says; each in turn in `messages`.
 pub(super) fn read_messages<U: Unit>(
     mut bytes: &[u8],
-    mut wanted: impl FnMut(UnitId) -> bool,
-    mut take: impl FnMut(UnitId, Vec<Sent<U::Payload>>),
+    messages: &mut Vec<Sent<U::Payload>>,
+    wanted: impl Fn(UnitId) -> bool,
+    mut take: impl FnMut(UnitId, &[Sent<U::Payload>]),
 ) {
-    while let Some((head, rest)) = bytes.split_first_chunk::<6>() {
+    while let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() {
         let unit = UnitId(u16::from_le_bytes([head[0], head[1]]));
         let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
         let (own, rest) = rest.split_at(length);
         if wanted(unit) {
-            match postcard::from_bytes(own) {
-                Ok(messages) => take(unit, messages),
-                Err(error) => panic!("messages of another rank to {unit} cannot be read: {error}"),
+            let mut from = Reader::new(own);
+            messages.clear();
+            while !from.is_empty() {
+                match Sent::read(&mut from) {
+                    Ok(message) => messages.push(message),
+                    Err(error) => panic!("messages of another rank to {unit} cannot be read: {error}"),
+                }
             }
+            take(unit, messages);
         }
         bytes = rest;
     }
@@ -261,14 +278,46 @@ mod tests {
     #[test]
     fn ranks_get_whole_parts_of_a_machine_where_there_are_enough() {
         let shards = [ShardCost { kind: "sm", cost: 1.0 }; 12];
-        let part_of: Vec<usize> = (0..12).map(|shard| shard / 3).collect();
-        let of = |ranks| divide(&shards, &part_of, ranks);
+        let kind_of: Vec<(usize, u8)> = (0..12).map(|shard| (shard / 3, 0)).collect();
+        let of = |ranks| divide(&shards, &kind_of, ranks);
         assert_eq!(of(2), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
         assert_eq!(of(4), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
         assert_eq!(of(3), [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2]);
         let eight = of(8);
         assert!((0..12).all(|shard| usize::from(eight[shard]) / 2 == shard / 3), "{eight:?}");
         assert!((0..8).all(|rank| eight.contains(&rank)), "every rank has some: {eight:?}");
-        assert_eq!(divide(&shards, &[0; 12], 3).iter().filter(|rank| **rank == 2).count(), 4);
+        assert_eq!(divide(&shards, &[(0, 0); 12], 3).iter().filter(|rank| **rank == 2).count(), 4);
+    }
+    #[test]
+    fn every_rank_gets_its_share_of_what_is_stepped_together() {
+        let shards: Vec<ShardCost> = (0..12).map(|shard| ShardCost { kind: if shard < 4 { "net" } else { "sm" }, cost: 1.0 }).collect();
+        let kind_of: Vec<(usize, u8)> = (0..12).map(|shard| (0, u8::from(shard >= 4))).collect();
+        let of = divide(&shards, &kind_of, 2);
+        assert_eq!(of[..4].iter().filter(|rank| **rank == 0).count(), 2);
+        assert_eq!(of[4..].iter().filter(|rank| **rank == 0).count(), 4);
+    }
+
+    #[test]
+    fn a_packet_is_split_into_what_it_was_made_of() {
+        let ranks = LocalRanks::connected(3);
+        std::thread::scope(|scope| {
+            for mut ranks in ranks {
+                scope.spawn(move || {
+                    let own = ranks.rank() as u8;
+                    let with = (0..3).map(|to| vec![own, to]).collect();
+                    let (came, bytes) = exchange(&mut ranks, &u32::from(own), with).expect("all ranks are there");
+                    let expected: Vec<Part<u32>> = (0..3).filter(|rank| *rank != own).map(|rank| (u32::from(rank), vec![rank, own])).collect();
+                    assert_eq!(came, expected);
+                    assert_eq!(bytes, 2 * (2 + 1 + 4), "two bytes, a small number, its length");
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_packet_of_another_build_is_refused() {
+        assert_eq!(split::<u32>(vec![1, 2]), None);
+        assert_eq!(split::<u32>(vec![7, 9, 0, 0, 0]), None, "longer than the packet");
+        assert_eq!(split::<u32>(vec![5, 7, 1, 0, 0, 0]), Some((7, vec![5])));
     }
 }

@@ -18,7 +18,7 @@ use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
 use super::placement::{LONG, ShardCost, place};
 use super::plan::Plan;
-use super::ranks::{Division, Ranks};
+use super::ranks::{Division, Ranks, share};
 use super::record::{Recorder, Recording};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
@@ -160,7 +160,7 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     plan: Plan<U>,
     director: D,
     settings: &Settings,
-    ranks: Option<Box<dyn Ranks>>,
+    mut ranks: Option<Box<dyn Ranks>>,
     checkpoints: Checkpoints,
 ) -> Result<Finished<U, D>, EngineError> {
     let retiming = retime(&plan).map_err(EngineError::Plan)?;
@@ -181,11 +181,12 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
             retiming.lookahead, retiming.limit
         )));
     }
-    let halves = match settings.epoch {
-        // Ranks may have different numbers of threads, but must step the same units in an epoch.
-        None if ranks.is_none() => Turns::in_halves(&plan, &retiming, settings.threads),
-        _ => None,
+    // Ranks may have different numbers of threads, but must step the same units in an epoch.
+    let workers = match &mut ranks {
+        Some(ranks) => share(ranks.as_mut(), &settings.threads).map_err(EngineError::Failure)?.iter().sum::<usize>() + settings.threads,
+        None => settings.threads,
     };
+    let halves = if settings.epoch.is_none() { Turns::in_halves(&plan, &retiming, workers) } else { None };
     let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
     let parties = Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?;
     parties.run(&retiming, &turns, settings.pin)
@@ -243,7 +244,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         }
         let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
         let part_of: Vec<u16> = plan.units.iter().map(|unit| unit.part).collect();
-        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of));
+        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of, &turns.group_of));
         if let Some(division) = &division {
             // What others step costs nothing here.
             let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));

@@ -20,7 +20,7 @@ use super::outbox::{Outbox, Sent};
 /// Its [`State`] is all of it that does not follow from how it was built: a unit that was built alike and loaded goes on as this one.
 pub trait Unit: State + Send + 'static {
     /// What crosses links; plain data, since the two ends may be in different processes.
-    type Payload: Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
+    type Payload: State + Copy + Send + fmt::Debug + 'static;
     /// What units report to the director: that the run ended, that a phase began.
     type Event: State + Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
     /// What the director may ask of the unit; [`Infallible`](std::convert::Infallible) for nothing.

@@ -73,6 +73,8 @@ pub(super) struct Worker<U: Unit> {
     rank_of: Vec<u16>,
     /// Messages to the units of each other rank, encoded.
     pub(super) to_ranks: Vec<Vec<u8>>,
+    /// Messages of another rank to one unit, decoded.
+    came: Messages<U>,
     /// To and from each worker, one transfer at a time.
     senders: Vec<Sender<Transfer<U>>>,
     receivers: Vec<Receiver<Transfer<U>>>,
@@ -123,6 +125,7 @@ impl<U: Unit> Worker<U> {
             owned: vec![0; senders.len()],
             rank_of: Vec::new(),
             to_ranks: Vec::new(),
+            came: Vec::new(),
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -209,14 +212,14 @@ impl<U: Unit> Worker<U> {
                 }
             });
         }
-        let place = &self.place;
+        let (place, messages) = (&self.place, &mut self.came);
         for bytes in &shared.from_ranks {
             let own = |unit: UnitId| place[unit.index()] != u32::MAX;
-            read_messages::<U>(bytes, own, |unit, messages| {
+            read_messages::<U>(bytes, messages, own, |unit, messages| {
                 let place = place[unit.index()] as usize;
                 let slot = work.get_mut(place);
                 let class = usize::from(slot.class);
-                let first = deliver(&mut slot.unit, &messages, shared.presents[class], shared.classes[class], shared, log, late);
+                let first = deliver(&mut slot.unit, messages, shared.presents[class], shared.classes[class], shared, log, late);
                 if first < slot.next {
                     slot.next = first;
                     agenda.lower(place, shared.classes[class].global(first));
@@ -418,7 +421,7 @@ impl<U: Unit, C> Stepper<'_, U, C> {
 #[inline]
 fn deliver<U: Unit, C>(
     unit: &mut U,
-    messages: &Messages<U>,
+    messages: &[Sent<U::Payload>],
     present: Cycle,
     class: TimeClass,
     shared: &Shared<U, C>,

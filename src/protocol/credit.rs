@@ -14,7 +14,7 @@ use crate::base::{Cycle, LinkId, Ring};
 use super::{Outbox, Payload};
 
 /// Room that became free at a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Credit {
     /// Which of the receiver's queues, as the link's two ends count them (the slice, for a memory partition).
     pub queue: u16,

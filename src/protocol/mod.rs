@@ -26,7 +26,7 @@ use crate::base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, PortId, Sect
 use crate::engine::Sent;
 
 /// Whatever travels on a link of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Payload {
     /// A request of a core to an LLC slice, or a slice's reply; which of the two follows from the link.
     Mem(MemPacket),
@@ -64,7 +64,7 @@ pub type Outbox = engine::Outbox<Payload, EventKind>;
 pub type Event = engine::Event<EventKind>;
 
 /// The operation of a memory request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum MemOp {
     /// Read the sectors.
@@ -82,7 +82,7 @@ pub enum MemOp {
 pub const NO_KERNEL: KernelIndex = KernelIndex(u16::MAX);
 
 /// A request from a core to an LLC slice, or the reply to it: the same packet, with the sectors that are returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct MemPacket {
     /// The line's address, or the sector's for exactly one sector.
     pub addr: Addr,
@@ -104,7 +104,7 @@ pub struct MemPacket {
 }
 
 /// A copy from the host that passes through the LLC slices on its way to DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Warm {
     /// First byte.
     pub addr: Addr,
@@ -113,7 +113,7 @@ pub struct Warm {
 }
 
 /// Word of a kernel's end, for the grid scheduler of another GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Signal {
     /// The kernel launch that ended.
     pub kernel: KernelIndex,
@@ -122,7 +122,7 @@ pub struct Signal {
 }
 
 /// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaLaunch {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -135,7 +135,7 @@ pub struct CtaLaunch {
 }
 
 /// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 pub struct WarpContext {
     /// The kernel launch.
     pub kernel: KernelIndex,
@@ -152,7 +152,7 @@ pub struct WarpContext {
 }
 
 /// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaNotice {
     /// The kernel launch.
     pub kernel: KernelIndex,

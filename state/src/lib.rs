@@ -79,6 +79,11 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Appends to bytes that are there.
+    pub fn after(bytes: Vec<u8>) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
     /// The bytes so far; what was shared is forgotten.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
@@ -132,6 +137,12 @@ impl<'a> Reader<'a> {
     /// As [`Writer::first_visit`], for what is loaded in the same order.
     pub fn first_visit<T: ?Sized>(&mut self, to: &T) -> bool {
         self.visited.insert(std::ptr::from_ref(to).cast::<()>() as usize)
+    }
+
+    /// Whether all has been read.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// The next bytes as they are.

@@ -91,7 +91,7 @@ fn applications_that_share_the_gpu_and_ctas_that_are_taken_away_go_on_from_check
         let how = sharing::TECHNIQUES[seed as usize % 3];
         let options = |_: &Case| RunOptions {
             interval: Some(1000),
-            controllers: vec![Box::new(sharing::Shuffle(Rng::keyed(seed, &[0]), how))],
+            controllers: vec![Box::new(sharing::Shuffle(Rng::keyed(seed, &[0]), how, mode))],
             ..RunOptions::default()
         };
         stopped_and_resumed(&|| sharing::case(mode, true), &options, seed);

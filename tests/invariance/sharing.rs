@@ -12,9 +12,20 @@ use warpshard::frontend::{Part, mix, program::Program};
 
 pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
-/// Decides at random, from a seed.
+/// Decides at random, from a seed, on a machine with this way of sharing.
 #[derive(warpshard_state::State)]
-pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>);
+pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>, pub(crate) &'static str);
+
+impl Shuffle {
+    /// The knob that only this way of sharing heeds.
+    fn of_mode(&self) -> Option<Knob> {
+        match self.2 {
+            "spatial" => Some(Knob::Owner),
+            "interleaved" => Some(Knob::KernelCtas),
+            _ => None,
+        }
+    }
+}
 
 /// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
 #[derive(warpshard_state::State)]
@@ -64,17 +75,19 @@ impl Controller for Shuffle {
     }
 
     fn knobs(&self) -> KnobSet {
-        KnobSet::of(&[Knob::Owner, Knob::KernelCtas, Knob::Bypass, Knob::CtaLimit, Knob::Preempt])
+        KnobSet::of(&[Knob::Bypass, Knob::CtaLimit, Knob::Preempt].into_iter().chain(self.of_mode()).collect::<Vec<_>>())
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let of_mode = self.of_mode();
         let mut below = |limit: usize| self.0.below(limit as u64) as u32;
         let sms = seen.sms.rows().len();
         let sm = SmId(below(sms) as u16);
-        out.decide(Decision::Owner { sm: Some(sm), app: AppId(below(seen.facts.applications.len()) as u16) });
+        let owner = Decision::Owner { sm: Some(sm), app: AppId(below(seen.facts.applications.len()) as u16) };
         let kernel = KernelIndex(below(seen.facts.kernels.len()) as u16);
         let on = (below(2) == 0).then_some(sm);
-        out.decide(Decision::KernelCtas { sm: on, kernel, limit: 1 + below(4) });
+        let most = Decision::KernelCtas { sm: on, kernel, limit: 1 + below(4) };
+        [owner, most].into_iter().filter(|decision| of_mode == Some(decision.knob())).for_each(|decision| out.decide(decision));
         out.decide(Decision::Bypass { sm: on, kernel, ctas: below(4) });
         out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
         // A CTA that is flushed again and again would never end.
@@ -95,7 +108,9 @@ pub(crate) fn parts() -> Vec<Part> {
 pub(crate) fn case(mode: &str, again: bool) -> Case {
     // In one of the modes a switch is traffic.
     let switch = if mode == "spatial" { "traffic" } else { "time" };
-    let settings = [("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8"), ("gpu.dispatch.switch", switch)];
+    let order = if mode == "interleaved" { "kernel-gto" } else { "lrr" };
+    let settings =
+        [("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8"), ("gpu.dispatch.switch", switch), ("gpu.sm.order", order)];
     let machine = machine("tiny", &settings);
     Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
 }
@@ -103,7 +118,8 @@ pub(crate) fn case(mode: &str, again: bool) -> Case {
 pub(crate) const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::Switch), Some(Preemption::Flush)];
 
 fn shuffled(case: &Case, seed: u64, how: Option<Preemption>, options: RunOptions) -> Files {
-    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how))], ..options })
+    let mode = MODES.into_iter().find(|mode| *mode == case.name).unwrap();
+    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how, mode))], ..options })
 }
 
 /// The total of a counter of SMs.

@@ -328,7 +328,7 @@ impl Controller for Smk {
         if apps < 2 || sms < apps as u32 {
             return Err(format!("it divides the SMs among several applications, and the run has {apps} and the machine {sms} SMs"));
         }
-        facts.needs_interleaved()
+        Ok(())
     }
 
     fn triggers(&self) -> Vec<Trigger> {
@@ -497,11 +497,9 @@ mod tests {
     #[test]
     fn runs_that_it_cannot_divide_are_refused() {
         let policy = made("smk", "");
-        let facts =
-            |applications, interleaved| Facts { sms: 8, applications: vec![String::new(); applications], interleaved, ..Facts::default() };
-        assert_eq!(policy.suits(&facts(2, true)), Ok(()));
-        assert!(policy.suits(&facts(1, true)).unwrap_err().contains("the run has 1"));
-        assert!(policy.suits(&facts(2, false)).unwrap_err().contains("gpu.dispatch.sharing"));
+        let facts = |applications| Facts { sms: 8, applications: vec![String::new(); applications], ..Facts::default() };
+        assert_eq!(policy.suits(&facts(2)), Ok(()));
+        assert!(policy.suits(&facts(1)).unwrap_err().contains("the run has 1"));
         assert!(Smk::new(Smk::MAESTRO, Parameters { warm: 0, sample: 5 }).is_err());
     }
 }

@@ -6,6 +6,7 @@ use crate::study::lab::published::{Claim, Value};
 use crate::study::lab::statistics::{mean, percent_over};
 use crate::study::lab::verdict::{Aggregate, Ended, Headline};
 
+use super::classes;
 use super::published::{Configuration, Members, Of, Quantity, Type, applications, published};
 use super::task::{Execution, Taken};
 
@@ -23,11 +24,6 @@ impl Alone {
     /// The IPC with all SMs over that with half of them.
     fn sensitivity(&self) -> f64 {
         self.all.apps.first().map_or(0.0, |app| app.ipc()) / self.half.apps.first().map_or(f64::NAN, |app| app.ipc())
-    }
-
-    /// The share of DRAM cycles that move data.
-    fn utilisation(&self) -> f64 {
-        self.all.dram_bursts as f64 / self.all.dram_peak.max(1.0)
     }
 }
 
@@ -83,22 +79,16 @@ impl Group {
     }
 
     fn name(&self) -> String {
-        self.members.iter().map(|app| applications()[*app].name.as_str()).collect::<Vec<_>>().join(" + ")
-    }
-
-    /// Which members CD-search took for memory-intensive; empty when the run ended before.
-    fn classes(&self) -> Vec<bool> {
-        self.found.last("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
+        classes::name(&self.members)
     }
 
     fn classified_as_published(&self) -> bool {
-        let published: Vec<bool> = self.members.iter().map(|app| applications()[*app].kind == Type::Memory).collect();
-        self.classes() == published
+        self.found.classes() == classes::published_classes(&self.members)
     }
 
     /// The SMs of each member that CD-search found among `sms`; `None` where the partition stayed even or the run ended before.
     pub(super) fn partition(&self, sms: u32) -> Option<Vec<u32>> {
-        let (classes, kept) = (self.classes(), self.found.last("sms"));
+        let (classes, kept) = (self.found.classes(), self.found.last("sms"));
         if kept.is_empty() {
             return None;
         }
@@ -212,17 +202,9 @@ impl Results {
         (all > 0).then(|| 100.0 * self.groups.iter().filter(|group| right(group)).count() as f64 / all as f64)
     }
 
-    /// The share of groups with a member that the share of DRAM cycles with data takes for another type, with the best threshold.
     fn utilisation_misses(&self) -> Option<f64> {
-        let thresholds = self.alone.iter().map(Alone::utilisation).chain([f64::INFINITY]);
-        let misses = |threshold: f64| {
-            let wrong = |app: &usize| {
-                let memory = self.alone(*app).is_some_and(|alone| alone.utilisation() >= threshold);
-                memory != (applications()[*app].kind == Type::Memory)
-            };
-            self.share(|group| group.members.iter().any(wrong))
-        };
-        thresholds.filter_map(misses).reduce(f64::min)
+        let utilisation: Vec<(usize, f64)> = self.alone.iter().map(|alone| (alone.app, alone.all.dram_utilisation())).collect();
+        classes::utilisation_misses(&utilisation, &self.groups.iter().map(|group| &group.members).collect::<Vec<_>>())
     }
 
     /// The least sensitivity of a compute-intensive application less the greatest of a memory-intensive one.
@@ -325,7 +307,6 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
         "fixed STP",
     ]);
     for group in &results.groups {
-        let classes: Vec<&str> = group.classes().iter().map(|memory| if *memory { "memory" } else { "compute" }).collect();
         let (stp, antt) = (|run: &Taken| results.stp(group, run), |run: &Taken| results.antt(group, run));
         let partition = group
             .partition(results.sms)
@@ -338,7 +319,7 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
         output.row(vec![
             group.name(),
             kind.into(),
-            classes.join(", "),
+            classes::names(&group.found.classes()),
             partition,
             format!("{:.3}", stp(&group.even)),
             format!("{:.3}", stp(&group.found)),
@@ -398,7 +379,7 @@ fn show_alone(output: &mut StudyOutput, results: &Results) {
             format!("{:.2}", alone.sensitivity()),
             format!("{:.1}", 1000.0 * run.llc_accesses as f64 / run.instructions.max(1) as f64),
             format!("{:.1}", 100.0 * run.llc_misses as f64 / run.llc_accesses.max(1) as f64),
-            format!("{:.1}", 100.0 * alone.utilisation()),
+            format!("{:.1}", 100.0 * run.dram_utilisation()),
             format!("{:.1}", run.watts()),
             if execution.cycles < run.cycles { "yes" } else { "-" }.to_owned(),
         ]

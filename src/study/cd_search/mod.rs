@@ -3,8 +3,9 @@
 //! In: the applications of the paper's Table 1 as programs. Each runs alone, with all SMs and with half of them; every pair (or group
 //! of four) runs with the even partition, with CD-search, and with the partition that CD-search found fixed from the start, which shows
 //! what the search costs. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, beside the
-//! paper's.
+//! paper's. The configuration `classes` runs every pair until it is classified, and no further.
 
+mod classes;
 mod findings;
 mod published;
 mod task;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
+use classes::Classified;
 use findings::{Alone, Group, Inside, Results};
 use published::{Configuration, Members, Type, applications, of_type, published};
 use task::Sharing;
@@ -57,6 +59,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };
     let groups = match configuration {
         Configuration::Four => fours(),
+        Configuration::Classes => all_pairs(),
         _ if request.full => all_pairs(),
         _ => some_pairs(),
     };
@@ -80,6 +83,9 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let sms = sms(&sharing(&members, None)).map_err(StudyError::Input)?;
     let half = format!("static_limit:cores={}", sms / 2);
     let lab = request.lab();
+    if configuration == Configuration::Classes {
+        return classify(groups, &members, &lab, &sharing);
+    }
     let alone: Vec<Sharing> = members
         .iter()
         .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
@@ -105,6 +111,25 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let title = format!("applications that share {sms} SMs, even and by CD-search, compared with {}", published().source);
     let mut output = StudyOutput::new("cd-search", title);
     findings::show(&mut output, &results);
+    Ok(output)
+}
+
+/// Runs groups until CD-search has classified their members, and each member alone.
+fn classify(
+    groups: Vec<Members>,
+    members: &Members,
+    lab: &super::lab::Lab,
+    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+) -> Result<StudyOutput, StudyError> {
+    let profile = |group| Sharing { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
+    let tasks: Vec<Sharing> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
+    let mut alone = lab.all(&tasks).map_err(StudyError::Input)?;
+    let together = alone.split_off(members.len());
+    let classified: Vec<Classified> = groups.into_iter().zip(together).map(|(members, run)| Classified { members, run }).collect();
+    let utilisation: Vec<(usize, f64)> = members.iter().zip(&alone).map(|(app, run)| (*app, run.dram_utilisation())).collect();
+    let title = format!("the classification of {} pairs, compared with {}", classified.len(), published().source);
+    let mut output = StudyOutput::new("cd-search", title);
+    classes::show(&mut output, &classified, &utilisation);
     Ok(output)
 }
 
@@ -135,7 +160,9 @@ fn fix(
 fn share_sms(groups: &mut [Group], lab: &super::lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> Sharing) -> Result<(), StudyError> {
     let interleaved = |members: &Members, policy: &str| {
         let mut task = sharing(members, Some(policy.to_owned()));
-        task.settings.push(("gpu.dispatch.sharing".to_owned(), "interleaved".to_owned()));
+        for (key, value) in [("gpu.dispatch.sharing", "interleaved"), ("gpu.sm.order", "kernel-gto")] {
+            task.settings.push((key.to_owned(), value.to_owned()));
+        }
         task
     };
     let mixed = || groups.iter().filter(|group| group.is_mixed());

@@ -23,6 +23,7 @@ pub(super) struct Parameters {
     pub(super) set: Vec<(String, String)>,
     pub(super) cycles: u64,
     pub(super) quick_cycles: u64,
+    pub(super) profile_cycles: u64,
 }
 
 /// The types of Table 1.
@@ -79,23 +80,26 @@ pub(super) enum Configuration {
     Bandwidth150,
     /// 24 SMs, four applications.
     Four,
+    /// 24 SMs, all pairs, until they are classified.
+    Classes,
 }
 
 impl Configuration {
     /// All, with their names.
-    pub(super) const ALL: [(&'static str, Self); 5] = [
+    pub(super) const ALL: [(&'static str, Self); 6] = [
         ("base", Self::Base),
         ("sms-30", Self::Sms30),
         ("bandwidth-75", Self::Bandwidth75),
         ("bandwidth-150", Self::Bandwidth150),
         ("four", Self::Four),
+        ("classes", Self::Classes),
     ];
 
     /// What differs from the machine; memory bandwidth goes with the clock of the DRAM.
     pub(super) fn settings(self) -> Vec<(String, String)> {
         let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
         match self {
-            Self::Base | Self::Four => Vec::new(),
+            Self::Base | Self::Four | Self::Classes => Vec::new(),
             Self::Sms30 => set("gpu.sms", "30"),
             Self::Bandwidth75 => set("clocks.dram", "693 MHz"),
             Self::Bandwidth150 => set("clocks.dram", "1386 MHz"),

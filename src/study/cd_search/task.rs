@@ -67,6 +67,16 @@ impl Taken {
         self.joules / self.seconds.max(f64::MIN_POSITIVE)
     }
 
+    /// The share of DRAM cycles that move data.
+    pub(super) fn dram_utilisation(&self) -> f64 {
+        self.dram_bursts as f64 / self.dram_peak.max(1.0)
+    }
+
+    /// Which applications CD-search took for memory-intensive; empty when the run ended before.
+    pub(super) fn classes(&self) -> Vec<bool> {
+        self.last("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
+    }
+
     /// The last value of a signal at each SM that has one, by SM.
     pub(super) fn last(&self, name: &str) -> Vec<(u16, f64)> {
         let mut all: Vec<(u16, f64)> = Vec::new();

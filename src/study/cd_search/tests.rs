@@ -25,7 +25,7 @@ fn the_part_has_every_application_equally_often() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(configuration(None), Ok(Configuration::Base));
     let error = configuration(Some("sms-40")).unwrap_err();
-    assert_eq!(error, "--configuration sms-40: expected one of base, sms-30, bandwidth-75, bandwidth-150, four");
+    assert_eq!(error, "--configuration sms-40: expected one of base, sms-30, bandwidth-75, bandwidth-150, four, classes");
 }
 
 /// A run whose applications issue so much in 100 cycles, with these records.
@@ -59,7 +59,7 @@ fn the_partition_follows_from_what_the_policy_recorded() {
 
 #[test]
 fn every_published_value_is_compared_in_its_configuration() {
-    for (_, configuration) in Configuration::ALL {
+    for (_, configuration) in Configuration::ALL.into_iter().filter(|(_, configuration)| *configuration != Configuration::Classes) {
         let alone = |app| Alone { app, all: run(&[100], &[]), half: run(&[80], &[]) };
         let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0), (12, "sms", 4.0)];
         let mixed = Group {
@@ -103,4 +103,18 @@ fn the_page_has_the_instructions_that_the_program_issues_now() {
     let page = std::fs::read_to_string("docs/validation/cd-search.md").unwrap();
     let sentence = format!("DXTC alone issues {issued} warp instructions in 20,000 cycles");
     assert!(page.contains(&sentence), "docs/validation/cd-search.md is stale, run the study again: {sentence}");
+}
+
+#[test]
+fn classes_are_compared_with_table_1_and_with_utilisation() {
+    let signals = |memory: f64| [(0, "memory_intensive", 0.0), (12, "memory_intensive", memory), (0, "demand", 3.0), (12, "demand", 900.0)];
+    let of = |memory| Classified { members: vec![0, 7], run: run(&[50, 60], &signals(memory)) };
+    let mut output = StudyOutput::new("cd-search", String::new());
+    classes::show(&mut output, &[of(1.0), of(0.0)], &[(0, 0.3), (7, 0.2)]);
+    let expected = published().values.iter().filter(|value| value.of.configuration == Configuration::Classes).count();
+    assert_eq!((output.compared().1.len(), expected), (2, 2));
+    let text = format!("{:?}", output.compared().1);
+    assert!(text.contains("50"), "one of two pairs is classified as published: {text}");
+    assert_eq!(classes::utilisation_misses(&[(0, 0.3), (7, 0.2)], &[&vec![0, 7]]), Some(100.0), "the compute-intensive one is busier");
+    assert_eq!(classes::utilisation_misses(&[(0, 0.1), (7, 0.2)], &[&vec![0, 7]]), Some(0.0));
 }

@@ -145,6 +145,12 @@ impl Ctas {
         Some(cta)
     }
 
+    /// The kernel of the CTA in each slot.
+    #[inline]
+    pub(in crate::gpu::sm) fn kernels(&self) -> &[KernelIndex] {
+        &self.kernel
+    }
+
     /// The kernel of the CTA in a slot.
     #[inline]
     pub(in crate::gpu::sm) fn kernel(&self, slot: u8) -> KernelIndex {

@@ -188,7 +188,8 @@ impl IssueStage {
             return None;
         }
         let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-        let warp = self.orders[scheduler].pick(ready, &View { age: &warps.age, distance });
+        let view = View { age: &warps.age, distance, cta: &warps.cta, kernels: core.ctas.kernels() };
+        let warp = self.orders[scheduler].pick(ready, &view);
         let mut before = self.issue_front(scheduler, warp, core, operands, observers);
         for _ in 1..core.spec.issue_width {
             let warps = &core.warps;

@@ -159,6 +159,7 @@ fn stand(ranges: bool) -> Stand {
             schedulers_per_sm: 2,
             sm: Resources { registers: 400, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
             ranges,
+            spatial: true,
             interleaved: false,
             kernels: vec![kernel("background", 0, 200), kernel("task", 1, 200)],
             applications: vec!["a".into(), "b".into()],

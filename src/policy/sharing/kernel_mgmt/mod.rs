@@ -28,7 +28,7 @@ mod tlp;
 use serde::Deserialize;
 
 use crate::base::{KernelIndex, SmId};
-use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, Resources, Trigger};
+use crate::control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Resources, Trigger};
 use crate::policy::registry::PolicyError;
 
 use bypassing::Learning;
@@ -330,11 +330,6 @@ fn set_bypass(app: &App, sm: Option<SmId>, ctas: u32, why: &str, out: &mut Decis
 impl Controller for KernelMgmt {
     fn name(&self) -> &str {
         Self::NAME
-    }
-
-    fn suits(&self, facts: &Facts) -> Result<(), String> {
-        // One application has nothing to share.
-        if facts.applications.len() < 2 { Ok(()) } else { facts.needs_interleaved() }
     }
 
     fn triggers(&self) -> Vec<Trigger> {

@@ -28,7 +28,7 @@ mod tests {
     fn a_warp_issues_until_it_stalls_and_then_the_oldest_does() {
         let mut age = [0; MAX_WARPS];
         age[..4].copy_from_slice(&[30, 10, 20, 5]);
-        let view = View { age: &age, distance: &NO_PHASES };
+        let view = View { age: &age, distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
         let mut gto = Gto::default();
         // Warp 3 stalls after two issues, warp 1 after one; warp 3 comes back but warp 2 stays greedy.
         let order = [0b1111, 0b1111, 0b0111, 0b0101, 0b1101].map(|ready| gto.pick(ready, &view));

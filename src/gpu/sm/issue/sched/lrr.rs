@@ -23,7 +23,7 @@ mod tests {
     use crate::gpu::sm::core::MAX_WARPS;
     use crate::gpu::sm::phases::NO_PHASES;
 
-    const VIEW: View<'_> = View { age: &[0; MAX_WARPS], distance: &NO_PHASES };
+    const VIEW: View<'_> = View { age: &[0; MAX_WARPS], distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
 
     #[test]
     fn slots_take_turns_and_those_not_ready_are_passed_over() {

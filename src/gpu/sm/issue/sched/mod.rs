@@ -5,11 +5,13 @@
 //! reduce the set to the warps of a small queue (`two_level.rs`).
 
 mod gto;
+mod kernel_gto;
 mod lrr;
 mod oldest;
 mod phase;
 mod two_level;
 
+use crate::base::KernelIndex;
 use crate::config::machine::WarpOrder;
 
 use super::super::core::{MAX_WARPS, oldest_of};
@@ -23,6 +25,18 @@ pub(super) struct View<'a> {
     pub(super) age: &'a [u32; MAX_WARPS],
     /// Summed latencies from the front instruction to the end of its phase, where phases are known.
     pub(super) distance: &'a [u16; MAX_WARPS],
+    /// Slot of the CTA.
+    pub(super) cta: &'a [u8; MAX_WARPS],
+    /// Kernel by slot of a CTA.
+    pub(super) kernels: &'a [KernelIndex],
+}
+
+impl View<'_> {
+    /// The kernel of a warp.
+    #[inline]
+    fn kernel(&self, warp: usize) -> KernelIndex {
+        self.kernels[usize::from(self.cta[warp])]
+    }
 }
 
 /// The order in which one scheduler considers its warps, with its state.
@@ -63,6 +77,7 @@ orders! {
     Lrr => lrr::Lrr,
     Gto => gto::Gto,
     Oldest => oldest::Oldest,
+    KernelGto => kernel_gto::KernelGto,
     Phase => phase::Phase,
     TwoLevelLrr => lrr::Lrr,
     TwoLevelOldest => lrr::Lrr,

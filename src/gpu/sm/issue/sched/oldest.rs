@@ -23,7 +23,7 @@ mod tests {
     fn an_older_warp_that_comes_back_issues_before_the_one_that_issued_last() {
         let mut age = [0; MAX_WARPS];
         age[..4].copy_from_slice(&[30, 10, 20, 5]);
-        let view = View { age: &age, distance: &NO_PHASES };
+        let view = View { age: &age, distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
         let order = [0b1111, 0b0111, 0b0101, 0b1101].map(|ready| Oldest.pick(ready, &view));
         assert_eq!(order, [3, 1, 2, 3]);
     }

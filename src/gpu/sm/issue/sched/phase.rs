@@ -28,7 +28,7 @@ mod tests {
         let (mut distance, mut age) = ([0; MAX_WARPS], [0; MAX_WARPS]);
         distance[..4].copy_from_slice(&[40, 8, 8, 12]);
         age[..4].copy_from_slice(&[1, 9, 4, 2]);
-        let view = View { age: &age, distance: &distance };
+        let view = View { age: &age, distance: &distance, cta: &[0; MAX_WARPS], kernels: &[] };
         let order = [0b1111, 0b1011, 0b1001, 0b0001].map(|ready| Phase.pick(ready, &view));
         assert_eq!(order, [2, 1, 3, 0]);
     }
