@@ -58,7 +58,7 @@ impl Counts {
         spread(&self.by_request, 1, 0)
     }
 
-    fn overhead_spread(&self) -> Option<f64> {
+    pub(super) fn overhead_spread(&self) -> Option<f64> {
         spread(&self.by_request, 2, 3)
     }
 
@@ -338,9 +338,12 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
         "warp instructions / CTA",
         "warp slots occupied %",
         "window us",
+        "preemptions of a cell, least",
+        "most",
     ];
     let rows = results.points.iter().flat_map(|point| {
         point.benchmark.kernels.iter().zip(&point.times.kernels).map(|(row, (ctas, cycles, instructions, fit))| {
+            let preemptions = || point.counts.iter().map(|(_, counts)| counts.kernels.get(&row.kernel).copied().unwrap_or_default());
             let per_us = point.counts.first().map_or(1400.0, |(cell, counts)| counts.bound as f64 / f64::from(cell.bound));
             vec![
                 point.benchmark.name.clone(),
@@ -357,6 +360,8 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
                 format!("{instructions:.0}"),
                 format!("{:.0}", 100.0 * point.times.occupancy),
                 format!("{:.1}", point.times.window() as f64 / per_us),
+                preemptions().min().unwrap_or_default().to_string(),
+                preemptions().max().unwrap_or_default().to_string(),
             ]
         })
     });

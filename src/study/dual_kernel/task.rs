@@ -3,6 +3,7 @@
 //! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
 //! other; the rest of a window is for the task to end and the benchmark to recover.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -255,6 +256,8 @@ pub(super) struct Counts {
     pub(super) drain_error: (f64, u64),
     /// Latencies of SMs, in core cycles.
     pub(super) latencies: Vec<u64>,
+    /// Preemptions by the kernel of the first victim, by its name.
+    pub(super) kernels: BTreeMap<String, u64>,
     /// Of each request: preemptions, those above the bound, warp instructions in vain, and those if all victims had been flushed.
     pub(super) by_request: Vec<[f64; 4]>,
 }
@@ -327,13 +330,14 @@ impl Task for Preempted {
         let longest = (u64::from(self.points) + 10) * self.window;
         let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-        let ended = |kernel: u16| outcome.kernels.get(usize::from(kernel)).and_then(|kernel| kernel.ended);
-        Ok(counts(&outcome.timeline, bound, ended))
+        let kernel = |number: u16| outcome.kernels.get(usize::from(number)).map(|kernel| (kernel.name.clone(), kernel.ended));
+        Ok(counts(&outcome.timeline, bound, kernel))
     }
 }
 
-/// What the timeline says; `ended` is the cycle in which a kernel did.
-pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, ended: impl Fn(u16) -> Option<u64>) -> Counts {
+/// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
+pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
+    let ended = |number: u16| kernel(number)?.1;
     let mut counts = Counts { bound, ..Counts::default() };
     let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
         .iter()
@@ -351,6 +355,9 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, ended: impl Fn(u16)
         let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
         // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
         let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (preempted - latencies.len() as u64);
+        for (name, _) in of("victim").filter_map(|signal| kernel(signal.3 as u16)) {
+            *counts.kernels.entry(name).or_default() += 1;
+        }
         counts.busy += u64::from(preempted > 0);
         counts.late += u64::from(above > 0);
         counts.preemptions += preempted;
