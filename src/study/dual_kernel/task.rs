@@ -325,12 +325,15 @@ impl Task for Preempted {
         // Launches come in pairs; one beyond the points never arrives.
         arrivals.resize(tasks.len(), Cycle(u64::MAX / 4));
         workload.applications[1].arrivals = arrivals;
+        let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
         let controllers = vec![self.policy(bound)?];
         // A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer requests.
         let longest = (u64::from(self.points) + 10) * self.window;
         let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-        let kernel = |number: u16| outcome.kernels.get(usize::from(number)).map(|kernel| (kernel.name.clone(), kernel.ended));
+        // Launches of a repeated execution are in the workload alone.
+        let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
+        let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
         Ok(counts(&outcome.timeline, bound, kernel))
     }
 }
