@@ -32,7 +32,7 @@ fn a_timeline_is_counted_by_request() {
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
     let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
     let got = counts(&timeline, 300, kernel);
-    assert_eq!(got.kernels, [("k1".to_owned(), 1)].into());
+    assert_eq!(got.kernels, std::collections::BTreeMap::from([("k1".to_owned(), 1)]));
     assert_eq!(got.by_request, [[2.0, 1.0, 90.0, 600.0], [1.0, 1.0, 200.0, 200.0], [0.0; 4]]);
     // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
     let spread = got.overhead_spread().unwrap();
