@@ -34,7 +34,7 @@ const FREE: &[(&str, &[&str])] = &[
         "prefetches, which are paid as packets and in the LLC",
         &["prefetches_issued", "prefetches_useful", "prefetches_late", "prefetches_present", "prefetches_dropped"],
     ),
-    ("part of the warp instructions", &["flushed_warp_instructions"]),
+    ("part of the warp instructions", &["flushed_warp_instructions", "replayed_warp_instructions"]),
     ("CTAs that are taken away", &["ctas_switched", "ctas_flushed", "ctas_returned", "ctas_preempted"]),
     ("tries of an access that is paid when it succeeds", &["l1_retries"]),
     ("paid with the row that was opened", &["precharges", "precharges_all", "auto_precharges", "row_hits", "row_misses", "row_conflicts"]),

@@ -123,6 +123,15 @@ choices! {
 }
 
 choices! {
+    /// What becomes of the instructions under way of a CTA that a controller takes away.
+    UnderWay {
+        Awaited = "awaited": "the CTA leaves when all of them, its loads and its stores have been answered",
+        /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Section 3.3.2: dropping a CTA takes no time.
+        Squashed = "squashed": "they are squashed; a CTA that is switched replays the memory instructions among them when it comes back",
+    }
+}
+
+choices! {
     /// The order in which a warp scheduler considers its warps.
     WarpOrder {
         Lrr = "lrr": "loose round robin",

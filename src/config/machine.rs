@@ -7,7 +7,7 @@ use crate::protocol::AddressMap;
 pub use super::cache::Cache;
 pub use super::choices::{
     Allocate, Allocation, Arbiter, CoreStyle, Crossbar, DramScheduler, MemcpyWarms, Prefetch, Replacement, SetIndex, Sharing, Switch,
-    Topology, WarpOrder, WriteMiss, WritePolicy,
+    Topology, UnderWay, WarpOrder, WriteMiss, WritePolicy,
 };
 use super::cpu::CpuSpec;
 pub use super::dram::{Dram, DramTiming};
@@ -105,6 +105,8 @@ pub struct Dispatch {
     pub sharing: Sharing,
     /// What saving and restoring the context of a CTA is.
     pub switch: Switch,
+    /// What becomes of the instructions under way of a CTA that is taken away.
+    pub under_way: UnderWay,
 }
 
 /// An SM.

@@ -149,6 +149,8 @@ pub struct WarpContext {
     pub wrote: bool,
     /// Instructions that it has executed.
     pub executed: u32,
+    /// Those among the last 32 of them that were squashed and are replayed before it goes on: bit `i` is the one before `i` others.
+    pub replays: u32,
 }
 
 /// A notice of a CTA from its SM; the CTA started or ended when the message was sent.

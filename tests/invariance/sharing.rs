@@ -106,11 +106,16 @@ pub(crate) fn parts() -> Vec<Part> {
 }
 
 pub(crate) fn case(mode: &str, again: bool) -> Case {
-    // In one of the modes a switch is traffic.
+    // In one of the modes a switch is traffic, in another what is under way is squashed.
     let switch = if mode == "spatial" { "traffic" } else { "time" };
-    let order = if mode == "interleaved" { "kernel-gto" } else { "lrr" };
-    let settings =
-        [("gpu.dispatch.sharing", mode), ("gpu.dispatch.max_kernels", "8"), ("gpu.dispatch.switch", switch), ("gpu.sm.order", order)];
+    let (order, under_way) = if mode == "interleaved" { ("kernel-gto", "squashed") } else { ("lrr", "awaited") };
+    let settings = [
+        ("gpu.dispatch.sharing", mode),
+        ("gpu.dispatch.max_kernels", "8"),
+        ("gpu.dispatch.switch", switch),
+        ("gpu.dispatch.under_way", under_way),
+        ("gpu.sm.order", order),
+    ];
     let machine = machine("tiny", &settings);
     Case { name: mode.into(), machine, workload: Arc::new(mix(parts(), again).unwrap()), policy: None }
 }
@@ -166,12 +171,14 @@ fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared()
         })
         .collect();
     for mode in MODES {
-        for (how, again) in [(None, true), (Some(Preemption::Switch), true), (Some(Preemption::Flush), false)] {
+        // What is counted by SM is of all executions, so there is one where something is executed in vain.
+        let switched_again = mode != "interleaved";
+        for (how, again) in [(None, true), (Some(Preemption::Switch), switched_again), (Some(Preemption::Flush), false)] {
             let files = shuffled(&case(mode, again), 0, how, RunOptions { threads: 2, ..RunOptions::default() });
             let executed: Vec<u64> = applications(&files).iter().map(|app| app["warp_instructions"].as_u64().unwrap()).collect();
-            if how == Some(Preemption::Flush) {
-                // What flushed CTAs executed in vain is counted by SM.
-                let in_vain = counted(&files, "flushed_warp_instructions");
+            // What was executed in vain is counted by SM.
+            let in_vain = counted(&files, "flushed_warp_instructions") + counted(&files, "replayed_warp_instructions");
+            if in_vain > 0 {
                 assert_eq!(executed.iter().sum::<u64>() - in_vain, alone.iter().sum::<u64>(), "{mode}");
             } else {
                 assert_eq!(executed, alone, "{mode}, {how:?}");
@@ -209,12 +216,15 @@ fn kernel_management_decides_the_same_however_the_run_is_stepped() {
 
 #[test]
 fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_allocated_by_ranges() {
-    for (switch, share) in [("time", "true"), ("traffic", "false")] {
+    for (switch, share, under_way) in
+        [("time", "true", "awaited"), ("traffic", "false", "awaited"), ("time", "true", "squashed"), ("traffic", "true", "squashed")]
+    {
         let settings = [
             ("gpu.sm.allocation", "ranges"),
             ("gpu.dispatch.share_sm", share),
             ("gpu.dispatch.max_kernels", "8"),
             ("gpu.dispatch.switch", switch),
+            ("gpu.dispatch.under_way", under_way),
         ];
         let mut workload = mix(parts(), true).unwrap();
         // One of more priority arrives late.
@@ -223,9 +233,10 @@ fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_
         let picked = |options: RunOptions| run(&case, RunOptions { controllers: vec![Box::new(Pick(Rng::keyed(3, &[1])))], ..options });
         let base = picked(RunOptions { interval: Some(1000), ..RunOptions::default() });
         assert!(counted(&base, "ctas_switched") > 0 && counted(&base, "ctas_flushed") > 0 && counted(&base, "ctas_returned") > 0);
+        assert_eq!(counted(&base, "replayed_warp_instructions") > 0, under_way == "squashed");
         for (threads, epoch, skip) in [(3, Some(8), true), (2, None, true), (1, Some(5), false)] {
             let options = RunOptions { threads, epoch, skip, interval: Some(1000), ..RunOptions::default() };
-            assert_eq!(picked(options), base, "{switch}, {threads} threads, epochs of {epoch:?}");
+            assert_eq!(picked(options), base, "{switch}, {under_way}, {threads} threads, epochs of {epoch:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
 use super::super::choices::Words;
-use super::super::machine::{Sharing, Switch};
+use super::super::machine::{Sharing, Switch, UnderWay};
 use super::super::value::Kind;
 use super::{Field, Key, key};
 
@@ -47,4 +47,11 @@ pub(super) const KEYS: &[Key] = &[
         |m| m.gpu.dispatch.switch
     )
     .default("\"time\""),
+    key!(
+        "gpu.dispatch.under_way",
+        Kind::Choice(UnderWay::WORDS),
+        "What becomes of the instructions under way of a CTA that a controller takes away.",
+        |m| m.gpu.dispatch.under_way
+    )
+    .default("\"awaited\""),
 ];

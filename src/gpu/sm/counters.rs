@@ -87,6 +87,7 @@ counters! {
         ctas_flushed: "CTAs", "CTAs that were taken away and start again from their beginning.";
         ctas_returned: "CTAs", "CTAs that were taken away before they started.";
         flushed_warp_instructions: "instructions", "Warp instructions that flushed CTAs had issued, and issue again.";
+        replayed_warp_instructions: "instructions", "Warp instructions that were squashed when their CTA was switched, and issued again.";
         context_cycles: "cycles", "Cycles in which the context of a CTA was saved or restored, summed over CTAs.";
         ctas_started: "CTAs", "CTAs that started.";
         ctas_ended: "CTAs", "CTAs that ended.";

@@ -47,6 +47,13 @@ impl FetchStage {
         self.missing & mask != 0 || self.fetched.is_some_and(|warp| mask >> warp & 1 != 0)
     }
 
+    /// What was fetched for warps of `mask`, or is under way, is dropped.
+    pub(super) fn squash(&mut self, mask: u64) {
+        self.fetched = self.fetched.filter(|warp| mask >> warp & 1 == 0);
+        self.missing &= !mask;
+        self.arrives.retain(|(_, warp)| mask >> warp & 1 == 0);
+    }
+
     /// Whether the stage has something to do in the present state.
     #[inline]
     pub(super) fn is_pending(&self, core: &Core) -> bool {

@@ -28,6 +28,7 @@ mod preempt;
 mod progress;
 mod record;
 mod simple_tags;
+mod squash;
 mod stall;
 mod starts;
 #[cfg(test)]
@@ -66,6 +67,7 @@ use operands::Operands;
 use phases::PhaseView;
 use power::Power;
 use preempt::{Parts, PreemptStage};
+use squash::UnderWay;
 use starts::CtaStage;
 use units::Units;
 use writeback::Wheel;
@@ -193,9 +195,9 @@ impl Sm {
 
     /// CTAs leave before their end, and warps of restored ones go on.
     fn take_away(&mut self, out: &mut Outbox) {
-        let Self { preempt, core, starts, fetch, lsu, observers, workload, ports, .. } = self;
-        let parts = Parts { core, starts, fetch, lsu, observers, workload };
-        if preempt.tick(parts, (ports.to_grid, out)) {
+        let Self { preempt, core, starts, fetch, operands, completions, lsu, observers, workload, ports, .. } = self;
+        let under_way = UnderWay { core, fetch, operands, completions, lsu };
+        if preempt.tick(Parts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
             self.issue.limit_warps(&mut self.core, &mut self.observers);
         }
     }

@@ -1,9 +1,12 @@
 //! CTAs that are taken away from the SM before they end, and come back to it or another one.
 //!
-//! In: decisions at cuts. A CTA that has to leave neither fetches nor issues; when nothing of it is under way it is *flushed* (it will start
+//! In: decisions at cuts. A CTA that has to leave neither fetches nor issues. It is *flushed* (it will start
 //! from its beginning, if it has not written to global memory) or *switched*: its registers and shared memory go to memory, in which
 //! time its resources stay occupied, and come back before it goes on. That takes the time that they need at the SM's share of the DRAM bandwidth, or
 //! is traffic of the load/store unit (`gpu.dispatch.switch`). Out: CTAs given back to the grid scheduler, with the place of each warp where they go on.
+//!
+//! What the CTA has under way is awaited before, or squashed (`gpu.dispatch.under_way`, `squash.rs`): then a flushed CTA leaves in the cycle of the
+//! decision, and one that is switched by time leaves when its time is over.
 //!
 //! A CTA that was sent to the SM before the decision and has not started is given back at once, or when it arrives; with `Preemption::Drain` nothing else happens.
 //!
@@ -11,14 +14,14 @@
 //! preemptive multiprogramming on GPUs", ISCA 2014: context size over the SM's share of the bandwidth.
 
 use crate::base::{CtaIndex, Cycle, KernelIndex, LinkId};
-use crate::config::machine::{Machine, Switch};
+use crate::config::machine::{Machine, Switch, UnderWay as OfLeaving};
 use crate::frontend::Workload;
 use crate::protocol::{CtaGone, CtaLaunch, CtaNotice, MemOp, Outbox, Payload, Preemption, WarpContext};
 
 use super::core::{Core, Resident, bits};
-use super::fetch::FetchStage;
 use super::lsu::Lsu;
 use super::observers::Observers;
+use super::squash::UnderWay;
 use super::starts::CtaStage;
 
 /// A CTA that has to leave.
@@ -27,7 +30,8 @@ struct Leaving {
     slot: u8,
     warps: u64,
     how: Preemption,
-    /// From when on the time of its context counts: since it stopped issuing where it was named, else since nothing of it is under way.
+    /// From when on the time of its context counts: since it stopped issuing where it was named or what it has under way is squashed, else since nothing
+    /// of it is under way.
     since: Option<Cycle>,
     saving: Saving,
 }
@@ -53,10 +57,8 @@ pub(super) struct PreemptStage {
 
 /// The parts of the SM that CTAs which leave or come back have to do with.
 pub(super) struct Parts<'a> {
-    pub(super) core: &'a mut Core,
+    pub(super) under_way: UnderWay<'a>,
     pub(super) starts: &'a mut CtaStage,
-    pub(super) fetch: &'a FetchStage,
-    pub(super) lsu: &'a mut Lsu,
     pub(super) observers: &'a mut Observers,
     pub(super) workload: &'a Workload,
 }
@@ -69,6 +71,8 @@ struct Rest {
     restored: Vec<(Cycle, u64)>,
     /// Whether contexts are traffic.
     traffic: bool,
+    /// Whether what is under way is squashed.
+    squashes: bool,
     /// Contexts whose CTA is still to come.
     contexts: Vec<WarpContext>,
     /// CTAs that arrive before were sent before the last decision.
@@ -88,6 +92,7 @@ impl PreemptStage {
             leaving: Vec::new(),
             restored: Vec::new(),
             traffic: machine.gpu.dispatch.switch == Switch::Traffic,
+            squashes: machine.gpu.dispatch.under_way == OfLeaving::Squashed,
             contexts: Vec::new(),
             sent_before: Cycle(0),
             latency: machine.gpu.dispatch.latency,
@@ -132,7 +137,8 @@ impl PreemptStage {
             if !rest.traffic {
                 rest.restored.retain(|(_, restored)| *restored != cta.warps);
             }
-            rest.leaving.push(Leaving { slot, warps: cta.warps, how, since: named.map(|_| at), saving: Saving::NotBegun });
+            let since = (named.is_some() || rest.squashes).then_some(at);
+            rest.leaving.push(Leaving { slot, warps: cta.warps, how, since, saving: Saving::NotBegun });
             core.warps.frozen |= cta.warps;
         }
     }
@@ -159,7 +165,8 @@ impl PreemptStage {
 
     /// One cycle: gives back what may leave, and lets restored warps go on. Returns whether warps that may issue changed.
     pub(super) fn tick(&mut self, parts: Parts<'_>, (to_grid, out): (LinkId, &mut Outbox)) -> bool {
-        let Parts { core, starts, fetch, lsu, observers, workload } = parts;
+        let Parts { mut under_way, starts, observers, workload } = parts;
+        let core = &mut *under_way.core;
         let now = core.now;
         self.take_moved(core);
         while let Some((launch, program, contexts)) = starts.take_sent_before(self.rest.sent_before, now, workload) {
@@ -176,10 +183,10 @@ impl PreemptStage {
             *until > now
         });
         for mut leaving in std::mem::take(&mut self.rest.leaving) {
-            match self.progress(&mut leaving, core, fetch, lsu, workload) {
+            match self.progress(&mut leaving, &mut under_way, workload) {
                 Progress::Stays => self.rest.leaving.push(leaving),
-                Progress::Ended => core.warps.frozen &= !leaving.warps,
-                Progress::Leaves => give_back(leaving.slot, leaving.how, core, observers, workload, (to_grid, &mut *out)),
+                Progress::Ended => under_way.core.warps.frozen &= !leaving.warps,
+                Progress::Leaves => give_back(leaving.slot, leaving.how, under_way.core, observers, workload, (to_grid, &mut *out)),
             }
         }
         let waits = |leaving: &Leaving| match leaving.saving {
@@ -190,11 +197,12 @@ impl PreemptStage {
         let sent = if self.rest.sent_before > now.next() { now.next() } else { Cycle::NEVER };
         let restored = self.rest.restored.iter().map(|(until, _)| *until);
         self.due = self.rest.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
-        core.warps.frozen != before
+        under_way.core.warps.frozen != before
     }
 
     /// How far a CTA that has to leave is.
-    fn progress(&self, leaving: &mut Leaving, core: &mut Core, fetch: &FetchStage, lsu: &mut Lsu, workload: &Workload) -> Progress {
+    fn progress(&self, leaving: &mut Leaving, under_way: &mut UnderWay<'_>, workload: &Workload) -> Progress {
+        let core = &*under_way.core;
         let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return Progress::Ended };
         match leaving.saving {
             Saving::Until(saved) if saved <= core.now => return Progress::Leaves,
@@ -204,13 +212,23 @@ impl PreemptStage {
         if self.rest.restored.iter().any(|(_, warps)| *warps == leaving.warps) {
             return Progress::Stays;
         }
-        if !core.is_quiet(leaving.warps) || fetch.is_fetching(leaving.warps) || core.warps.fence_over & leaving.warps != 0 {
+        let drops = leaving.how == Preemption::Drop || leaving.how == Preemption::Flush && !cta.wrote;
+        let stays = if self.rest.squashes { !drops && !under_way.can_be_saved(leaving.warps) } else { !under_way.is_over(leaving.warps) };
+        if stays {
             return Progress::Stays;
         }
-        if leaving.how == Preemption::Drop || leaving.how == Preemption::Flush && !cta.wrote {
+        if drops {
+            if self.rest.squashes {
+                under_way.drop_all(leaving.warps);
+            }
             return Progress::Leaves;
         }
+        if self.rest.squashes {
+            under_way.save(leaving.warps);
+        }
         leaving.how = Preemption::Switch;
+        let UnderWay { core, lsu, .. } = under_way;
+        let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return Progress::Ended };
         if self.rest.traffic && context_bytes(cta) > 0 {
             move_context(MemOp::Write, cta, lsu, workload, core.now);
             leaving.saving = Saving::Since(core.now);
@@ -287,7 +305,8 @@ fn give_back(
             core.counters.sm.ctas_switched += 1;
             for (i, executed) in executed.into_iter().enumerate() {
                 let at_barrier = core.warps.at_barrier >> (first + i) & 1 != 0;
-                let context = WarpContext { kernel, cta: index, warp: i as u8, at_barrier, wrote: cta.wrote, executed };
+                let replays = if cta.left >> (first + i) & 1 != 0 { core.warps.owed(first + i) } else { 0 };
+                let context = WarpContext { kernel, cta: index, warp: i as u8, at_barrier, wrote: cta.wrote, executed, replays };
                 out.send(to_grid, now, Payload::Context(context));
             }
         }

@@ -202,9 +202,9 @@ impl CtaStage {
             core.warps.start(warp, slot, self.launched, core.now, stream.clone());
             observers.warp_started(warp, core.now);
             self.launched += 1;
-            let executed = contexts.get(i).map_or(0, |context| context.executed);
+            let (executed, replays) = contexts.get(i).map_or((0, 0), |context| (context.executed, context.replays));
             if executed > 0 {
-                core.warps.skip(warp, executed);
+                core.warps.skip(warp, executed, replays);
             }
             if contexts.get(i).is_some_and(|context| context.at_barrier) {
                 core.warps.at_barrier |= 1 << warp;

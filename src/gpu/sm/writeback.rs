@@ -6,7 +6,7 @@
 use crate::base::{Cycle, prefetch};
 use crate::frontend::NO_REGISTER;
 
-use super::core::{Core, MAX_WARPS};
+use super::core::{Core, NOBODY, is_in};
 use super::operands::Operands;
 
 /// Cycles from the end of a unit's pipeline to the writing of the result.
@@ -88,6 +88,13 @@ impl Wheel {
         self.nodes.push(Node { what: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NONE });
     }
 
+    /// The instructions of `warps` complete for nobody.
+    pub(super) fn squash(&mut self, warps: u64) {
+        for node in self.nodes.iter_mut().filter(|node| is_in(warps, node.what.warp)) {
+            (node.what.warp, node.what.dst) = (NOBODY, NO_REGISTER);
+        }
+    }
+
     /// Whether nothing waits for its completion.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
@@ -147,7 +154,7 @@ impl Wheel {
         while let Some(at) = left {
             let (done, next) = self.take(at);
             left = next;
-            let warp = usize::from(done.warp) % MAX_WARPS;
+            let warp = usize::from(done.warp);
             if done.dst != NO_REGISTER {
                 operands.write(done.bank);
                 core.register_ready(warp, done.dst);

@@ -9,7 +9,7 @@ mod smk;
 mod static_partition;
 
 pub use cd_search::CdSearch;
-pub use dual_kernel::{CtaTimes, DualKernel};
+pub use dual_kernel::{CTA_NUMBERS, CtaTimes, DualKernel};
 pub use kernel_mgmt::KernelMgmt;
 pub use smart_even::SmartEven;
 pub use smc::Smc;

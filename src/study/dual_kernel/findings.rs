@@ -2,6 +2,9 @@
 //!
 //! A *preemption* is that of one SM at one request: it violates its bound when its last victim leaves later. Means are over benchmarks, each with
 //! the same weight. Overhead is in percent of what flushing all victims would have wasted.
+//!
+//! Preemptions of one request are not independent of each other, requests are: the spread of a rate is that of a ratio of sums over requests, as half the
+//! width of its interval of 95 %.
 
 use super::published::{Benchmark, Configuration, Of, Quantity, Scheme, published};
 use super::task::{Counts, Times};
@@ -38,7 +41,27 @@ fn percent(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| 100.0 * part / whole)
 }
 
+/// Half the width of the interval of 95 %, in percent, of the sum of `part` over that of `whole`, of each of which there is one per request.
+fn spread(requests: &[[f64; 4]], part: usize, whole: usize) -> Option<f64> {
+    let sum = |of: usize| requests.iter().map(|one| one[of]).sum::<f64>();
+    let (count, all) = (requests.len() as f64, sum(whole));
+    if requests.len() < 2 || all <= 0.0 {
+        return None;
+    }
+    let ratio = sum(part) / all;
+    let squares = requests.iter().map(|one| (one[part] - ratio * one[whole]).powi(2)).sum::<f64>();
+    Some(100.0 * 1.96 * (squares * count / (count - 1.0)).sqrt() / all)
+}
+
 impl Counts {
+    fn violation_spread(&self) -> Option<f64> {
+        spread(&self.by_request, 1, 0)
+    }
+
+    pub(super) fn overhead_spread(&self) -> Option<f64> {
+        spread(&self.by_request, 2, 3)
+    }
+
     /// Preemptions above the bound, in percent.
     pub(super) fn violation_rate(&self) -> Option<f64> {
         percent(self.violations as f64, self.preemptions as f64)
@@ -86,6 +109,13 @@ impl Results {
     /// The mean of a figure over the benchmarks that have one.
     fn mean(&self, scheme: Scheme, bound: u32, of: impl Fn(&Counts) -> Option<f64>) -> Option<f64> {
         mean(self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)))
+    }
+
+    /// The spread of the mean of a figure over benchmarks that each have a spread.
+    fn mean_spread(&self, scheme: Scheme, bound: u32, of: impl Fn(&Counts) -> Option<f64>) -> Option<f64> {
+        let all: Vec<f64> = self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)).collect();
+        let sum = all.iter().map(|spread| spread.powi(2)).sum::<f64>();
+        (!all.is_empty()).then(|| sum.sqrt() / all.len() as f64)
     }
 
     /// Whether Oracle has no more than the dual kernel and that no more than Chimera, at every bound.
@@ -196,9 +226,11 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
         "bound us",
         "scheme",
         "violations %",
+        "+-",
         "requests late %",
         "deadlines missed %",
         "overhead %",
+        "+-",
         "drained %",
         "switched %",
         "flushed %",
@@ -217,9 +249,11 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
                 bound.to_string(),
                 name(scheme).into(),
                 of(&Counts::violation_rate),
+                shown(results.mean_spread(scheme, *bound, Counts::violation_spread)),
                 of(&Counts::late_rate),
                 of(&|counts| counts.missed_rate(results.task_alone)),
                 of(&Counts::overhead_rate),
+                shown(results.mean_spread(scheme, *bound, Counts::overhead_spread)),
                 of(&|counts| percent(counts.drained as f64, victims(counts))),
                 of(&|counts| percent(counts.switched as f64, victims(counts))),
                 of(&|counts| percent(counts.flushed as f64, victims(counts))),
@@ -239,9 +273,11 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
         "requests",
         "preemptions",
         "violations %",
+        "violations +-",
         "requests late %",
         "deadlines missed %",
         "overhead %",
+        "overhead +-",
         "drained",
         "switched",
         "flushed",
@@ -267,9 +303,11 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
                 counts.requests.to_string(),
                 counts.preemptions.to_string(),
                 shown(counts.violation_rate()),
+                shown(counts.violation_spread()),
                 shown(counts.late_rate()),
                 shown(counts.missed_rate(results.task_alone)),
                 shown(counts.overhead_rate()),
+                shown(counts.overhead_spread()),
                 counts.drained.to_string(),
                 counts.switched.to_string(),
                 counts.flushed.to_string(),
@@ -300,9 +338,12 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
         "warp instructions / CTA",
         "warp slots occupied %",
         "window us",
+        "preemptions of a cell, least",
+        "most",
     ];
     let rows = results.points.iter().flat_map(|point| {
         point.benchmark.kernels.iter().zip(&point.times.kernels).map(|(row, (ctas, cycles, instructions, fit))| {
+            let preemptions = || point.counts.iter().map(|(_, counts)| counts.kernels.get(&row.kernel).copied().unwrap_or_default());
             let per_us = point.counts.first().map_or(1400.0, |(cell, counts)| counts.bound as f64 / f64::from(cell.bound));
             vec![
                 point.benchmark.name.clone(),
@@ -319,6 +360,8 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
                 format!("{instructions:.0}"),
                 format!("{:.0}", 100.0 * point.times.occupancy),
                 format!("{:.1}", point.times.window() as f64 / per_us),
+                preemptions().min().unwrap_or_default().to_string(),
+                preemptions().max().unwrap_or_default().to_string(),
             ]
         })
     });

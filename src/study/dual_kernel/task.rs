@@ -1,8 +1,9 @@
 //! One run: a benchmark that goes on and on, and a task of higher priority that arrives again and again.
 //!
-//! Checkpoints do not exist, so all preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
+//! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
 //! other; the rest of a window is for the task to end and the benchmark to recover.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::config::{Loaded, Machine, Override};
 use crate::frontend::program::Program;
 use crate::frontend::{Part, Workload, mix};
 use crate::policy::registry;
+use crate::policy::sharing::CTA_NUMBERS;
 use crate::stats::TimelineEntry;
 use crate::study::lab::Task;
 
@@ -97,7 +99,7 @@ pub(super) struct Alone {
 pub(super) struct Times {
     /// Core cycles.
     pub(super) cycles: u64,
-    /// Numbers of each CTA as the controller `cta_times` records them, with their names: launch, index, cycles, warp instructions.
+    /// Numbers of each CTA as the controller `cta_times` records them, with their names: launch, index, cycles, warp instructions, progress.
     pub(super) signals: Vec<(String, f64)>,
     /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
     pub(super) kernels: Vec<(u64, f64, f64, u32)>,
@@ -110,10 +112,11 @@ impl Times {
     pub(super) fn profile(&self) -> toml::Value {
         let row = |numbers: &[(String, f64)]| {
             let whole = |i: usize| toml::Value::Integer(numbers[i].1 as i64);
-            let (cycles, instructions) = (toml::Value::Float(numbers[2].1), toml::Value::Float(numbers[3].1));
-            toml::Value::Array(vec![toml::Value::Integer(0), whole(0), whole(1), cycles, instructions])
+            let float = |number: &(String, f64)| toml::Value::Float(number.1);
+            let parts = toml::Value::Array(numbers[4..].iter().map(float).collect());
+            toml::Value::Array(vec![toml::Value::Integer(0), whole(0), whole(1), float(&numbers[2]), float(&numbers[3]), parts])
         };
-        toml::Value::Array(self.signals.chunks_exact(4).map(row).collect())
+        toml::Value::Array(self.signals.chunks_exact(CTA_NUMBERS).map(row).collect())
     }
 
     /// Core cycles from one window to the next.
@@ -136,7 +139,11 @@ impl Task for Alone {
 
     fn key(&self) -> Result<String, String> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
-        Ok(format!("preempt {self} {:?} {machine} {:08x}", self.benchmark, crc32fast::hash(content(&self.benchmark.program)?.as_bytes())))
+        Ok(format!(
+            "preempt {self} by progress {:?} {machine} {:08x}",
+            self.benchmark,
+            crc32fast::hash(content(&self.benchmark.program)?.as_bytes())
+        ))
     }
 
     fn run(&self) -> Result<Times, String> {
@@ -148,7 +155,7 @@ impl Task for Alone {
         let signals: Vec<(String, f64)> = outcome.timeline.iter().filter_map(|entry| Some((entry.name.to_owned(), entry.value?))).collect();
         let rows = self.benchmark.kernels.iter().map(|row| {
             let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
-            for numbers in signals.chunks_exact(4) {
+            for numbers in signals.chunks_exact(CTA_NUMBERS) {
                 if workload.kernels[numbers[0].1 as usize].info.name == row.kernel {
                     ctas += 1;
                     cycles += numbers[2].1;
@@ -249,6 +256,10 @@ pub(super) struct Counts {
     pub(super) drain_error: (f64, u64),
     /// Latencies of SMs, in core cycles.
     pub(super) latencies: Vec<u64>,
+    /// Preemptions by the kernel of the first victim, by its name.
+    pub(super) kernels: BTreeMap<String, u64>,
+    /// Of each request: preemptions, those above the bound, warp instructions in vain, and those if all victims had been flushed.
+    pub(super) by_request: Vec<[f64; 4]>,
 }
 
 impl fmt::Display for Preempted {
@@ -300,7 +311,7 @@ impl Task for Preempted {
         let (parameters, task) = (&own.parameters, &own.task);
         let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
         let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);
-        Ok(format!("preempt {self} {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
+        Ok(format!("preempt {self} by request {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
     }
 
     fn run(&self) -> Result<Counts, String> {
@@ -314,18 +325,22 @@ impl Task for Preempted {
         // Launches come in pairs; one beyond the points never arrives.
         arrivals.resize(tasks.len(), Cycle(u64::MAX / 4));
         workload.applications[1].arrivals = arrivals;
+        let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
         let controllers = vec![self.policy(bound)?];
         // A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer requests.
         let longest = (u64::from(self.points) + 10) * self.window;
         let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-        let ended = |kernel: u16| outcome.kernels.get(usize::from(kernel)).and_then(|kernel| kernel.ended);
-        Ok(counts(&outcome.timeline, bound, ended))
+        // Launches of a repeated execution are in the workload alone.
+        let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
+        let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
+        Ok(counts(&outcome.timeline, bound, kernel))
     }
 }
 
-/// What the timeline says; `ended` is the cycle in which a kernel did.
-pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, ended: impl Fn(u16) -> Option<u64>) -> Counts {
+/// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
+pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16) -> Option<(String, Option<u64>)>) -> Counts {
+    let ended = |number: u16| kernel(number)?.1;
     let mut counts = Counts { bound, ..Counts::default() };
     let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
         .iter()
@@ -343,13 +358,18 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, ended: impl Fn(u16)
         let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
         // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
         let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (preempted - latencies.len() as u64);
+        for (name, _) in of("victim").filter_map(|signal| kernel(signal.3 as u16)) {
+            *counts.kernels.entry(name).or_default() += 1;
+        }
         counts.busy += u64::from(preempted > 0);
         counts.late += u64::from(above > 0);
         counts.preemptions += preempted;
         counts.violations += above;
         counts.latencies.extend(latencies);
-        counts.overhead += sum("overhead");
-        counts.flush_overhead += sum("flush_overhead");
+        let (overhead, flush_overhead) = (sum("overhead"), sum("flush_overhead"));
+        counts.overhead += overhead;
+        counts.flush_overhead += flush_overhead;
+        counts.by_request.push([preempted as f64, above as f64, overhead, flush_overhead]);
         counts.drained += sum("drained") as u64;
         counts.switched += sum("switched") as u64;
         counts.flushed += sum("flushed") as u64;

@@ -12,6 +12,7 @@ fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> Timelin
 fn a_timeline_is_counted_by_request() {
     let mut timeline = vec![
         entry(1000, None, "request", 4.0),
+        entry(1000, Some(0), "victim", 1.0),
         entry(1000, Some(0), "drained", 1.0),
         entry(1000, Some(0), "flushed", 2.0),
         entry(1000, Some(0), "flush_overhead", 500.0),
@@ -29,7 +30,13 @@ fn a_timeline_is_counted_by_request() {
     ];
     // Rows of decisions are not figures of the ledger.
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
-    let got = counts(&timeline, 300, |kernel| (kernel < 6).then_some(4000 + 8000 * (u64::from(kernel) - 4)));
+    let kernel = |number: u16| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
+    let got = counts(&timeline, 300, kernel);
+    assert_eq!(got.kernels, std::collections::BTreeMap::from([("k1".to_owned(), 1)]));
+    assert_eq!(got.by_request, [[2.0, 1.0, 90.0, 600.0], [1.0, 1.0, 200.0, 200.0], [0.0; 4]]);
+    // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
+    let spread = got.overhead_spread().unwrap();
+    assert!((spread - 100.0 * 1.96 * (2.0f64 * 127.5 * 127.5 * 1.5).sqrt() / 800.0).abs() < 1e-9, "{spread}");
     assert_eq!((got.requests, got.busy, got.preemptions), (3, 2, 3));
     // SM 1 of the first request has no latency; the second request is above the bound.
     assert_eq!((got.violations, got.late), (2, 2));

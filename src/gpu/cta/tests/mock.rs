@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpshard_state::{Reader, StateError, Writer};
 
 use crate::base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use crate::config::machine::{Dispatch, Sharing, Switch};
+use crate::config::machine::{Dispatch, Sharing, Switch, UnderWay};
 use crate::engine::{Route, Unit};
 use crate::frontend::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
 use crate::protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
@@ -82,7 +82,16 @@ fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Worklo
 
 /// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
 pub(super) fn spec() -> Dispatch {
-    Dispatch { latency: 5, ahead: 1, launch_latency: 20, max_kernels: 8, share_sm: false, sharing: Sharing::LeftOver, switch: Switch::Time }
+    Dispatch {
+        latency: 5,
+        ahead: 1,
+        launch_latency: 20,
+        max_kernels: 8,
+        share_sm: false,
+        sharing: Sharing::LeftOver,
+        switch: Switch::Time,
+        under_way: UnderWay::Awaited,
+    }
 }
 
 #[derive(Clone, Default)]

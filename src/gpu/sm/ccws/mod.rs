@@ -24,7 +24,7 @@ use crate::frontend::{CachePolicy, MemKind, MemSpace, StaticInst};
 use crate::mem::cache::{Lookup, Probe, Status};
 use crate::stats::counters;
 
-use super::core::Warps;
+use super::core::{NOBODY, Warps};
 use super::l1::L1;
 
 use lines::Lines;
@@ -188,7 +188,7 @@ impl Ccws {
     /// The L1 took an access.
     pub(super) fn access(&mut self, l1: &L1, access: &LineAccess, warps: &Warps, now: Cycle) {
         let LineAccess { before, addr, warp, write, status } = *access;
-        if !write && status == Status::Miss && self.victims.take(usize::from(warp), addr.line()) {
+        if !write && warp != NOBODY && status == Status::Miss && self.victims.take(usize::from(warp), addr.line()) {
             self.counters.ccws_victim_hits += 1;
             let active = warps.live & !warps.finished;
             self.scores.lost(usize::from(warp), active.count_ones(), now);
@@ -220,7 +220,9 @@ impl Ccws {
 
     /// `line` of the L1 holds `addr` from now on, on behalf of `warp`.
     fn brought(&mut self, line: u16, addr: Addr, warp: u8) {
-        if let Some((victim, owner)) = self.lines.bring(line, addr.line(), warp) {
+        if let Some((victim, owner)) = self.lines.bring(line, addr.line(), warp)
+            && owner != NOBODY
+        {
             self.victims.insert(usize::from(owner), victim);
         }
     }

@@ -23,7 +23,7 @@ use super::kinds::{self, ClassRoute};
 pub(super) use buffer::InstBuffer;
 pub(super) use buffer::MAX_BUFFER;
 pub(super) use ctas::{Ctas, Ended, Resident, Windows};
-pub(super) use warps::{MAX_WARPS, Warps, bits, oldest_of};
+pub(super) use warps::{MAX_WARPS, NOBODY, Warps, bits, is_in, oldest_of};
 
 use history::History;
 use scoreboard::Scoreboard;
@@ -111,6 +111,7 @@ impl Core {
     /// The register of a warp was written: its front instruction may go on, or its fence may be over.
     #[inline]
     pub(super) fn register_ready(&mut self, warp: usize, register: u16) {
+        debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for nobody", self.id, self.now);
         self.scoreboard.release(warp, register);
         let warps = &mut self.warps;
         if warps.hazard >> warp & 1 != 0 {
@@ -123,17 +124,21 @@ impl Core {
         }
     }
 
-    /// An instruction of the warp left its pipeline.
+    /// An instruction of the warp, or of nobody, left its pipeline.
     #[inline]
     pub(super) fn instruction_done(&mut self, warp: usize) {
-        debug_assert!(self.warps.in_pipe[warp] > 0, "{}, warp {warp}, {}: no instruction is under way", self.id, self.now);
-        self.warps.in_pipe[warp] -= 1;
+        let Some(in_pipe) = self.warps.in_pipe.get_mut(warp) else { return };
+        debug_assert!(*in_pipe > 0, "{}, warp {warp}, {}: no instruction is under way", self.id, self.now);
+        *in_pipe -= 1;
         self.check_release(warp);
     }
 
-    /// Stores of a warp to so many sectors were acknowledged.
+    /// Stores of a warp to so many sectors were acknowledged, which it had made in a generation of its slot.
     #[inline]
-    pub(super) fn stores_done(&mut self, warp: usize, sectors: u32) {
+    pub(super) fn stores_done(&mut self, warp: usize, generation: u8, sectors: u32) {
+        if self.warps.generation[warp] != generation {
+            return;
+        }
         debug_assert!(u32::from(self.warps.stores[warp]) >= sectors, "{}, warp {warp}: an acknowledgement of no store", self.id);
         self.warps.stores[warp] -= sectors as u16;
         self.check_release(warp);
@@ -142,9 +147,11 @@ impl Core {
     /// Lanes of an atomic came back; with the last the warp may go on.
     #[inline]
     pub(super) fn atomics_done(&mut self, warp: usize, lanes: u8) {
-        if lanes > 0 {
-            self.warps.atomics[warp] -= u16::from(lanes);
-            if self.warps.atomics[warp] == 0 {
+        if lanes > 0
+            && let Some(atomics) = self.warps.atomics.get_mut(warp)
+        {
+            *atomics -= u16::from(lanes);
+            if *atomics == 0 {
                 self.warps.leave_atomic(warp);
             }
         }

@@ -111,6 +111,11 @@ impl Scoreboard {
         reserved.by_memory[word] &= !bit;
     }
 
+    /// Releases all registers of a warp: nothing that is under way will write them.
+    pub(in crate::gpu::sm) fn forget(&mut self, warp: usize) {
+        *self.of_mut(warp) = Reserved::default();
+    }
+
     /// Whether no register of the warp is reserved.
     #[inline]
     pub(in crate::gpu::sm) fn is_clear(&self, warp: usize) -> bool {

@@ -13,6 +13,28 @@ use super::buffer::InstBuffer;
 /// Warp slots that a mask can hold.
 pub(in crate::gpu::sm) const MAX_WARPS: usize = 64;
 
+/// In place of a warp: that of an instruction or access under way whose CTA was taken away. It passes on, but nothing comes of it.
+pub(in crate::gpu::sm) const NOBODY: u8 = u8::MAX;
+
+/// How many of a warp's last instructions can be replayed.
+pub(in crate::gpu::sm) const REPLAYABLE: u32 = u32::BITS;
+
+/// Whether a warp, if it is one, is in a set.
+#[inline]
+pub(in crate::gpu::sm) fn is_in(warps: u64, warp: u8) -> bool {
+    warp != NOBODY && warps >> (warp & 63) & 1 != 0
+}
+
+/// The instructions that a warp replays before it goes on.
+#[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
+struct Replay {
+    /// Those that are not decoded: bit `i` is the one before `i` others of those that were issued.
+    left: u32,
+    /// The instruction at the cursor, and the one in the buffer, by the number of those before it.
+    at: u32,
+    buffered: u32,
+}
+
 /// What keeps an instruction from issuing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::gpu::sm) struct Hazard {
@@ -70,6 +92,11 @@ pub(in crate::gpu::sm) struct Warps {
     pub(in crate::gpu::sm) allowed: u64,
     /// Neither fetches nor issues, because its CTA leaves the SM or is being restored.
     pub(in crate::gpu::sm) frozen: u64,
+    /// How often what a slot's warp had under way was given up: what comes for an earlier number comes for nobody.
+    pub(in crate::gpu::sm) generation: [u8; MAX_WARPS],
+    replay: Box<[Replay; MAX_WARPS]>,
+    /// Replays instructions, one by one, or has to move its cursor past the last of them.
+    replaying: u64,
     /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
     pub(in crate::gpu::sm) touched: u64,
     /// Among the touched there may be warps that were touched by what another one did.
@@ -128,6 +155,9 @@ impl Warps {
             releasable: 0,
             allowed: u64::MAX,
             frozen: 0,
+            generation: [0; MAX_WARPS],
+            replay: Box::new([Replay::default(); MAX_WARPS]),
+            replaying: 0,
             touched: 0,
             touched_others: false,
             of_kind: [0; KINDS],
@@ -171,25 +201,84 @@ impl Warps {
         self.touched |= !clear;
         self.finished &= clear;
         self.releasable &= clear;
+        self.replaying &= clear;
         self.streams[warp] = WarpStream::default();
     }
 
     /// Instructions of a warp that were issued.
     pub(in crate::gpu::sm) fn executed(&self, warp: usize) -> u32 {
-        self.streams[warp].len() - self.undecoded[warp] - u32::from(self.buffer[warp].len)
+        self.streams[warp].len() - self.left(warp)
     }
 
-    /// Takes a warp out of its slot before its end; nothing of it is under way.
+    /// Instructions of a warp that were never issued.
+    fn left(&self, warp: usize) -> u32 {
+        // The buffer of one that replays holds nothing else.
+        let buffered = if self.replaying >> warp & 1 != 0 { 0 } else { self.buffer[warp].len };
+        self.undecoded[warp] + u32::from(buffered)
+    }
+
+    /// Instructions of a warp that follow the one that was just taken from its buffer.
+    #[inline]
+    pub(in crate::gpu::sm) fn left_after_taken(&self, warp: usize) -> u32 {
+        if self.replaying >> warp & 1 != 0 {
+            return self.streams[warp].len() - self.replay[warp].buffered - 1;
+        }
+        self.undecoded[warp] + u32::from(self.buffer[warp].len)
+    }
+
+    /// Instructions in the buffer of a warp.
+    pub(in crate::gpu::sm) fn buffered(&self, warp: usize) -> usize {
+        usize::from(self.buffer[warp].len)
+    }
+
+    /// Whether the instruction that was just taken from the buffer of a warp had been issued before.
+    #[inline]
+    pub(in crate::gpu::sm) fn replays(&self, warp: usize) -> bool {
+        self.replaying >> warp & 1 != 0
+    }
+
+    /// The instruction of a warp that `left` others follow, as a bit of [`WarpContext::replays`](crate::protocol::WarpContext::replays); none
+    /// where it was issued too long ago.
+    pub(in crate::gpu::sm) fn replay_bit(&self, warp: usize, left: u32) -> Option<u32> {
+        let before = left - self.left(warp);
+        (before < REPLAYABLE).then(|| 1 << before)
+    }
+
+    /// A warp that leaves has to replay the instructions of `squashed`, and those that it had to replay and has not issued.
+    pub(in crate::gpu::sm) fn owe(&mut self, warp: usize, squashed: u32) {
+        let buffered = if self.replays(warp) && self.has_front(warp) {
+            1 << (self.streams[warp].len() - self.undecoded[warp] - self.replay[warp].buffered - 1)
+        } else {
+            0
+        };
+        self.replay[warp].left |= squashed | buffered;
+    }
+
+    /// The instructions that a warp has to replay, none of which is in its buffer or under way.
+    pub(in crate::gpu::sm) fn owed(&self, warp: usize) -> u32 {
+        self.replay[warp].left
+    }
+
+    /// What a warp has under way in memory is given up.
+    pub(in crate::gpu::sm) fn give_up(&mut self, warp: usize) {
+        self.generation[warp] = self.generation[warp].wrapping_add(1);
+        self.stores[warp] = 0;
+    }
+
+    /// Takes a warp out of its slot before its end.
     pub(in crate::gpu::sm) fn evict(&mut self, warp: usize) {
-        debug_assert!(self.is_quiet(warp), "warp {warp} has something under way");
         self.remove(warp);
+        self.give_up(warp);
         self.in_pipe[warp] = 0;
+        self.atomics[warp] = 0;
+        self.replay[warp] = Replay::default();
         self.buffer[warp] = InstBuffer::default();
         let clear = !(1 << warp);
         for mask in [
             &mut self.valid,
             &mut self.fetchable,
             &mut self.at_barrier,
+            &mut self.at_atomic,
             &mut self.at_fence,
             &mut self.hazard,
             &mut self.hazard_memory,
@@ -200,12 +289,17 @@ impl Warps {
         }
     }
 
-    /// Lets a warp that was just started go on after so many instructions.
-    pub(in crate::gpu::sm) fn skip(&mut self, warp: usize, executed: u32) {
+    /// Lets a warp that was just started go on after so many instructions, of which it replays some.
+    pub(in crate::gpu::sm) fn skip(&mut self, warp: usize, executed: u32, replays: u32) {
         let (bit, len) = (1u64 << warp, self.streams[warp].len());
-        self.cursor[warp] = self.streams[warp].go_to(executed);
+        let at = executed - (u32::BITS - replays.leading_zeros());
+        self.cursor[warp] = self.streams[warp].go_to(at);
         self.undecoded[warp] = len.saturating_sub(executed);
-        if self.undecoded[warp] == 0 {
+        if replays != 0 {
+            self.replay[warp] = Replay { left: replays, at, buffered: 0 };
+            self.replaying |= bit;
+            self.fetchable |= bit;
+        } else if self.undecoded[warp] == 0 {
             self.fetchable &= !bit;
             self.finished |= bit;
             self.releasable |= bit;
@@ -215,12 +309,52 @@ impl Warps {
     /// The static index of the instruction that the next fetch of the warp begins with.
     pub(in crate::gpu::sm) fn next_index(&self, warp: usize) -> Option<u32> {
         let mut cursor = self.cursor[warp];
+        if self.replaying >> warp & 1 != 0 {
+            (self.replay[warp].at..self.replayed_next(warp)).for_each(|_| _ = self.streams[warp].next(&mut cursor));
+        }
         self.streams[warp].next(&mut cursor).map(|inst| inst.index)
+    }
+
+    /// The instruction that a warp which replays decodes next, by the number of those before it: the first that is left, or the first that is new.
+    fn replayed_next(&self, warp: usize) -> u32 {
+        let issued = self.streams[warp].len() - self.undecoded[warp];
+        issued - (u32::BITS - self.replay[warp].left.leading_zeros())
+    }
+
+    /// Decodes the next instruction that a warp replays; where none is left it goes on to what is new, which is returned.
+    #[cold]
+    fn decode_replayed(&mut self, warp: usize) -> bool {
+        let next = self.replayed_next(warp);
+        let (stream, cursor, replay) = (&mut self.streams[warp], &mut self.cursor[warp], &mut self.replay[warp]);
+        let mut pass = || {
+            let inst = stream.next(cursor);
+            if stream.part_ends_at(*cursor) {
+                stream.advance(cursor);
+            }
+            inst
+        };
+        (replay.at..next).for_each(|_| _ = pass());
+        replay.at = next;
+        if replay.left == 0 {
+            self.replaying &= !(1 << warp);
+            return true;
+        }
+        let Some(inst) = pass() else { panic!("warp {warp}: the stream ends before an instruction that is replayed") };
+        (replay.at, replay.buffered) = (next + 1, next);
+        replay.left &= !(1 << replay.left.ilog2());
+        self.buffer[warp].push(inst);
+        self.in_pipe[warp] += 1;
+        self.valid |= 1 << warp;
+        self.touched |= 1 << warp;
+        false
     }
 
     /// Decodes up to `count` instructions into the empty buffer of a warp and returns how many there were.
     #[inline]
     pub(in crate::gpu::sm) fn decode(&mut self, warp: usize, count: u32) -> u32 {
+        if self.replaying >> warp & 1 != 0 && !self.decode_replayed(warp) {
+            return 1;
+        }
         let count = count.min(self.undecoded[warp]);
         let (stream, mut cursor) = (&mut self.streams[warp], self.cursor[warp]);
         for _ in 0..count {
@@ -266,7 +400,7 @@ impl Warps {
     pub(in crate::gpu::sm) fn run_dry(&mut self, warp: usize) -> bool {
         let bit = 1u64 << warp;
         self.valid &= !bit;
-        let finished = self.undecoded[warp] == 0;
+        let finished = self.undecoded[warp] == 0 && self.replay[warp].left == 0;
         if finished {
             self.finished |= bit;
         } else {

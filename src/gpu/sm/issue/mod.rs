@@ -233,6 +233,7 @@ impl IssueStage {
             inst,
             sources,
             order: self.count,
+            left: core.warps.left_after_taken(warp),
             dst,
             latency: route.latency,
             initiation: if packed_half { (route.initiation / 2).max(1) } else { route.initiation },
@@ -253,6 +254,7 @@ impl IssueStage {
         of_class[0] += 1;
         of_class[1] += lanes;
 
+        core.counters.sm.replayed_warp_instructions += u64::from(core.warps.replays(warp));
         if core.warps.has_front(warp) {
             core.front_changed(warp);
             observers.front_changed(core, warp);

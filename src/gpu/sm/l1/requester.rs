@@ -12,8 +12,12 @@ pub(in crate::gpu::sm) enum Requester {
     },
     /// A store.
     Store {
-        /// The warp that made it.
+        /// The warp that made it, one of 64.
         warp: u8,
+        /// The generation of its slot.
+        generation: u8,
+        /// The kernel of its CTA, which may have left the SM.
+        kernel: KernelIndex,
     },
     /// The prefetcher; nothing waits.
     Prefetch {
@@ -26,6 +30,9 @@ const LOAD: u32 = 0;
 const STORE: u32 = 1;
 const PREFETCH: u32 = 2;
 const KIND: u32 = 30;
+/// Where the generation and the warp of a store begin, after the kernel.
+const GENERATION: u32 = 16;
+const WARP: u32 = 24;
 
 impl Requester {
     /// As 32 bits.
@@ -33,7 +40,10 @@ impl Requester {
     pub(in crate::gpu::sm) fn encode(self) -> u32 {
         match self {
             Self::Load { load } => LOAD << KIND | u32::from(load),
-            Self::Store { warp } => STORE << KIND | u32::from(warp),
+            Self::Store { warp, generation, kernel } => {
+                debug_assert!(warp < 64, "warp {warp}");
+                STORE << KIND | u32::from(warp) << WARP | u32::from(generation) << GENERATION | u32::from(kernel.0)
+            }
             Self::Prefetch { kernel } => PREFETCH << KIND | u32::from(kernel.0),
         }
     }
@@ -43,7 +53,10 @@ impl Requester {
     pub(in crate::gpu::sm) fn decode(bits: u32) -> Self {
         match bits >> KIND {
             LOAD => Self::Load { load: bits as u16 },
-            STORE => Self::Store { warp: bits as u8 },
+            STORE => {
+                let (warp, generation) = ((bits >> WARP & 63) as u8, (bits >> GENERATION) as u8);
+                Self::Store { warp, generation, kernel: KernelIndex(bits as u16) }
+            }
             _ => Self::Prefetch { kernel: KernelIndex(bits as u16) },
         }
     }
@@ -57,7 +70,8 @@ mod tests {
     fn a_name_means_what_it_was_made_of() {
         for number in [0, 1, 63, 700, u16::MAX] {
             let kernel = KernelIndex(number);
-            for who in [Requester::Load { load: number }, Requester::Store { warp: number as u8 }, Requester::Prefetch { kernel }] {
+            let store = Requester::Store { warp: number as u8 & 63, generation: (number >> 4) as u8, kernel };
+            for who in [Requester::Load { load: number }, store, Requester::Prefetch { kernel }] {
                 assert_eq!(Requester::decode(who.encode()), who);
             }
         }

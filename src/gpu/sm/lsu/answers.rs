@@ -102,7 +102,7 @@ impl Lsu {
     fn answer_from_l1(&mut self, core: &mut Core) {
         match self.l1.as_mut().and_then(L1::next_ready) {
             Some(Requester::Load { load }) => self.answer = Some(Answer::Parts { load, parts: 1 }),
-            Some(Requester::Store { warp }) => core.stores_done(usize::from(warp), 1),
+            Some(Requester::Store { warp, generation, .. }) => core.stores_done(usize::from(warp), generation, 1),
             Some(Requester::Prefetch { .. }) | None => {}
         }
     }
@@ -125,7 +125,7 @@ impl Lsu {
     fn take_past_l1(&mut self, token: Token, reply: &Reply, core: &mut Core) -> bool {
         match token {
             Token::Fetch { .. } => unreachable!("{}, {}: the L1 takes its own replies", core.id, core.now),
-            Token::Store { warp } => core.stores_done(usize::from(warp), reply.sectors.count()),
+            Token::Store { warp, generation } => core.stores_done(usize::from(warp), generation, reply.sectors.count()),
             Token::WriteBack => {}
             Token::Texture { place } => {
                 let Some(texture) = &mut self.texture else {

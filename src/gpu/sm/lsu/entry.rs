@@ -6,7 +6,7 @@ use crate::mem::cache;
 use crate::protocol::MemOp;
 
 use super::super::coalesce;
-use super::super::core::Core;
+use super::super::core::{Core, NOBODY};
 use super::super::operands::IssuedInst;
 use super::super::writeback::{Completion, Wheel};
 use super::loads::Load;
@@ -17,22 +17,29 @@ impl Lsu {
     // Apart from the unit's cycle, whose frame would have to hold all its arrays.
     #[inline(never)]
     pub(super) fn enter(&mut self, issued: &IssuedInst, core: &mut Core, arithmetic: &mut Wheel) {
-        let warp = usize::from(issued.warp);
-        let code = core.code_of(warp)[issued.inst.index as usize];
         let mut entry = Entry {
             work: Work::Nothing,
             op: MemOp::Read,
             warp: issued.warp,
             bank: issued.dst_bank,
-            dst: code.dst,
+            dst: issued.dst,
             bypass: false,
             local: false,
             texture: false,
             atomic_lanes: 0,
+            left: issued.left,
             ahead: 0,
             leaves: core.now,
         };
         self.accesses.clear();
+        self.bank = 0;
+        if issued.warp == NOBODY {
+            // It was squashed: it passes through the unit without an access.
+            self.entry = Some(entry);
+            return;
+        }
+        let warp = usize::from(issued.warp);
+        let code = core.code_of(warp)[issued.inst.index as usize];
         if let Some(mem) = code.mem {
             match resolve(issued, mem.space, core) {
                 MemSpace::Shared => self.enter_shared(issued, &mem, &mut entry, core),
@@ -130,7 +137,8 @@ impl Lsu {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let transfer = self.loads.transfer(mem.width.into());
-            let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, transfer, kernel };
+            let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
+            let load = Load { warp, bank, dst, pending, transfer, kernel, left, atomic };
             entry.work = Work::Load(self.loads.add(load, core));
             self.train(issued, entry);
         }
@@ -163,7 +171,8 @@ impl Lsu {
         let kernel = core.kernel_of(warp);
         entry.texture = true;
         let transfer = self.loads.transfer(mem.width.into());
-        let load = Load { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst, pending, transfer, kernel };
+        let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
+        let load = Load { warp, bank, dst, pending, transfer, kernel, left, atomic: false };
         entry.work = Work::Load(self.loads.add(load, core));
     }
 

@@ -44,8 +44,7 @@ impl Lsu {
         }
         let kernel = match requester {
             Requester::Load { load } => self.loads.get(load).kernel,
-            Requester::Store { warp } => core.kernel_of(usize::from(warp)),
-            Requester::Prefetch { kernel } => kernel,
+            Requester::Store { kernel, .. } | Requester::Prefetch { kernel } => kernel,
         };
         self.send(down.addr, down.sectors, down.bytes, op, token, kernel, core, out);
     }
@@ -130,16 +129,16 @@ fn take_served(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, obs
     if answer == Answer::Now {
         match requester {
             Requester::Load { load } => loads.answer(load, 1, core),
-            Requester::Store { warp } => core.stores_done(usize::from(warp), sectors.count()),
+            Requester::Store { warp, generation, .. } => core.stores_done(usize::from(warp), generation, sectors.count()),
             Requester::Prefetch { .. } => {}
         }
     }
 }
 
-/// The warp of a load or store.
+/// The warp of a load or store, or [`NOBODY`](super::super::core::NOBODY).
 fn warp_of(requester: Requester, loads: &Loads) -> u8 {
     match requester {
-        Requester::Store { warp } => warp,
+        Requester::Store { warp, .. } => warp,
         Requester::Load { load } => loads.get(load).warp,
         Requester::Prefetch { .. } => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::base::{Cycle, KernelIndex, WARP_SIZE};
 use crate::frontend::NO_REGISTER;
 
-use super::super::core::Core;
+use super::super::core::{Core, NOBODY, is_in};
 
 /// A load under way.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
@@ -21,6 +21,10 @@ pub(super) struct Load {
     /// Cycles that its value takes to the registers.
     pub(super) transfer: u16,
     pub(super) kernel: KernelIndex,
+    /// Instructions of its warp that follow it.
+    pub(super) left: u32,
+    /// It changes memory.
+    pub(super) atomic: bool,
 }
 
 impl Load {
@@ -88,6 +92,19 @@ impl Loads {
         self.since = at;
         core.counters.sm.load_cycles += waited;
         core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
+    }
+
+    /// The loads of `warps` that are under way, in no particular order.
+    pub(super) fn of_warps(&self, warps: u64) -> impl Iterator<Item = &Load> {
+        let returning = self.returning.iter().flatten().map(|(_, slot)| self.get(*slot));
+        self.slots.iter().filter(|load| load.pending > 0).chain(returning).filter(move |load| is_in(warps, load.warp))
+    }
+
+    /// The loads of `warps` are under way for nobody from now on: their data comes, but no register is written.
+    pub(super) fn squash(&mut self, warps: u64) {
+        for load in self.slots.iter_mut().filter(|load| is_in(warps, load.warp)) {
+            (load.warp, load.dst, load.transfer) = (NOBODY, NO_REGISTER, 0);
+        }
     }
 
     /// `count` parts of a load were answered; after the last its value goes to its register.

@@ -13,6 +13,7 @@ mod l1_port;
 mod loads;
 mod local;
 mod shared;
+mod squash;
 mod token;
 mod work;
 
@@ -69,6 +70,8 @@ struct Entry {
     texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
+    /// Instructions of its warp that follow it.
+    left: u32,
     /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.
     ahead: i32,
     /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.

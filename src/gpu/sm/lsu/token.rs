@@ -18,6 +18,8 @@ pub(in crate::gpu::sm) enum Token {
     Store {
         /// The warp that made it.
         warp: u8,
+        /// The generation of its slot.
+        generation: u8,
     },
     /// A load or atomic past the L1.
     PastL1 {
@@ -52,6 +54,8 @@ const OF_TEXTURE: u32 = 1 << 29;
 const OF_CONTEXT: u32 = 1 << 28;
 const OF_PAGE: u32 = 1 << 27;
 const _: () = assert!(OWN_PAGE == LINE << KIND | OF_PAGE);
+/// Where the generation of a store begins.
+const GENERATION: u32 = 8;
 /// Where the lanes of an atomic begin.
 const LANES: u32 = 16;
 
@@ -61,7 +65,7 @@ impl Token {
     pub(in crate::gpu::sm) fn encode(self) -> u32 {
         match self {
             Self::Fetch { entry } => FETCH << KIND | u32::from(entry),
-            Self::Store { warp } => STORE << KIND | u32::from(warp),
+            Self::Store { warp, generation } => STORE << KIND | u32::from(generation) << GENERATION | u32::from(warp),
             Self::PastL1 { load, lanes } => PAST_L1 << KIND | u32::from(lanes) << LANES | u32::from(load),
             Self::WriteBack => LINE << KIND,
             Self::Texture { place } => LINE << KIND | OF_TEXTURE | u32::from(place),
@@ -75,7 +79,7 @@ impl Token {
     pub(in crate::gpu::sm) fn decode(bits: u32) -> Self {
         match bits >> KIND {
             FETCH => Self::Fetch { entry: bits as u16 },
-            STORE => Self::Store { warp: bits as u8 },
+            STORE => Self::Store { warp: bits as u8, generation: (bits >> GENERATION) as u8 },
             PAST_L1 => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES & 0x3f) as u8 },
             _ if bits & OF_TEXTURE != 0 => Self::Texture { place: bits as u16 },
             _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
@@ -88,7 +92,7 @@ impl Token {
     #[inline]
     pub(super) fn of_write(requester: Requester) -> Self {
         match requester {
-            Requester::Store { warp } => Self::Store { warp },
+            Requester::Store { warp, generation, .. } => Self::Store { warp, generation },
             Requester::Load { .. } | Requester::Prefetch { .. } => unreachable!("{requester:?} writes nothing"),
         }
     }
@@ -102,8 +106,9 @@ mod tests {
     fn a_name_means_what_it_was_made_of() {
         let all = [0, 1, 31, 511, u16::MAX].into_iter().flat_map(|number| {
             let of_lanes = [0, 1, 32].map(|lanes| Token::PastL1 { load: number, lanes });
-            let warp = number as u8;
-            let others = [Token::Fetch { entry: number }, Token::Store { warp }, Token::Texture { place: number }, Token::Context { warp }];
+            let [warp, generation] = number.to_be_bytes();
+            let store = Token::Store { warp, generation };
+            let others = [Token::Fetch { entry: number }, store, Token::Texture { place: number }, Token::Context { warp }];
             of_lanes.into_iter().chain(others)
         });
         let all: Vec<Token> = all.chain([Token::WriteBack, Token::OwnPage]).collect();

@@ -65,7 +65,7 @@ impl Lsu {
             }
             _ => {
                 core.warps.stores[warp] += access.sectors.count() as u16;
-                Token::Store { warp: entry.warp }
+                Token::Store { warp: entry.warp, generation: core.warps.generation[warp] }
             }
         };
         self.send(access.addr, access.sectors, access.bytes, entry.op, token, kernel, core, out);
@@ -74,11 +74,14 @@ impl Lsu {
     /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry, core: &mut Core) {
         let Some(l1) = &mut self.l1 else { return };
+        let kernel = core.kernel_of(usize::from(entry.warp));
         let (requester, write) = match entry.work {
             Work::Load(load) => (Requester::Load { load }, false),
-            _ => (Requester::Store { warp: entry.warp }, entry.op == MemOp::Write),
+            _ => {
+                let generation = core.warps.generation[usize::from(entry.warp)];
+                (Requester::Store { warp: entry.warp, generation, kernel }, entry.op == MemOp::Write)
+            }
         };
-        let kernel = core.kernel_of(usize::from(entry.warp));
         let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local: entry.local, ahead: entry.ahead }, core.now);
         let left = self.accesses.len() - entered;
         if write {

@@ -12,8 +12,10 @@ mod sources;
 
 use crate::base::prefetch;
 use crate::config::machine::{CoreStyle, Sm as Spec};
+use crate::frontend::NO_REGISTER;
 
 use super::MAX_SCHEDULERS;
+use super::core::{NOBODY, is_in};
 use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
 
 use queue::{IssueQueue, RANK};
@@ -174,6 +176,15 @@ impl Operands {
         let free = self.written >> bank & 1 == 0;
         self.written |= 1 << bank;
         free
+    }
+
+    /// Squashes the instructions of `warps` before their units, all of them or those for the load/store unit: they pass on for nobody. `squashed`
+    /// hears of each, by its warp and the instructions that follow it.
+    pub(super) fn squash(&mut self, warps: u64, all: bool, mut squashed: impl FnMut(u8, u32)) {
+        for inst in self.issued.iter_mut().filter(|inst| is_in(warps, inst.warp) && (all || inst.kind == UnitKind::Mem)) {
+            squashed(inst.warp, inst.left);
+            (inst.warp, inst.dst) = (NOBODY, NO_REGISTER);
+        }
     }
 
     /// Takes the oldest instruction that waits for a unit of a kind.

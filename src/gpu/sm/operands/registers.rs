@@ -14,6 +14,8 @@ pub(in crate::gpu::sm) struct IssuedInst {
     pub(in crate::gpu::sm) sources: Sources,
     /// Order of issue.
     pub(in crate::gpu::sm) order: u32,
+    /// Instructions of its warp that follow it.
+    pub(in crate::gpu::sm) left: u32,
     pub(in crate::gpu::sm) dst: u16,
     pub(in crate::gpu::sm) latency: u16,
     pub(in crate::gpu::sm) initiation: u16,
@@ -71,6 +73,18 @@ impl IssuedTable {
     #[inline]
     pub(in crate::gpu::sm) fn get(&self, slot: u8) -> &IssuedInst {
         &self.slots[usize::from(slot)]
+    }
+
+    /// Those that are there.
+    pub(in crate::gpu::sm) fn iter(&self) -> impl Iterator<Item = &IssuedInst> {
+        self.slots.iter().enumerate().filter(|(slot, _)| self.free[slot >> 6] >> (slot & 63) & 1 == 0).map(|(_, inst)| inst)
+    }
+
+    /// Those that are there.
+    pub(in crate::gpu::sm) fn iter_mut(&mut self) -> impl Iterator<Item = &mut IssuedInst> {
+        let free = self.free;
+        let taken = move |(slot, _): &(usize, &mut IssuedInst)| free[slot >> 6] >> (slot & 63) & 1 == 0;
+        self.slots.iter_mut().enumerate().filter(taken).map(|(_, inst)| inst)
     }
 
     /// Frees the place of an instruction that leaves.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::random::{machines, program};
 use super::*;
 use crate::base::Rng;
-use crate::config::machine::{Allocation, Switch};
+use crate::config::machine::{Allocation, Switch, UnderWay};
 use crate::frontend::WarpStream;
 use crate::gpu::sm::SmDecision;
 use crate::gpu::test_machine::{kernel_info, test_machine};
@@ -115,15 +115,23 @@ fn streams_in_parts_run_as_those_in_one_piece() {
     }
 }
 
-/// Machines on which switching takes its time, and on which it is traffic.
+/// Machines on which switching takes its time, and on which it is traffic; on which instructions under way are awaited, and on which they are squashed.
 fn switching() -> impl Iterator<Item = Machine> {
     machines().into_iter().flat_map(|machine| {
-        [Switch::Time, Switch::Traffic].map(|switch| {
-            let mut machine = machine.clone();
-            machine.gpu.dispatch.switch = switch;
-            machine
+        [Switch::Time, Switch::Traffic].into_iter().flat_map(move |switch| {
+            let machine = machine.clone();
+            [UnderWay::Awaited, UnderWay::Squashed].map(|under_way| {
+                let mut machine = machine.clone();
+                (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, under_way);
+                machine
+            })
         })
     })
+}
+
+/// Instructions executed once in effect, of all that were issued.
+fn in_effect(stats: &SmStats) -> u64 {
+    stats.kernels[0].warp_instructions - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions
 }
 
 fn ended(seen: &Seen) -> usize {
@@ -132,18 +140,23 @@ fn ended(seen: &Seen) -> usize {
 
 #[test]
 fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
+    let mut replayed = 0;
     for machine in switching() {
         for (seed, how) in (0..4).flat_map(|seed| [Preemption::Switch, Preemption::Flush].map(|how| (seed, how))) {
             let (seen, given_back, instructions) = run(&machine, seed, how, true, 60);
             let (sm, kernel) = (&seen.1.sm, &seen.1.kernels[0]);
             assert!(given_back > 0, "{how:?}: nothing was taken away");
-            assert_eq!(kernel.warp_instructions - sm.flushed_warp_instructions, instructions, "{how:?}, seed {seed}");
+            assert_eq!(in_effect(&seen.1), instructions, "{how:?}, seed {seed}");
+            replayed += sm.replayed_warp_instructions;
+            let squashes = machine.gpu.dispatch.under_way == UnderWay::Squashed;
+            assert!(squashes || sm.replayed_warp_instructions == 0, "what was awaited is replayed");
             assert_eq!((ended(&seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "{how:?}, seed {seed}");
             assert_eq!(u64::from(given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
             assert_eq!(sm.packets_sent, sm.packets_received, "{how:?}, seed {seed}");
             assert!(how == Preemption::Flush || sm.ctas_flushed == 0);
         }
     }
+    assert!(replayed > 100, "{replayed} instructions were replayed");
 }
 
 #[test]
@@ -222,6 +235,99 @@ fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
     let packets = u64::from(registers / bytes);
     assert_eq!((stats.sm.packets_sent, stats.sm.packets_received, stats.sm.ctas_switched), (packets, packets, 1));
     assert!((packets..packets + 200).contains(&stats.sm.context_cycles), "{packets} packets in {} cycles", stats.sm.context_cycles);
+}
+
+/// The test machine, on which instructions under way are squashed.
+fn squashing() -> Machine {
+    let mut machine = test_machine();
+    machine.gpu.dispatch.under_way = UnderWay::Squashed;
+    machine
+}
+
+/// A warp that loads a line, needs it, and stores there.
+fn load_and_store() -> Arc<CtaProgram> {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[0]), LaneMask::FULL, &lanes(0x10_0000, 4));
+    program.all(op(OpClass::Sp, 2, &[1]));
+    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[2]), LaneMask::FULL, &lanes(0x20_0000, 4));
+    program.exit()
+}
+
+/// Takes the only CTA away in cycle `at`, and hands it out again as soon as it comes back; the cycle of that, that of its end, and the bench.
+fn taken_and_handed_out(machine: &Machine, program: Arc<CtaProgram>, latency: u64, at: u64, how: Preemption) -> (u64, u64, Bench) {
+    let mut bench = Bench::single(machine, 32, program);
+    bench.latency = latency;
+    (0..at).for_each(|_| bench.run(1));
+    bench.sm.settle(bench.now);
+    bench.sm.apply(bench.now, &SmDecision::PreemptCta(KernelIndex(0), CtaIndex(0), how));
+    let gone = |payload: &Payload| matches!(payload, Payload::CtaPreempted(_));
+    while bench.notices(gone).is_empty() {
+        bench.run(1);
+    }
+    let contexts: Vec<WarpContext> =
+        bench.sent.iter().filter_map(|(_, payload)| if let Payload::Context(context) = payload { Some(*context) } else { None }).collect();
+    for context in &contexts {
+        bench.sm.deliver(PORTS.from_grid, bench.now, &Payload::Context(*context));
+    }
+    let launch = CtaLaunch { kernel: KernelIndex(0), cta: CtaIndex(0), share: u16::MAX, resumes: !contexts.is_empty() };
+    bench.sm.deliver(PORTS.from_grid, bench.now, &Payload::Launch(launch));
+    while !bench.is_done() {
+        assert!(bench.now < Cycle(100_000), "no end: {:#?}", bench.sm.waiting());
+        bench.run(1);
+    }
+    let ended = bench.notices(|payload| matches!(payload, Payload::CtaDone(_)));
+    bench.sm.settle(bench.now);
+    (bench.notices(gone)[0], ended[0], bench)
+}
+
+#[test]
+fn a_cta_is_flushed_in_the_cycle_of_the_decision_and_its_data_still_fills_the_l1() {
+    let machine = squashing();
+    let mut alone = Bench::single(&machine, 32, load_and_store());
+    alone.latency = 1000;
+    while !alone.is_done() {
+        alone.run(1);
+    }
+    let undisturbed = alone.notices(|payload| matches!(payload, Payload::CtaDone(_)))[0];
+    // The load left long ago and is answered after cycle 1000.
+    let (back, ended, bench) = taken_and_handed_out(&machine, load_and_store(), 1000, 500, Preemption::Flush);
+    assert_eq!(back, 500);
+    let sm = &bench.stats().sm;
+    assert_eq!((sm.ctas_flushed, sm.flushed_warp_instructions, sm.replayed_warp_instructions), (1, 1, 0));
+    // The second load waits for the line that the first one asked for. The L1 answers an access per cycle, so the four of the first load, which are for
+    // nobody, delay the CTA by four cycles.
+    assert_eq!(sm.packets_sent, alone.stats().sm.packets_sent, "nothing is fetched twice");
+    assert_eq!(ended, undisturbed + 4);
+    assert_eq!(sm.packets_sent, sm.packets_received);
+}
+
+#[test]
+fn a_cta_is_switched_in_the_time_of_its_context_and_replays_its_load() {
+    let machine = squashing();
+    let (back, ended, bench) = taken_and_handed_out(&machine, load_and_store(), 20_000, 500, Preemption::Switch);
+    let sm = &bench.stats().sm;
+    // Saved and restored, in the same time.
+    assert_eq!(back, 500 + sm.context_cycles / 2);
+    assert!(sm.context_cycles > 0 && back < 5000, "{back}");
+    assert_eq!((sm.ctas_switched, sm.replayed_warp_instructions), (1, 1));
+    assert_eq!(bench.kernel().warp_instructions, 4 + 1);
+    // The line comes after 20,000 cycles, whoever asked for it.
+    assert!((40_000..41_000).contains(&ended), "{ended}");
+}
+
+#[test]
+fn stores_of_a_cta_that_was_dropped_are_acknowledged_to_nobody() {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
+    let program = program.exit();
+    let (back, ended, bench) = taken_and_handed_out(&squashing(), program, 1000, 500, Preemption::Drop);
+    assert_eq!(back, 500);
+    let sent: Vec<u64> = bench.requests().iter().map(|(at, _)| *at).collect();
+    let (first, second) = sent.split_at(sent.len() / 2);
+    // The acknowledgements of the second execution end the CTA, not those of the first, which come before them.
+    assert!(first.iter().all(|at| *at < 500) && second.iter().all(|at| *at > 500), "{sent:?}");
+    assert!(ended > second[second.len() - 1] + 1000, "{ended}: {sent:?}");
+    assert_eq!(bench.stats().sm.packets_sent, bench.stats().sm.packets_received);
 }
 
 /// What a run under per-CTA preemption shows: messages and counters, CTAs given back, and the places of all CTAs at each cut.
@@ -313,7 +419,7 @@ fn nothing_is_lost_when_single_ctas_are_taken_by_different_techniques() {
         for seed in 0..3 {
             let (run, instructions) = run_named(&machine, seed, true, 60);
             let (sm, kernel) = (&run.seen.1.sm, &run.seen.1.kernels[0]);
-            assert_eq!(kernel.warp_instructions - sm.flushed_warp_instructions, instructions, "seed {seed}");
+            assert_eq!(in_effect(&run.seen.1), instructions, "seed {seed}");
             assert_eq!((ended(&run.seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "seed {seed}");
             assert_eq!(u64::from(run.given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
             assert_eq!(sm.packets_sent, sm.packets_received, "seed {seed}");

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `request` | the machine | a kernel arrived: its number |
 //! | `resident` | an SM | CTAs that were there and had to make room or not |
+//! | `victim` | an SM | the kernel of its first victim: its number |
 //! | `drained`, `switched`, `flushed` | an SM | victims by the technique that was chosen |
 //! | `flush_overhead` | an SM | warp instructions that flushing all victims would have wasted |
 //! | `estimate` | an SM | the estimated latency of its victims, in core cycles; none where no estimate was possible |
@@ -69,9 +70,8 @@ impl Ledger {
         for (id, sm) in (0..).map(SmId).zip(seen.ctas) {
             out.signal(Some(id), "resident", sm.resident.len() as f64);
             let own: Vec<&Victim> = victims.iter().filter(|victim| victim.sm == id).collect();
-            if own.is_empty() {
-                continue;
-            }
+            let Some(first) = own.first() else { continue };
+            out.signal(Some(id), "victim", f64::from(first.cta.kernel.0));
             let count = |technique| own.iter().filter(|victim| victim.technique == technique).count() as f64;
             out.signal(Some(id), "drained", count(Technique::Drain));
             out.signal(Some(id), "switched", count(Technique::Switch));

@@ -35,7 +35,7 @@ use crate::control::{
 };
 use crate::policy::registry::PolicyError;
 
-pub use profile::CtaTimes;
+pub use profile::{CtaTimes, NUMBERS as CTA_NUMBERS};
 
 use cost::{Estimator, Statistics, Technique, View};
 use ledger::{Ledger, Victim};
@@ -124,7 +124,10 @@ impl DualKernel {
         ("idempotent", "names of kernels that may be executed twice whatever they have written, as `[\"k\"]`; none when not given"),
         ("ctas", "CTAs of the new kernel on each SM; 0 or not given: as many as its grid has for each"),
         ("requests", "requests after which the run is over, later ones being ignored; 0 or not given: it ends as usual"),
-        ("profile", "for `oracle`: CTAs of a first run without the task, each `[application, launch, CTA, cycles, warp instructions]`"),
+        (
+            "profile",
+            "for `oracle`: CTAs of a first run without the task, each `[application, launch, CTA, cycles, warp instructions, [cycles after each part of them]]`",
+        ),
         (
             "unknown_beyond_mean",
             "whether nothing is known of a CTA that has executed more than the mean of ended ones, instead of nothing being left of it",

@@ -275,11 +275,12 @@ fn impossible_parameters_are_refused() {
 #[test]
 fn oracle_drains_what_ends_in_time_by_its_profile() {
     // CTA 0 takes 8000 cycles for its 500 instructions, the last 10 take 160; CTA 1 takes 400.
-    let profile = Profile::new(&[(0, 0, 0, 8000.0, 500.0), (0, 0, 1, 400.0, 500.0)]);
+    let profile = Profile::new(&[(0, 0, 0, 8000.0, 500.0, vec![8000.0]), (0, 0, 1, 400.0, 500.0, vec![400.0])]);
     let facts = stand(true).facts;
-    assert_eq!(profile.left(&cta(0, 0, 200, 490), &facts), Some(8000.0 * (1.0 - 490.0 / 500.0)));
+    assert_eq!(profile.left(&cta(0, 0, 200, 490), &facts), Some(8000.0 - 8000.0 * 0.98));
     assert_eq!(profile.left(&cta(9, 0, 200, 490), &facts), None);
-    let mut oracle = policy("scheme = \"oracle\"\nbound = 399\nprofile = [[0, 0, 0, 8000.0, 500.0], [0, 0, 1, 400.0, 500.0]]");
+    let mut oracle =
+        policy("scheme = \"oracle\"\nbound = 399\nprofile = [[0, 0, 0, 8000.0, 500.0, [8000.0]], [0, 0, 1, 400.0, 500.0, [400.0]]]");
     let decided = stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)]);
     // CTA 1 would end in 392 cycles, too. Of CTAs 2 and 3 nothing is known; the estimate says 600 and 400.
     assert!(decided.starts_with("preempt_cta 2 of cta 0 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{decided}");
