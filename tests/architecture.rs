@@ -2,6 +2,8 @@
 //!
 //! Each check lists every place that breaks it, as `file:line: what, and what to do instead`.
 
+#[path = "architecture/fixed.rs"]
+mod fixed;
 #[path = "architecture/source.rs"]
 mod source;
 

@@ -10,6 +10,8 @@ mod caches;
 mod ccws;
 #[path = "config/dram.rs"]
 mod dram;
+#[path = "config/kinds.rs"]
+mod kinds;
 #[path = "config/layers.rs"]
 mod layers;
 #[path = "common/options.rs"]

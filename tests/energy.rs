@@ -49,16 +49,63 @@ const FREE: &[(&str, &[&str])] = &[
     ("loads, which are paid as instructions and accesses", &["loads_answered"]),
     ("operands that wait for their bank", &["operand_conflicts"]),
     ("packets and requests that wait", &["conflicts", "credit_stalls", "blocked", "pending_stalls"]),
-    (
-        "links between GPUs, which have no energies (D-024)",
-        &["remote_reads", "remote_writes", "remote_atomics", "remote_sectors", "data_bytes"],
-    ),
-    ("the same", &["served_requests", "served_sectors", "copied_lines", "copies", "signals", "page_lookups", "pages_placed", "bytes"]),
+    ("what hubs do, which has no energies (D-024)", &["remote_reads", "remote_writes", "remote_atomics", "remote_sectors", "data_bytes"]),
+    ("the same", &["served_requests", "served_sectors", "copied_lines", "copies", "signals", "page_lookups", "pages_placed"]),
+    ("paid as bytes of links between GPUs or to hosts", &["bytes"]),
 ];
 
 /// Units in which time and waiting are counted.
 fn is_time(unit: &str) -> bool {
     unit.contains("cycles")
+}
+
+#[test]
+fn bytes_that_cross_links_take_the_energy_of_their_kind_of_link() {
+    let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "1")]);
+    let spread = [("system.launch", "spread"), ("system.memory", "interleaved"), ("system.page_bytes", "4 KiB")];
+    for (name, more) in [
+        ("v100x2", &[][..]),
+        ("chiplet2", &[][..]),
+        (
+            "dgx1-v100",
+            &[
+                ("system.gpus", "6"),
+                ("system.peer.links", "[\"gpu0-gpu1\"]"),
+                ("system.host.topology", "host"),
+                ("system.host.links", "[]"),
+            ],
+        ),
+    ] {
+        let machine = machine(name, &[&spread[..], more].concat());
+        let outcome = simulate(&machine, &gather, RunOptions::default()).unwrap().outcome;
+        let bytes = |name: &str| -> u64 {
+            let links = outcome.components.iter().filter(|component| component.kind == "link").flat_map(|link| &link.counters);
+            links.filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
+        };
+        let (peer, host) = (bytes("peer_bytes"), bytes("host_bytes"));
+        assert_eq!((bytes("bytes"), host > 0), (peer + host, name == "dgx1-v100"));
+        assert!(peer > 0, "{name}");
+        let energy = Model::of(&machine).unwrap().unwrap().of_run(&outcome);
+        let system = machine.system.as_ref().unwrap();
+        let expected = 8e-15 * (peer as f64 * f64::from(system.peer.energy) + host as f64 * f64::from(system.host.energy));
+        assert!(
+            (energy.get(Component::Links) / expected - 1.0).abs() < 1e-9,
+            "{name}: {} J and {expected} J",
+            energy.get(Component::Links)
+        );
+        let alone = Machine { system: None, ..machine.clone() };
+        let one = Model::of(&alone).unwrap().unwrap().of_run(&outcome);
+        let gpus = f64::from(system.gpus);
+        for (component, times) in [
+            (Component::Board, if name == "chiplet2" { 1.0 } else { gpus }),
+            (Component::DramBackground, gpus),
+            (Component::LlcStatic, gpus),
+        ] {
+            let (all, expected) = (energy.get(component), times * one.get(component));
+            assert!((all - expected).abs() <= 1e-9 * expected, "{name}: {component:?}: {all} J and {expected} J");
+        }
+        assert!(energy.components().any(|(name, _)| name == "links") && one.components().all(|(name, _)| name != "links"));
+    }
 }
 
 #[test]

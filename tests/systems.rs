@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use small::{copy, in_turn, launches, memory, system};
+use small::{OTHER, copy, in_turn, launches, memory, system};
 use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::frontend::{Workload, model};
@@ -109,6 +109,66 @@ fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
     let result = run(&system("2", &[]), &reduce).outcome;
     assert_eq!((result.cycles, result.kernels[0].started), (alone.cycles, alone.kernels[0].started));
     assert_eq!(sum(&result, "hub", "remote_reads"), 0);
+}
+
+#[test]
+fn gpus_of_two_kinds_answer_every_request_and_share_ctas_by_their_sms() {
+    let gather = built_in("gather", &[("cta_count", "36"), ("table", "16384"), ("rounds", "2")]);
+    let alone = run(&Machine::load("tiny", &[]).unwrap().machine, &gather).outcome;
+    for memory in ["interleaved", "first-touch"] {
+        let settings = [&OTHER[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
+        let result = run(&system("4", &settings), &gather);
+        check_log(&result);
+        let outcome = &result.outcome;
+        assert_eq!(outcome.kernels.iter().map(|kernel| kernel.ctas).collect::<Vec<_>>(), [12, 6, 12, 6]);
+        assert_eq!(sum(outcome, "sm", "warp_instructions"), sum(&alone, "sm", "warp_instructions"));
+        let ids = |kind| outcome.components.iter().filter(|c| c.kind == kind).map(|c| c.id).collect::<Vec<_>>();
+        assert_eq!((ids("sm"), ids("dram")), ((0..12).collect(), (0..10).collect()));
+        let totals = |gpu: usize, kind: &str, name: &str| {
+            let of_kind = outcome.system.as_ref().unwrap().gpus[gpu].totals.iter().find(|(known, _)| *known == kind).unwrap();
+            of_kind.1.iter().find(|counted| counted.info.name == name).unwrap().value
+        };
+        let issued: Vec<u64> = (0..4).map(|gpu| totals(gpu, "sm", "warp_instructions")).collect();
+        assert_eq!(issued, [2 * issued[1], issued[1], 2 * issued[1], issued[1]], "{memory}: as many as CTAs");
+        let cycles: Vec<u64> = (0..4).map(|gpu| totals(gpu, "sm", "cycles")).collect();
+        // Four SMs at 1000 MHz, two at 750 MHz, up to the cut that ends the run.
+        assert_eq!((cycles[0], cycles[1]), (4 * outcome.counted_until, 2 * (3 * outcome.counted_until).div_ceil(4)), "{memory}");
+    }
+}
+
+#[test]
+fn a_kernel_runs_on_a_gpu_of_another_kind_as_it_does_on_such_a_gpu_alone() {
+    let reduce = built_in("reduce", &[("cta_count", "30")]);
+    let own: Vec<Override> = OTHER[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
+    let cold = Override::new("mem.memcpy_warms_llc", "off");
+    let alone = run(&Machine::load("tiny", &[own, vec![cold]].concat()).unwrap().machine, &reduce).outcome;
+    let mut there = (*reduce).clone();
+    there.kernels[0].info.gpu = Some(warpshard::base::GpuId(3));
+    there.homes = vec![(0..u64::MAX, warpshard::base::GpuId(3))];
+    let settings = [&OTHER[..], &[("mem.memcpy_warms_llc", "off")]].concat();
+    let outcome = run(&system("4", &settings), &Arc::new(there)).outcome;
+    assert_eq!((sum(&outcome, "hub", "remote_reads"), sum(&outcome, "dram", "reads")), (0, sum(&alone, "dram", "reads")));
+    let times = |outcome: &Outcome| [outcome.kernels[0].started, outcome.kernels[0].ended].map(Option::unwrap);
+    // Cycles of the run are those of GPU 0, of 1000 MHz, and those of the machine alone are of 750 MHz.
+    assert_eq!(times(&outcome), times(&alone).map(|cycle| cycle * 4 / 3));
+    assert_eq!(outcome.cycles, alone.cycles * 4 / 3);
+}
+
+#[test]
+fn controllers_want_sms_of_one_kind_and_recording_wants_gpus_of_one_kind() {
+    let gather = built_in("gather", &[("cta_count", "4")]);
+    let refused = |machine: &Machine, options| match simulate(machine, &gather, options) {
+        Err(RunError::Config(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let machine = system("4", &OTHER);
+    let row = warpshard::policy::registry::find("static_limit").unwrap();
+    let policy = (row.build)(toml::from_str("ctas = 1").unwrap()).unwrap();
+    let error = refused(&machine, RunOptions { controllers: vec![policy], ..RunOptions::default() });
+    assert!(error.starts_with("controller `static_limit`: the GPUs of kind `other` have SMs, a sharing or a core clock unlike"), "{error}");
+    let recording =
+        Some(warpshard::stats::activity::Recording { sms: Default::default(), partitions: Default::default(), from: 0, most: 1 });
+    assert!(refused(&machine, RunOptions { recording, ..RunOptions::default() }).contains("where all GPUs are of one kind"));
 }
 
 #[test]

@@ -19,6 +19,7 @@ create_exception!(
 );
 create_exception!(warpshard, DeadlockError, Error, "Nothing in the simulated machine can proceed; the text says what each part waits for.");
 create_exception!(warpshard, OutputError, Error, "Results cannot be written.");
+create_exception!(warpshard, CheckpointError, Error, "A checkpoint that cannot be written or read, is damaged, or belongs to another run or build.");
 create_exception!(warpshard, InternalError, Error, "A bug of the simulator.");
 
 /// Adds the exceptions to the module, each with its exit code.
@@ -32,6 +33,7 @@ pub(crate) fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
         (py.get_type::<KernelError>(), Exit::Workload),
         (py.get_type::<DeadlockError>(), Exit::Deadlock),
         (py.get_type::<OutputError>(), Exit::Output),
+        (py.get_type::<CheckpointError>(), Exit::Checkpoint),
         (py.get_type::<InternalError>(), Exit::Internal),
     ] {
         kind.setattr("exit_code", exit as u8)?;
@@ -48,7 +50,8 @@ pub(crate) fn raise(failure: Failure) -> PyErr {
         Exit::Config => ConfigError::new_err(text),
         Exit::Workload => WorkloadError::new_err(text),
         Exit::Deadlock => DeadlockError::new_err(text),
-        Exit::Output | Exit::Checkpoint => OutputError::new_err(text),
+        Exit::Output => OutputError::new_err(text),
+        Exit::Checkpoint => CheckpointError::new_err(text),
         Exit::Ok | Exit::Negative | Exit::Internal | Exit::Interrupted | Exit::Aborted => InternalError::new_err(text),
     }
 }

@@ -8,10 +8,11 @@ use pyo3::prelude::*;
 use warpshard::chip::Progress;
 use warpshard::cli::args::RunArgs;
 use warpshard::cli::exit::Failure;
-use warpshard::cli::session::{Opened, request};
+use warpshard::cli::session::{Opened, remove_checkpoint, request};
 use warpshard::config::Loaded;
 use warpshard::control::Controller;
 use warpshard::frontend::Workload;
+use warpshard::stats::EndedBy;
 use warpshard_sync::{Published, StopFlag};
 
 use crate::background::Task;
@@ -55,7 +56,11 @@ impl Job {
             Some(workload) => opened.with_workload(workload)?,
             None => opened.load()?,
         };
-        Ok(Outcome::new(ready.simulate(controllers, stop, Some(progress))?, partitions))
+        let finished = ready.simulate(controllers, stop, Some(progress))?;
+        if matches!(finished.outcome.ended_by, EndedBy::Completed | EndedBy::Controller) {
+            remove_checkpoint(&args)?;
+        }
+        Ok(Outcome::new(finished, partitions))
     }
 }
 

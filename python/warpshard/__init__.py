@@ -11,6 +11,7 @@ Results are those of the command line, byte by byte, for any number of threads. 
 
 from . import plot, triton
 from ._native import (
+    CheckpointError,
     ConfigError,
     Counters,
     DeadlockError,
@@ -40,6 +41,7 @@ __all__ = [
     "Array",
     "Beside",
     "Bypass",
+    "CheckpointError",
     "ConfigError",
     "Controller",
     "Counters",

@@ -151,6 +151,9 @@ def arguments(
     kernels: str | None = None,
     seed: int = 1,
     cpu: Sequence[str] | str = (),
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
     options: Sequence[str] = (),
 ) -> list[str]:
     """The command line of a run."""
@@ -167,6 +170,7 @@ def arguments(
     if cpus:
         words += ["--cpu", ",".join(cpus)]
     given: dict[str, object] = {"threads": threads, "interval": interval, "max-cycles": max_cycles, "kernels": kernels}
+    given |= {"out": out and os.fspath(out), "checkpoint-every": checkpoint_every, "resume": resume and os.fspath(resume)}
     for name, number in given.items():
         if number is not None:
             words += [f"--{name}", str(number)]
@@ -186,6 +190,9 @@ def start(
     kernels: str | None = None,
     seed: int = 1,
     cpu: Sequence[str] | str = (),
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
     options: Sequence[str] = (),
 ) -> Simulation:
     """Starts a run in the background; the arguments are those of `simulate`."""
@@ -200,6 +207,9 @@ def start(
         kernels=kernels,
         seed=seed,
         cpu=cpu,
+        out=out,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
         options=options,
     )
     return Simulation(_native.Run(words, made._native, None, controllers))
@@ -216,6 +226,9 @@ def simulate(
     kernels: str | None = None,
     seed: int = 1,
     cpu: Sequence[str] | str = (),
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
     options: Sequence[str] = (),
     progress: bool | None = None,
 ) -> Result:
@@ -230,11 +243,14 @@ def simulate(
     kernels: simulates only these: numbers ("1-4,7") or a regular expression over names.
     seed: of the random numbers of kernel models and CPU profiles.
     cpu: applications of the CPU cores, one per core, or "@MIX".
+    checkpoint_every: saves the state of the run every so many core cycles, in `out` + ".checkpoint".
+    out: names that file, as `--out` does on the command line; nothing else is written there (`result.save`).
+    resume: goes on from such a file of the same run, also of the command line. The results are those of a run that was never stopped.
     options: further options of `warpshard run`, such as ["--epoch", "80", "--relaxed"].
     progress: shows a bar of tqdm; by default in terminals and notebooks.
 
     Other Python threads run meanwhile. Ctrl-C cancels the run.
-    Raises ConfigError, WorkloadError, UsageError or DeadlockError with the text of the command line.
+    Raises ConfigError, WorkloadError, UsageError, DeadlockError or CheckpointError with the text of the command line.
     """
     return start(
         machine,
@@ -246,5 +262,8 @@ def simulate(
         kernels=kernels,
         seed=seed,
         cpu=cpu,
+        out=out,
+        checkpoint_every=checkpoint_every,
+        resume=resume,
         options=options,
     ).result(progress)

@@ -8,8 +8,8 @@ use crate::config::machine::{self, Cpu, MemcpyWarms, Noc, Sharing};
 use crate::config::placement::Placement;
 use crate::cpu::{CpuCore, CpuPorts};
 use crate::engine::{Latency, Plan, PlannedUnit};
-use crate::frontend::Workload;
 use crate::frontend::phases::{Latencies, LongOps, Phases};
+use crate::frontend::{Kernel, Workload};
 use crate::gpu::cta::{Grid, GridPorts, SystemPorts};
 use crate::gpu::occupancy::resident_ctas;
 use crate::gpu::sm::{Sm, SmPorts};
@@ -47,12 +47,13 @@ pub struct Built {
     pub layout: ChipLayout,
 }
 
+/// The clocks of a GPU.
+#[derive(Clone, Copy, Debug)]
 struct Clocks {
     core: ClockDomain,
     noc: ClockDomain,
     llc: ClockDomain,
     dram: ClockDomain,
-    cpu: Option<ClockDomain>,
 }
 
 /// The first link of each kind of a GPU; links of one kind are consecutive in the plan, in the order in which they are made.
@@ -77,10 +78,10 @@ struct Wiring {
 }
 
 impl Wiring {
-    /// Of a GPU whose links begin at `first`, with `hub` ports of its hub at each network.
-    fn of(first: u32, layout: &ChipLayout, slices: u32, hub: u32) -> Self {
-        let ports = layout.sms + layout.cpus + hub;
-        let (slices, sms) = (slices + hub, layout.sms);
+    /// Of a GPU whose links begin at `first`, with `cpus` CPU cores and `hub` ports of its hub at each network.
+    fn of(first: u32, machine: &Machine, cpus: u32, hub: u32) -> Self {
+        let sms = machine.gpu.sms;
+        let (ports, slices) = (sms + cpus + hub, slices(machine) + hub);
         let mut next = first;
         let mut block = |links: u32| {
             let first = LinkId(u16::try_from(next).expect("at most 65536 links"));
@@ -99,7 +100,7 @@ impl Wiring {
             port_credit_to_reply: block(ports),
             grid_to_sm: block(sms),
             sm_to_grid: block(sms),
-            grid_to_partition: block(layout.partitions),
+            grid_to_partition: block(machine.mem.map.partitions),
             grid_to_hub: block(system),
             hub_to_grid: block(system),
             next,
@@ -127,6 +128,11 @@ impl Wiring {
     }
 }
 
+/// LLC slices of a GPU.
+fn slices(machine: &Machine) -> u32 {
+    machine.mem.map.partitions * machine.mem.map.slices_per_partition
+}
+
 /// Whether every application gets an SM where applications own SMs.
 fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
     let (apps, sms) = (workload.applications.len(), machine.gpu.sms as usize);
@@ -146,37 +152,39 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), String> {
 /// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, String> {
     load.map_or(Ok(()), |load| load.check(machine))?;
-    let clocks = clocks(machine)?;
-    let resident = occupancies(machine, workload)?;
-    check_owners(machine, workload)?;
+    let (clocks, cpu_clock) = clocks(machine)?;
+    machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
     let switches = system.as_ref().map_or(0, SystemPlan::switches);
     let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores), switches);
-    let slices = layout.partitions * machine.mem.map.slices_per_partition;
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
     let mut wirings: Vec<Wiring> = Vec::new();
-    for _ in 0..layout.gpus {
-        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), &layout, slices, hub));
+    for gpu in machine.each_gpu() {
+        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), gpu, layout.cpus, hub));
     }
-    let mut plan = Plan::new(clocks.core);
-    let phases: Option<Arc<[Phases]>> = machine.gpu.sm.order.needs_phases().then(|| phases_of(workload));
+    let mut plan = Plan::new(clocks[0].core);
+    let needs_phases = machine.each_kind().any(|kind| kind.gpu.sm.order.needs_phases());
+    let phases: Option<Arc<[Phases]>> = needs_phases.then(|| phases_of(workload));
     let mut shard = 0;
-    for (number, wiring) in (0..).zip(&wirings) {
-        let gpu = Gpu { number, machine, workload, clocks: &clocks, layout: &layout, wiring, cut, system: system.as_ref() };
-        shard = gpu.add_units(&mut plan, &resident, phases.as_ref(), load, shard)?;
+    for ((number, wiring), (own, clocks)) in (0..).zip(&wirings).zip(machine.each_gpu().zip(&clocks)) {
+        let resident = occupancies_on(own, workload, machine.system.as_ref().map(|_| number))?;
+        let machine = system.as_ref().map_or(own, |system| &system.machines[number as usize]);
+        let phases = phases.as_ref().filter(|_| own.gpu.sm.order.needs_phases());
+        let gpu = Gpu { number, machine, workload, clocks, layout: &layout, wiring, cut, system: system.as_ref() };
+        shard = gpu.add_units(&mut plan, &resident, phases, load, shard)?;
     }
-    if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, clocks.cpu) {
+    if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, cpu_clock) {
         add_cpus(&mut plan, machine, cpu, clock, load, &wirings[0], shard)?;
     }
     let lanes = wirings.last().map_or(0, |wiring| wiring.next);
     if let Some(system) = &system {
-        system.add_switches(&mut plan, clocks.noc, lanes, shard);
+        system.add_switches(&mut plan, clocks[0].noc, lanes, shard);
     }
-    for gpu in 0..layout.gpus {
-        link(&mut plan, machine, &clocks, &layout, gpu);
+    for ((gpu, machine), clocks) in (0..).zip(machine.each_gpu()).zip(&clocks) {
+        link(&mut plan, machine, clocks, &layout, gpu);
     }
     if let Some(system) = &system {
-        system.link(&mut plan, &layout, clocks.noc);
+        system.link(&mut plan, &layout, &clocks.iter().map(|clocks| clocks.noc).collect::<Vec<_>>());
     }
     Ok(Built { plan, layout })
 }
@@ -203,7 +211,8 @@ impl Gpu<'_> {
         load: Option<&CpuLoad>,
         mut shard: u32,
     ) -> Result<u32, String> {
-        let (layout, clocks, cut, part) = (self.layout, self.clocks, self.cut, self.number as u16);
+        let (clocks, cut, part) = (self.clocks, self.cut, self.number as u16);
+        let layout = self.layout.gpu(self.number);
         let prefix = if self.system.is_some() { format!("gpu{} ", self.number) } else { String::new() };
         for sm in 0..layout.sms {
             let unit = ChipUnit::Sm(Box::new(self.sm(sm, phases)));
@@ -219,8 +228,8 @@ impl Gpu<'_> {
         }
         shard += layout.partitions.div_ceil(cut.partitions);
         for (name, direction) in [("request network", Direction::Request), ("reply network", Direction::Reply)] {
-            let unit = network(self.machine, layout, direction, self.subnet(direction))?;
-            let (name, cost) = (format!("{prefix}{name}"), network_cost(self.machine, layout));
+            let unit = network(self.machine, self.layout.cpus, direction, self.subnet(direction))?;
+            let (name, cost) = (format!("{prefix}{name}"), network_cost(self.machine, self.layout.cpus));
             plan.add_unit(PlannedUnit { name, unit, clock: clocks.noc, kind: "network", shard, cost, part });
             shard += 1;
         }
@@ -230,7 +239,7 @@ impl Gpu<'_> {
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2, part });
         shard += 1;
         if let Some(system) = self.system {
-            let unit = ChipUnit::Hub(Box::new(system.hub(self.number, layout, self.hub())));
+            let unit = ChipUnit::Hub(Box::new(system.hub(self.number, self.hub())));
             plan.add_unit(PlannedUnit { name: format!("{prefix}hub"), unit, clock: clocks.noc, kind: "hub", shard, cost: 1.0, part });
             shard += 1;
         }
@@ -243,8 +252,7 @@ impl Gpu<'_> {
 
     /// The links of the hub inside the GPU.
     fn hub(&self) -> HubLinks {
-        let slices = self.layout.partitions * self.machine.mem.map.slices_per_partition;
-        let (request, reply) = self.wiring.of_hub(self.machine, self.layout.sms + self.layout.cpus, slices);
+        let (request, reply) = self.wiring.of_hub(self.machine, self.machine.gpu.sms, slices(self.machine));
         HubLinks { request, reply, to_grid: self.wiring.hub_to_grid, from_grid: self.wiring.grid_to_hub }
     }
 
@@ -261,7 +269,7 @@ impl Gpu<'_> {
         let unit = Sm::new(SmId(sm as u16), self.machine, Arc::clone(self.workload), ports);
         let unit = if let Some(phases) = phases { unit.with_phases(Arc::clone(phases)) } else { unit };
         match self.system {
-            Some(system) => unit.with_homes(system.map.of_gpu(), &system.homes(self.number)),
+            Some(system) => unit.with_homes(self.machine.mem.map.of_gpu(), &system.homes(self.number)),
             None => unit,
         }
     }
@@ -277,8 +285,7 @@ impl Gpu<'_> {
             credit_in: Self::nth(wiring.reply_credit_to_slice, first),
             from_grid: Self::nth(wiring.grid_to_partition, partition),
         };
-        let machine = self.system.map_or(self.machine, |system| &system.machine);
-        Partition::new(id, machine, clocks.llc, clocks.dram, ports)
+        Partition::new(id, self.machine, clocks.llc, clocks.dram, ports)
             .with_core_clock(clocks.core)
             .counting_by(self.workload.kernels.len(), self.workload.applications.len())
     }
@@ -310,7 +317,7 @@ impl Gpu<'_> {
             first_to_sm: wiring.grid_to_sm,
             first_from_sm: wiring.sm_to_grid,
             first_to_partition: wiring.grid_to_partition,
-            partitions: if warms { self.layout.partitions } else { 0 },
+            partitions: if warms { self.machine.mem.map.partitions } else { 0 },
             system: self.system.map(|_| SystemPorts {
                 gpu: GpuId(self.number as u8),
                 to_hub: wiring.grid_to_hub,
@@ -322,11 +329,12 @@ impl Gpu<'_> {
 }
 
 /// One subnet between all ports and all slices.
-fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, String> {
+fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, String> {
     // The hub of a system is a core and a slice among the others.
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
-    let cores = (layout.sms + layout.cpus + hub) as usize;
-    let slices = (layout.partitions * machine.mem.map.slices_per_partition + hub) as usize;
+    let (sms, partitions) = (machine.gpu.sms as usize, machine.mem.map.partitions as usize);
+    let cores = sms + (cpus + hub) as usize;
+    let slices = (slices(machine) + hub) as usize;
     let Some(mesh) = &machine.noc.mesh else {
         let (inputs, outputs) = match direction {
             Direction::Request => (cores, slices),
@@ -339,8 +347,8 @@ fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: 
         });
     };
     let Placement { gpu, cpu, mem } = Placement::of(machine, mesh).map_err(|problem| format!("`noc.mesh.placement` {problem}"))?;
-    let of_cores: Vec<u16> = gpu.into_iter().chain(cpu.into_iter().take(layout.cpus as usize)).collect();
-    let of_slices: Vec<u16> = mem.into_iter().flat_map(|node| std::iter::repeat_n(node, slices / layout.partitions as usize)).collect();
+    let of_cores: Vec<u16> = gpu.into_iter().chain(cpu.into_iter().take(cpus as usize)).collect();
+    let of_slices: Vec<u16> = mem.into_iter().flat_map(|node| std::iter::repeat_n(node, slices / partitions)).collect();
     let (senders, receivers) = match direction {
         Direction::Request => (of_cores, of_slices),
         Direction::Reply => (of_slices, of_cores),
@@ -358,7 +366,7 @@ fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: 
             _ => vec![width(bytes - own_bytes), width(own_bytes)],
         },
         apart: own > 0 && own_bytes > 0,
-        class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= layout.sms as usize)).collect(),
+        class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= sms)).collect(),
         network,
         senders,
         receivers,
@@ -369,8 +377,8 @@ fn network(machine: &Machine, layout: &ChipLayout, direction: Direction, ports: 
 }
 
 /// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on v100, fermi32 and hetero.
-fn network_cost(machine: &Machine, layout: &ChipLayout) -> f64 {
-    let cores = f64::from(layout.sms + layout.cpus);
+fn network_cost(machine: &Machine, cpus: u32) -> f64 {
+    let cores = f64::from(machine.gpu.sms + cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {
         (Some(mesh), _) => 0.4 * f64::from(mesh.columns * mesh.rows),
         (None, machine::Crossbar::Fifo) => 0.05 * cores,
@@ -460,17 +468,17 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
         machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
     let to_hub = hub.map_or(net, |(_, latency)| latency);
     let to_copies = Latency::Fixed(Tick(to_copies(machine) * clocks.core.period));
-    let here = |unit| layout.on_gpu(gpu, unit);
-    let sms: Vec<UnitId> = (0..layout.sms).map(|sm| here(UnitId(sm as u16))).collect();
+    let here = layout.gpu(gpu);
+    let sms: Vec<UnitId> = (0..here.sms).map(|sm| here.sm(SmId(sm as u16))).collect();
     let cpus: Vec<UnitId> = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16))).collect();
-    let hubs = vec![layout.hub(gpu); hub.map_or(0, |(ports, _)| ports)];
+    let hubs = vec![here.hub(); hub.map_or(0, |(ports, _)| ports)];
     let cores: Vec<UnitId> = sms.iter().chain(&cpus).copied().collect();
     let ports: Vec<UnitId> = cores.iter().chain(&hubs).copied().collect();
     let per_partition = machine.mem.map.slices_per_partition;
-    let partition_of = |slice: SliceId| here(layout.partition(PartitionId(slice.0 / per_partition as u16)));
-    let slices: Vec<UnitId> = (0..layout.partitions * per_partition).map(|slice| partition_of(SliceId(slice as u16))).collect();
+    let partition_of = |slice: SliceId| here.partition(PartitionId(slice.0 / per_partition as u16));
+    let slices: Vec<UnitId> = (0..slices(machine)).map(|slice| partition_of(SliceId(slice as u16))).collect();
     let ends: Vec<UnitId> = slices.iter().chain(&hubs).copied().collect();
-    let (request_net, reply_net, grid) = (here(layout.request_net), here(layout.reply_net), here(layout.grid));
+    let (request_net, reply_net, grid) = (here.request_net(), here.reply_net(), here.grid());
     let mut bundle = |ends: &[UnitId], centre: UnitId, towards: bool, latency| {
         for &end in ends {
             let (from, to) = if towards { (end, centre) } else { (centre, end) };
@@ -491,7 +499,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     bundle(&sms, grid, true, dispatch);
     // A copy must arrive before the first access of the kernel after it, which takes the links to an SM and through the network,
     // three links of at least a lookahead each; so the least latency that does not shorten the lookahead is enough.
-    let partitions: Vec<UnitId> = (0..layout.partitions).map(|partition| here(layout.partition(PartitionId(partition as u16)))).collect();
+    let partitions: Vec<UnitId> = (0..here.partitions).map(|partition| here.partition(PartitionId(partition as u16))).collect();
     bundle(&partitions, grid, false, Latency::Slack);
     if hub.is_some() {
         bundle(&hubs[..1], grid, false, to_copies);
@@ -499,30 +507,38 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     }
 }
 
-fn clocks(machine: &Machine) -> Result<Clocks, String> {
-    let clocks = machine.clocks;
+/// The clocks of each GPU, and that of CPU cores, over one base tick.
+fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), String> {
     let cpu = machine.cpu.as_ref().map(|cpu| cpu.clock);
-    let all: Vec<Frequency> = [clocks.core, clocks.noc, clocks.llc, clocks.dram].into_iter().chain(cpu).collect();
+    let of_kind = |kind: &Machine| [kind.clocks.core, kind.clocks.noc, kind.clocks.llc, kind.clocks.dram];
+    let all: Vec<Frequency> = machine.each_kind().flat_map(of_kind).chain(cpu).collect();
     let base = TimeBase::of(&all).ok_or("the clocks have no common base tick; use frequencies with few digits")?;
     let domain = |frequency| base.domain(frequency);
-    Ok(Clocks {
-        core: domain(clocks.core),
-        noc: domain(clocks.noc),
-        llc: domain(clocks.llc),
-        dram: domain(clocks.dram),
-        cpu: cpu.map(domain),
-    })
+    let of_gpu = |gpu: &Machine| {
+        let [core, noc, llc, dram] = of_kind(gpu).map(domain);
+        Clocks { core, noc, llc, dram }
+    };
+    Ok((machine.each_gpu().map(of_gpu).collect(), cpu.map(domain)))
 }
 
-/// CTAs of each kernel that fit an SM at once.
+/// CTAs of each kernel that fit an SM at once, of the GPU that the kernel runs on.
 ///
 /// # Errors
 /// When a kernel does not fit at all: its name, and the resource that is too small.
 pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, String> {
-    let one = |kernel: &crate::frontend::Kernel| {
-        resident_ctas(&machine.gpu.sm, &kernel.info)
-            .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
-    };
+    let one = |kernel: &Kernel| occupancy(machine.of_gpu(u32::from(kernel.info.on_gpu().0)), kernel);
+    workload.kernels.iter().map(one).collect()
+}
+
+fn occupancy(machine: &Machine, kernel: &Kernel) -> Result<u32, String> {
+    resident_ctas(&machine.gpu.sm, &kernel.info)
+        .map_err(|reason| format!("no CTA of kernel `{}` fits an SM of {}: {reason}", kernel.info.name, machine.name))
+}
+
+/// The same on a GPU; in a system 1 for kernels that run on another and do not fit this one.
+fn occupancies_on(machine: &Machine, workload: &Workload, gpu: Option<u32>) -> Result<Vec<u32>, String> {
+    let elsewhere = |kernel: &Kernel| gpu.is_some_and(|gpu| gpu != u32::from(kernel.info.on_gpu().0));
+    let one = |kernel: &Kernel| occupancy(machine, kernel).or_else(|problem| if elsewhere(kernel) { Ok(1) } else { Err(problem) });
     workload.kernels.iter().map(one).collect()
 }
 

@@ -15,7 +15,7 @@ use crate::stats::{Counted, IntervalRow, TimelineEntry};
 
 use super::apply;
 use super::cpu_load::{CpuLoad, CpuWatch};
-use super::facts::facts;
+use super::facts::{facts, suits_controllers};
 use super::layout::ChipLayout;
 use super::live::{Live, Shown};
 use super::measure::{Measure, Measured, Meter};
@@ -71,6 +71,9 @@ impl Observer {
         progress: Option<Published<Progress>>,
     ) -> Result<Self, String> {
         let facts = facts(machine, &workload);
+        if let Some(controller) = controllers.first() {
+            suits_controllers(machine).map_err(|problem| format!("controller `{}`: {problem}", controller.name()))?;
+        }
         check(&controllers, &facts).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         if interval == Some(0) {
             return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core));
@@ -85,6 +88,7 @@ impl Observer {
         Ok(Self {
             facts,
             workload,
+            watch: CpuWatch::new(None, layout.gpus.len() as u32),
             layout,
             schemas: Schemas::default(),
             interval,
@@ -94,7 +98,6 @@ impl Observer {
             timeline: Vec::new(),
             progress,
             shown: None,
-            watch: CpuWatch::new(None, layout.gpus),
             meter: None,
             over: false,
         })
@@ -103,7 +106,7 @@ impl Observer {
     /// For a run with a load on the CPU cores.
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
-        Self { watch: CpuWatch::new(load, self.layout.gpus), ..self }
+        Self { watch: CpuWatch::new(load, self.layout.gpus.len() as u32), ..self }
     }
 
     /// For a run that somebody may watch, whose units have these names.
@@ -335,7 +338,7 @@ impl Director<ChipUnit> for Observer {
 
 /// What happened, with SMs counted over all GPUs.
 fn over_all_gpus(layout: &ChipLayout, event: &SeenEvent<EventKind>) -> EventKind {
-    let first = layout.gpu_of(event.unit).map_or(0, |gpu| gpu * layout.sms) as u16;
+    let first = layout.gpu_of(event.unit).map_or(0, |gpu| layout.gpu(gpu).sms_before) as u16;
     match event.kind {
         EventKind::CtaEnded(sm, kernel) => EventKind::CtaEnded(SmId(first + sm.0), kernel),
         EventKind::SmQuiet(sm) => EventKind::SmQuiet(SmId(first + sm.0)),

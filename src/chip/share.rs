@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::{Cycle, UnitId};
+use crate::base::{ClockDomain, Cycle, UnitId};
 use crate::engine::{Ranks, Unit, share};
 use crate::frontend::Workload;
 use crate::gpu::cta::Grid;
@@ -51,6 +51,25 @@ struct OfGrid {
     end: Option<u64>,
 }
 
+impl OfGrid {
+    /// The same in cycles of the clock `to`; these are cycles of the clock `from`.
+    fn in_cycles_of(mut self, to: ClockDomain, from: ClockDomain) -> Self {
+        if from == to {
+            return self;
+        }
+        let convert = |cycle: u64| from.tick(Cycle(cycle)).0 / to.period;
+        for kernel in &mut self.kernels {
+            for cycle in [&mut kernel.launched, &mut kernel.started, &mut kernel.ended] {
+                *cycle = cycle.map(convert);
+            }
+            kernel.launch_latency_cycles = convert(kernel.launch_latency_cycles);
+        }
+        self.ends.iter_mut().for_each(|(_, end)| *end = end.map(|end| Cycle(convert(end.0))));
+        self.end = self.end.map(convert);
+        self
+    }
+}
+
 /// A rank's part of the results.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Share {
@@ -76,6 +95,8 @@ pub(super) struct Results {
     pub(super) thread_instructions: Vec<u64>,
     /// How often each application ended, and when first.
     pub(super) ends: Vec<(u32, Option<Cycle>)>,
+    /// How components are numbered over GPUs.
+    pub(super) ids: Ids,
     /// When the workload ended.
     pub(super) end: Option<u64>,
     /// Messages that came late, and all messages.
@@ -164,7 +185,7 @@ fn kernel_stats(grid: &Grid, of: &OfGrid) -> Vec<KernelStats> {
 /// # Errors
 /// When a rank is gone; a message for the user.
 pub(super) fn collect(
-    (units, layout): (&[ChipUnit], &ChipLayout),
+    (units, layout, clocks): (&[ChipUnit], &ChipLayout, &[ClockDomain]),
     owned: &[bool],
     workload: &Workload,
     (late, messages): (LateMessages, u64),
@@ -188,10 +209,12 @@ pub(super) fn collect(
         let counted = components[first..].iter_mut().flat_map(|component: &mut ComponentStats| &mut component.counters);
         counted.zip(values).for_each(|(counted, value)| counted.value = *value);
         let gpu = layout.gpu_of(UnitId(number)).unwrap_or_default();
-        if layout.gpus > 1 {
+        if layout.gpus.len() > 1 {
             ids.count_over_gpus(gpu, &mut components[first..]);
         }
         if let (ChipUnit::Grid(grid), Some((_, of))) = (unit, if matches!(unit, ChipUnit::Grid(_)) { grids.next() } else { None }) {
+            // Cycles of the run are those of GPU 0's core clock.
+            let of = &of.clone().in_cycles_of(clocks[0], clocks[gpu as usize]);
             take_kernels(&mut kernels, kernel_stats(grid, of), workload, gpu);
             take_ends(&mut ends, of.ends.iter().copied(), workload, gpu);
             end = end.zip(of.end).map(|(latest, cycle)| cycle.max(latest));
@@ -215,6 +238,7 @@ pub(super) fn collect(
         warp_instructions,
         thread_instructions,
         ends,
+        ids,
         end,
         late: all.late,
         messages: all.messages,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use warpshard_sync::{Published, StopFlag};
 
-use crate::base::Cycle;
+use crate::base::{ClockDomain, Cycle};
 use crate::config::Machine;
 use crate::control::Controller;
 use crate::engine::{self, Checkpoints, EngineError, Finished, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks};
@@ -169,6 +169,10 @@ pub struct RecordedUnit {
 /// See [`RunError`].
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
+    if options.recording.is_some() && machine.each_kind().count() > 1 {
+        let problem = "activity (--perfetto) is recorded where all GPUs are of one kind; leave it out, or the kinds (system.kinds)";
+        return Err(RunError::Config(problem.into()));
+    }
     if options.checkpoints.every.is_some() || options.checkpoints.resume.is_some() {
         can_be_saved(&options).map_err(RunError::Config)?;
     }
@@ -177,16 +181,19 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
-    let schemas = Schemas::of(layout, workload.applications.len(), |unit| {
+    let kind_of = (0..machine.gpus()).map(|gpu| machine.kind_of(gpu)).collect();
+    let schemas = Schemas::of(&layout, kind_of, workload.applications.len(), |unit| {
         let mut components = Vec::new();
-        plan.units[unit].unit.visit_counters(&mut components);
+        plan.units[unit.index()].unit.visit_counters(&mut components);
         components
     });
+    let clocks: Vec<ClockDomain> = layout.gpus.iter().map(|gpu| plan.units[gpu.grid().index()].clock).collect();
     for planned in &mut plan.units {
         if let Some(recording) = &options.recording {
             activity::record(&mut planned.unit, machine, recording);
         }
-        if let (ChipUnit::Partition(partition), true) = (&mut planned.unit, options.log && machine.mem.dram.control.is_some()) {
+        let controlled = machine.of_gpu(u32::from(planned.part)).mem.dram.control.is_some();
+        if let (ChipUnit::Partition(partition), true) = (&mut planned.unit, options.log && controlled) {
             partition.record_commands(Log::default());
         }
     }
@@ -204,7 +211,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         record: options.record,
         stop: options.stop,
     };
-    let observer = Observer::new(machine, Arc::clone(workload), layout, options.interval, options.controllers, options.progress)
+    let observer = Observer::new(machine, Arc::clone(workload), layout.clone(), options.interval, options.controllers, options.progress)
         .map_err(RunError::Config)?
         .watching(options.cpu.as_ref())
         .counting(schemas)
@@ -220,7 +227,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     })?;
     let host = host_facts(&finished, &names, &kinds, startup);
     let counted = (finished.late, finished.host.messages);
-    let results = collect((&finished.units, &layout), &finished.owned, workload, counted, finished.ranks.as_mut());
+    let results = collect((&finished.units, &layout, &clocks), &finished.owned, workload, counted, finished.ranks.as_mut());
     let results = results.map_err(RunError::Trace)?;
     let relaxed = options.relaxed.then_some(Relaxed {
         epoch_cycles: finished.host.epoch_cycles,
@@ -239,8 +246,10 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         _ => None,
     });
     let dram_commands = dram_commands.filter(|commands| !commands.is_empty()).collect();
+    let mut results = results;
+    let ids = std::mem::take(&mut results.ids);
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
-    outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &outcome));
+    outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &ids, &outcome));
     outcome.notes.extend(one_by_one(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs, measured })
 }
@@ -298,14 +307,15 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
 fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
     let running = workload.kernels.iter().filter(|kernel| kernel.info.copy.is_none());
     let all: BTreeSet<_> = running.map(|kernel| (kernel.info.on_gpu(), kernel.info.app, kernel.info.stream)).collect();
-    // The GPU with the most of them.
+    // The GPU with the most of them, of those that run one kernel at a time.
     let of_gpu = |gpu: u32| all.iter().filter(|(on, ..)| u32::from(on.0) == gpu).count();
-    let streams = (0..machine.gpus()).map(of_gpu).max().unwrap_or(0);
+    let single = (0..machine.gpus()).filter(|gpu| machine.of_gpu(*gpu).gpu.dispatch.max_kernels == 1);
+    let streams = single.map(of_gpu).max().unwrap_or(0);
     let text = format!(
         "the kernels of {} streams ran one after the other: this machine runs one kernel at a time (gpu.dispatch.max_kernels)",
         streams
     );
-    (machine.gpu.dispatch.max_kernels == 1 && streams > 1).then_some((text, 1))
+    (streams > 1).then_some((text, 1))
 }
 
 /// What is known of each application, where several shared the GPU.

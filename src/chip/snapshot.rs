@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-use crate::base::Cycle;
+use crate::base::{CpuId, Cycle, PartitionId, SmId, UnitId};
 use crate::control::Table;
 use crate::noc::hub::{HubCounters, LinkCounters};
 use crate::stats::components::{APPLICATION_LLC, APPLICATION_SM};
 use crate::stats::{ComponentStats, Counted, CounterInfo, Counters};
 
-use super::layout::ChipLayout;
+use super::layout::{ChipLayout, GpuLayout};
 
 /// The columns of one kind of unit; the same counter of several components of a kind inside a unit is summed.
 #[derive(Debug, Default, PartialEq)]
 struct Schema {
     kinds: Vec<&'static str>,
     columns: Vec<&'static CounterInfo>,
-    /// Where each of a unit's values goes.
-    places: Vec<Place>,
+    /// Where each of a unit's values goes, for each kind of GPU.
+    places: Vec<Vec<Place>>,
 }
 
 /// Where a value of a unit goes.
@@ -33,23 +33,28 @@ enum Place {
 }
 
 impl Schema {
-    /// The columns of the components that `wanted` selects by kind.
-    fn of(components: &[ComponentStats], wanted: impl Fn(&str) -> bool) -> Arc<Self> {
+    /// The columns of the components that `wanted` selects by kind, of a unit of each kind of GPU. What the first does not count follows what
+    /// it does.
+    fn of(units: &[Vec<ComponentStats>], wanted: impl Fn(&str) -> bool) -> Arc<Self> {
         let mut schema = Self::default();
-        for (kind, info) in components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info))) {
-            if !wanted(kind) {
-                schema.places.push(Place::Elsewhere);
-                continue;
+        for components in units {
+            let mut places = Vec::new();
+            for (kind, info) in components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info))) {
+                places.push(if wanted(kind) { Place::Column(schema.column(kind, info) as u16) } else { Place::Elsewhere });
             }
-            let same = |column: &usize| schema.kinds[*column] == kind && std::ptr::eq(schema.columns[*column], info);
-            let column = (0..schema.columns.len()).find(same).unwrap_or_else(|| {
-                schema.kinds.push(kind);
-                schema.columns.push(info);
-                schema.columns.len() - 1
-            });
-            schema.places.push(Place::Column(column as u16));
+            schema.places.push(places);
         }
         Arc::new(schema)
+    }
+
+    /// The column of a counter, which is made where there is none.
+    fn column(&mut self, kind: &'static str, info: &'static CounterInfo) -> usize {
+        let same = |column: &usize| self.kinds[*column] == kind && std::ptr::eq(self.columns[*column], info);
+        (0..self.columns.len()).find(same).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.columns.push(info);
+            self.columns.len() - 1
+        })
     }
 }
 
@@ -91,10 +96,10 @@ impl Parts {
         parts
     }
 
-    /// Adds the values of units to the rows of applications of `width` columns.
-    fn add(&self, units: &[Vec<u64>], width: usize, rows: &mut [u64]) {
+    /// Adds the values of a unit to the rows of applications of `width` columns.
+    fn add(&self, unit: &[u64], width: usize, rows: &mut [u64]) {
         for (at, app, column) in &self.at {
-            rows[app * width + column] += units.iter().map(|unit| unit[*at]).sum::<u64>();
+            rows[app * width + column] += unit[*at];
         }
     }
 }
@@ -104,23 +109,24 @@ impl Parts {
 struct SmApplications {
     schema: Arc<Schema>,
     count: usize,
-    parts: Parts,
+    /// For each kind of GPU.
+    parts: Vec<Parts>,
 }
 
 impl SmApplications {
-    fn of(count: usize, sm: &[ComponentStats]) -> Self {
+    fn of(count: usize, sms: &[Vec<ComponentStats>]) -> Self {
         let mut columns = Vec::new();
-        let parts = Parts::of(sm, count, &mut columns);
+        let parts = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
         let schema = Schema { kinds: vec![APPLICATION_SM; columns.len()], columns, places: Vec::new() };
         Self { schema: Arc::new(schema), count, parts }
     }
 
-    fn rows(&self, sms: &[Vec<u64>]) -> Rows {
+    fn rows(&self, sms: &[Sample<'_>]) -> Rows {
         let width = self.schema.columns.len();
         let mut values = vec![0; self.count * width * sms.len()];
         if self.count > 0 {
             let own = values.chunks_exact_mut((self.count * width).max(1));
-            own.zip(sms).for_each(|(rows, sm)| self.parts.add(std::slice::from_ref(sm), width, rows));
+            own.zip(sms).for_each(|(rows, (kind, sm))| self.parts[*kind].add(sm, width, rows));
         }
         Rows { schema: Arc::clone(&self.schema), values }
     }
@@ -131,24 +137,28 @@ impl SmApplications {
 struct Applications {
     schema: Arc<Schema>,
     count: usize,
-    sms: Parts,
-    partitions: Parts,
+    /// For each kind of GPU.
+    sms: Vec<Parts>,
+    /// See `sms`.
+    partitions: Vec<Parts>,
 }
 
 impl Applications {
-    fn of(count: usize, sm: &[ComponentStats], partition: &[ComponentStats]) -> Self {
+    fn of(count: usize, sms: &[Vec<ComponentStats>], partitions: &[Vec<ComponentStats>]) -> Self {
         let mut columns = Vec::new();
-        let sms = Parts::of(sm, count, &mut columns);
-        let partitions = Parts::of(partition, count, &mut columns);
+        let sms = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
+        let partitions = partitions.iter().map(|partition| Parts::of(partition, count, &mut columns)).collect();
         let schema = Schema { kinds: vec!["application"; columns.len()], columns, places: Vec::new() };
         Self { schema: Arc::new(schema), count, sms, partitions }
     }
 
-    fn rows(&self, sms: &[Vec<u64>], partitions: &[Vec<u64>]) -> Rows {
+    fn rows(&self, sms: &[Sample<'_>], partitions: &[Sample<'_>]) -> Rows {
         let width = self.schema.columns.len();
         let mut values = vec![0; self.count * width];
-        self.sms.add(sms, width, &mut values);
-        self.partitions.add(partitions, width, &mut values);
+        if self.count > 0 {
+            sms.iter().for_each(|(kind, sm)| self.sms[*kind].add(sm, width, &mut values));
+            partitions.iter().for_each(|(kind, partition)| self.partitions[*kind].add(partition, width, &mut values));
+        }
         Rows { schema: Arc::clone(&self.schema), values }
     }
 }
@@ -162,14 +172,16 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    fn of<'a>(schema: &Arc<Schema>, rows: usize, units: impl Iterator<Item = &'a [Vec<u64>]>) -> Self {
+    /// A row for each `together` units that follow each other.
+    fn of(schema: &Arc<Schema>, together: usize, units: &[Sample<'_>]) -> Self {
         let width = schema.columns.len();
-        let mut values = vec![0; rows * width];
-        for (row, parts) in units.enumerate() {
+        let mut values = vec![0; units.len() / together * width];
+        for (row, parts) in units.chunks(together).enumerate() {
             let row = &mut values[row * width..][..width];
-            let of_unit = parts.iter().flatten();
-            debug_assert_eq!(of_unit.clone().count(), schema.places.len(), "a unit has other counters than its kind");
-            for (value, place) in of_unit.zip(&schema.places) {
+            let places = &schema.places[parts[0].0];
+            let of_unit = parts.iter().flat_map(|(_, unit)| unit.iter());
+            debug_assert_eq!(of_unit.clone().count(), places.len(), "a unit has other counters than its kind");
+            for (value, place) in of_unit.zip(places) {
                 if let Place::Column(column) = *place {
                     row[usize::from(column)] += value;
                 }
@@ -199,6 +211,9 @@ impl Rows {
     }
 }
 
+/// The values of a unit, and the kind of its GPU.
+type Sample<'a> = (usize, &'a [u64]);
+
 /// The columns of hubs and switches: what a hub counts, and the sums over the links that lead away from it.
 fn hub_schema() -> Arc<Schema> {
     let (hub, link) = (HubCounters::INFO, LinkCounters::INFO);
@@ -210,6 +225,8 @@ fn hub_schema() -> Arc<Schema> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schemas {
     layout: Option<ChipLayout>,
+    /// The kind of each GPU.
+    kind_of: Vec<usize>,
     sms: Arc<Schema>,
     partitions: Arc<Schema>,
     networks: Arc<Schema>,
@@ -223,43 +240,60 @@ pub(super) struct Schemas {
 
 impl Schemas {
     /// The columns of a machine whose unit `i` has the components `components(i)`, shared by `apps` applications; 0 where one has it.
-    pub(super) fn of(layout: ChipLayout, apps: usize, components: impl Fn(usize) -> Vec<ComponentStats>) -> Self {
-        let partitions = layout.sms as usize;
-        let networks = partitions + layout.partitions as usize;
-        let some = |count: u32, first: usize| if count == 0 { Arc::default() } else { Schema::of(&components(first), of_all) };
-        let applications =
-            if apps == 0 { Applications::default() } else { Applications::of(apps, &components(0), &components(partitions)) };
-        let sm_applications = if apps == 0 { SmApplications::default() } else { SmApplications::of(apps, &components(0)) };
+    /// `kind_of` has the kind of each GPU, counted from 0.
+    pub(super) fn of(layout: &ChipLayout, kind_of: Vec<usize>, apps: usize, components: impl Fn(UnitId) -> Vec<ComponentStats>) -> Self {
+        let kinds = kind_of.iter().max().map_or(0, |last| last + 1);
+        // The first GPU of each kind.
+        let firsts = (0..kinds).filter_map(|kind| kind_of.iter().position(|of| *of == kind)).map(|gpu| layout.gpus[gpu]);
+        let firsts: Vec<GpuLayout> = firsts.collect();
+        let each = |unit: &dyn Fn(GpuLayout) -> UnitId| -> Vec<_> { firsts.iter().map(|gpu| components(unit(*gpu))).collect() };
+        let sms = each(&|gpu| gpu.sm(SmId(0)));
+        let partitions = each(&|gpu| gpu.partition(PartitionId(0)));
+        let networks = firsts.iter().map(|gpu| [components(gpu.request_net()), components(gpu.reply_net())].concat());
+        let applications = if apps == 0 { Applications::default() } else { Applications::of(apps, &sms, &partitions) };
+        let sm_applications = if apps == 0 { SmApplications::default() } else { SmApplications::of(apps, &sms) };
         Self {
-            layout: Some(layout),
-            sms: some(layout.sms, 0),
-            partitions: some(layout.partitions, partitions),
-            networks: Schema::of(&[components(networks), components(networks + 1)].concat(), of_all),
-            grid: Schema::of(&components(networks + 2), of_all),
-            cpus: some(layout.cpus, networks + 3),
-            hubs: if layout.gpus > 1 { hub_schema() } else { Arc::default() },
+            layout: Some(layout.clone()),
+            sms: Schema::of(&sms, of_all),
+            partitions: Schema::of(&partitions, of_all),
+            networks: Schema::of(&networks.collect::<Vec<_>>(), of_all),
+            grid: Schema::of(&each(&|gpu| gpu.grid()), of_all),
+            cpus: if layout.cpus == 0 { Arc::default() } else { Schema::of(&[components(layout.cpu(CpuId(0)))], of_all) },
+            hubs: if layout.gpus.len() > 1 { hub_schema() } else { Arc::default() },
             applications: Arc::new(applications),
             sm_applications: Arc::new(sm_applications),
+            kind_of,
         }
     }
 
     /// The chip at cycle `at`, given every unit's values.
     pub(super) fn snapshot(&self, at: Cycle, samples: &[Vec<u64>]) -> Snapshot {
-        let Some(layout) = self.layout else { return Snapshot { at, ..Snapshot::default() } };
-        if self.hubs.columns.is_empty() {
-            return self.of_gpus(at, layout, samples);
+        let Some(layout) = &self.layout else { return Snapshot { at, ..Snapshot::default() } };
+        let (mut sms, mut partitions, mut networks, mut grid): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) = Default::default();
+        let mut hubs: Vec<&Vec<u64>> = Vec::new();
+        for (gpu, kind) in layout.gpus.iter().zip(&self.kind_of) {
+            let mut units = samples[usize::from(gpu.first)..].iter().map(|values| (*kind, values.as_slice()));
+            sms.extend(units.by_ref().take(gpu.sms as usize));
+            partitions.extend(units.by_ref().take(gpu.partitions as usize));
+            networks.extend(units.by_ref().take(2));
+            grid.extend(units.take(1));
+            hubs.extend(samples.get(gpu.hub().index()).filter(|_| layout.gpus.len() > 1));
         }
-        // By kind, as on one GPU.
-        let (gpus, switches) = samples.split_at(layout.gpus as usize * usize::from(layout.units_of_gpu));
-        let mut by_kind: Vec<Vec<u64>> = Vec::with_capacity(samples.len());
-        let (sms, networks) = (layout.sms as usize, layout.sms as usize + layout.partitions as usize);
-        for part in [0..sms, sms..networks, networks..networks + 2, networks + 2..networks + 3] {
-            let chunks = gpus.chunks(usize::from(layout.units_of_gpu));
-            by_kind.extend(chunks.flat_map(|gpu| &gpu[part.clone()]).cloned());
+        let after = samples.len() - (layout.switches + layout.cpus) as usize;
+        let cpus: Vec<Sample<'_>> = samples[after..].iter().take(layout.cpus as usize).map(|values| (0, values.as_slice())).collect();
+        hubs.extend(&samples[after + layout.cpus as usize..]);
+        let hubs = if layout.gpus.len() > 1 { self.hub_rows(layout.gpus.len(), hubs.into_iter()) } else { Rows::default() };
+        Snapshot {
+            at,
+            applications: self.applications.rows(&sms, &partitions),
+            sm_applications: self.sm_applications.rows(&sms),
+            sms: Rows::of(&self.sms, 1, &sms),
+            partitions: Rows::of(&self.partitions, 1, &partitions),
+            networks: Rows::of(&self.networks, 2, &networks),
+            grid: Rows::of(&self.grid, 1, &grid),
+            cpus: Rows::of(&self.cpus, 1, &cpus),
+            hubs,
         }
-        let hubs = gpus.chunks(usize::from(layout.units_of_gpu)).filter_map(<[_]>::last);
-        let hubs = self.hub_rows(layout.gpus as usize, hubs.chain(switches));
-        Snapshot { hubs, ..self.of_gpus(at, layout, &by_kind) }
     }
 
     /// The rows of hubs and switches, of which the first `gpus` have counters of their own besides those of their links.
@@ -276,27 +310,6 @@ impl Schemas {
             }
         }
         Rows { schema: Arc::clone(&self.hubs), values }
-    }
-
-    /// The GPUs of the chip: samples by kind of unit, and of each kind GPU by GPU.
-    fn of_gpus(&self, at: Cycle, layout: ChipLayout, samples: &[Vec<u64>]) -> Snapshot {
-        let gpus = layout.gpus as usize;
-        let (sms, rest) = samples.split_at(gpus * layout.sms as usize);
-        let (partitions, rest) = rest.split_at(gpus * layout.partitions as usize);
-        let (networks, rest) = rest.split_at(gpus * 2);
-        let (grid, cpus) = rest.split_at(gpus);
-        let each = |schema: &Arc<Schema>, units: &[Vec<u64>]| Rows::of(schema, units.len(), units.chunks(1));
-        Snapshot {
-            at,
-            sms: each(&self.sms, sms),
-            partitions: each(&self.partitions, partitions),
-            networks: Rows::of(&self.networks, gpus, networks.chunks(2)),
-            grid: each(&self.grid, grid),
-            cpus: each(&self.cpus, cpus),
-            hubs: Rows::default(),
-            applications: self.applications.rows(sms, partitions),
-            sm_applications: self.sm_applications.rows(sms),
-        }
     }
 }
 
@@ -353,10 +366,10 @@ mod tests {
     #[test]
     fn the_same_counter_of_two_components_of_a_unit_is_one_column() {
         let components = [component("llc", &[&HITS]), component("llc", &[&HITS]), component("dram", &[&READS, &HITS])];
-        let schema = Schema::of(&components, of_all);
+        let schema = Schema::of(&[components.to_vec()], of_all);
         let rows = |values: [[u64; 4]; 2]| {
-            let units: Vec<Vec<u64>> = values.iter().map(|values| values.to_vec()).collect();
-            Rows::of(&schema, 2, units.chunks(1))
+            let units: Vec<Sample<'_>> = values.iter().map(|values| (0, values.as_slice())).collect();
+            Rows::of(&schema, 1, &units)
         };
         let (before, now) = (rows([[1, 2, 3, 4], [0; 4]]), rows([[1, 5, 9, 4], [10, 20, 30, 40]]));
         let sums: Vec<_> = now.since(&before).sums().map(|(kind, counted)| (kind, counted.info.name, counted.value)).collect();
@@ -368,15 +381,26 @@ mod tests {
     fn applications_have_a_row_each_over_all_sms_and_slices() {
         let of = |kind, id, info| ComponentStats { id, ..component(kind, &[info]) };
         // An SM counts for itself and for two applications; a partition has two slices that do.
-        let sm = [component("sm", &[&READS]), of(APPLICATION_SM, 0, &READS), of(APPLICATION_SM, 1, &READS)];
+        let sm = vec![component("sm", &[&READS]), of(APPLICATION_SM, 0, &READS), of(APPLICATION_SM, 1, &READS)];
         let slice = |i: u32| [component("llc", &[&HITS]), of(APPLICATION_LLC, 2 * i, &HITS), of(APPLICATION_LLC, 2 * i + 1, &HITS)];
         let partition = [slice(0), slice(1)].concat();
-        let applications = Applications::of(2, &sm, &partition);
-        let rows = applications.rows(&[vec![9, 1, 2], vec![9, 10, 20]], &[vec![9, 100, 200, 9, 300, 400]]);
+        let sms = [sm];
+        let values: [&[u64]; 3] = [&[9, 1, 2], &[9, 10, 20], &[9, 100, 200, 9, 300, 400]];
+        let [first, second, slices] = values.map(|values| (0, values));
+        let rows = Applications::of(2, &sms, &[partition]).rows(&[first, second], &[slices]);
         assert_eq!(rows.table().rows().collect::<Vec<_>>(), [[11, 400], [22, 600]]);
-        let by_sm = SmApplications::of(2, &sm).rows(&[vec![9, 1, 2], vec![9, 10, 20]]);
+        let by_sm = SmApplications::of(2, &sms).rows(&[first, second]);
         assert_eq!(by_sm.table().rows().collect::<Vec<_>>(), [[1], [2], [10], [20]]);
-        let own = Rows::of(&Schema::of(&sm, of_all), 1, [vec![9, 1, 2]].chunks(1));
+        let own = Rows::of(&Schema::of(&sms, of_all), 1, &[first]);
         assert_eq!(own.values, [9], "what an SM counts for applications is no column of the SM's");
+    }
+
+    #[test]
+    fn units_of_other_kinds_of_gpus_have_the_same_columns() {
+        let units = [vec![component("dram", &[&HITS])], vec![component("bank", &[&READS]), component("dram", &[&READS, &HITS])]];
+        let schema = Schema::of(&units, of_all);
+        assert_eq!(schema.kinds, ["dram", "bank", "dram"]);
+        let rows = Rows::of(&schema, 1, &[(0, &[1]), (1, &[10, 20, 30])]);
+        assert_eq!(rows.values, [1, 0, 0, 30, 10, 20]);
     }
 }

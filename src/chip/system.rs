@@ -10,7 +10,7 @@ use crate::config::system::{Placing, System};
 use crate::engine::{Latency, Plan, PlannedUnit};
 use crate::frontend::Workload;
 use crate::noc::hub::{CopyJob, GpuPorts, Hub, HubPorts, HubSpec, LanePort, NetPorts};
-use crate::protocol::{AddressMap, HomeRule, Homes, Path};
+use crate::protocol::{HomeRule, Homes, Path};
 
 use super::layout::ChipLayout;
 use super::unit::ChipUnit;
@@ -31,14 +31,8 @@ pub(super) struct SystemPlan {
     routes: Routes,
     rule: HomeRule,
     copies: Arc<BTreeMap<KernelIndex, CopyJob>>,
-    /// The first output of a request network that leads to the hub.
-    first_output: u16,
-    /// The map of a GPU's memory.
-    pub(super) map: AddressMap,
-    /// The machine whose partitions have this map.
-    pub(super) machine: Machine,
-    /// Kilohertz of the hubs' clock.
-    kilohertz: u64,
+    /// Each GPU, with the map of its memory.
+    pub(super) machines: Vec<Machine>,
     /// The first of the links between nodes: for each lane one for packets, and one for credits.
     first_lane: u32,
 }
@@ -59,23 +53,20 @@ impl SystemPlan {
             let kernel = KernelIndex(number);
             Some((kernel, CopyJob { kernel, from: copy.from, to: copy.to, bytes: copy.bytes }))
         });
-        let mut plan = Self {
-            system: system.clone(),
-            routes,
-            rule,
-            copies: Arc::new(copies.collect()),
-            first_output: (machine.mem.map.partitions * machine.mem.map.slices_per_partition) as u16,
-            map: machine.mem.map.clone(),
-            machine: machine.clone(),
-            kilohertz: machine.clocks.noc.0,
-            first_lane: 0,
+        let page_bit = system.page_bytes.trailing_zeros();
+        let with_map = |gpu: &Machine| {
+            let mut gpu = gpu.clone();
+            gpu.mem.map.constant_bits = rule.constant_bits(page_bit, system.gpus);
+            gpu
         };
-        plan.map.constant_bits = plan.homes(0).constant_bits();
-        plan.machine.mem.map = plan.map.clone();
-        let (sms, ports, slices) = (machine.gpu.sms, system.hub.ports, u32::from(plan.first_output));
+        let machines: Vec<Machine> = machine.each_gpu().map(with_map).collect();
         // All links of the GPUs come before those between nodes.
-        plan.first_lane = system.gpus * (4 * (sms + slices + 2 * ports) + 2 * sms + machine.mem.map.partitions + 2);
-        Ok(plan)
+        let links = |gpu: &Machine| {
+            let (sms, partitions) = (gpu.gpu.sms, gpu.mem.map.partitions);
+            4 * (sms + partitions * gpu.mem.map.slices_per_partition + 2 * system.hub.ports) + 2 * sms + partitions + 2
+        };
+        let first_lane = machines.iter().map(links).sum();
+        Ok(Self { system: system.clone(), routes, rule, copies: Arc::new(copies.collect()), machines, first_lane })
     }
 
     /// Switches and hosts.
@@ -90,38 +81,41 @@ impl SystemPlan {
 
     /// The memory map as a GPU uses it.
     pub(super) fn homes(&self, gpu: u32) -> Homes {
+        let map = &self.machines[gpu as usize].mem.map;
+        let first_output = map.partitions * map.slices_per_partition;
         Homes {
             own: GpuId(gpu as u8),
             gpus: self.system.gpus,
             page_bit: self.system.page_bytes.trailing_zeros(),
             rule: self.rule.clone(),
-            hub: (self.first_output, self.system.hub.ports as u16),
+            hub: (first_output as u16, self.system.hub.ports as u16),
         }
     }
 
     /// The hub of a GPU.
-    pub(super) fn hub(&self, number: u32, layout: &ChipLayout, links: HubLinks) -> Hub {
+    pub(super) fn hub(&self, number: u32, links: HubLinks) -> Hub {
+        let machine = &self.machines[number as usize];
         let HubLinks { request, reply, to_grid, from_grid } = links;
         let ports = GpuPorts {
             gpu: GpuId(number as u8),
             ports: self.system.hub.ports as u16,
             request,
             reply,
-            first_port: (layout.sms + layout.cpus) as u16,
-            sms: layout.sms as u16,
+            first_port: machine.gpu.sms as u16,
+            sms: machine.gpu.sms as u16,
             to_grid,
             from_grid,
         };
         let spec = HubSpec {
             homes: self.homes(number),
-            map: self.map.of_gpu(),
+            map: machine.mem.map.of_gpu(),
             pending: self.system.hub.pending,
             copy_lines: self.system.hub.copy_lines,
             fault_latency: self.system.hub.fault_latency,
             copies: Arc::clone(&self.copies),
         };
         let node = number as usize;
-        Hub::new(self.routes.nodes[node].to_string(), self.ports(node, Some(ports)), Some(spec), self.kilohertz)
+        Hub::new(self.routes.nodes[node].to_string(), self.ports(node, Some(ports)), Some(spec), machine.clocks.noc.0)
     }
 
     /// The links of a node.
@@ -133,6 +127,7 @@ impl SystemPlan {
                 lane: number as u16,
                 data: LinkId(first as u16),
                 credit: LinkId(first as u16 + 1),
+                host: self.routes.lanes[number].host,
                 bandwidth: set.bandwidth,
                 header_bytes: set.header_bytes,
                 buffer: set.buffer,
@@ -157,20 +152,23 @@ impl SystemPlan {
         assert_eq!(first_lane, self.first_lane, "links of GPUs are counted twice");
         for (number, node) in (0..).zip(&self.routes.nodes[self.system.gpus as usize..]) {
             let ports = self.ports(self.system.gpus as usize + number as usize, None);
-            let unit = ChipUnit::Hub(Box::new(Hub::new(node.to_string(), ports, None, self.kilohertz)));
+            let unit = ChipUnit::Hub(Box::new(Hub::new(node.to_string(), ports, None, self.machines[0].clocks.noc.0)));
             plan.add_unit(PlannedUnit { name: node.to_string(), unit, clock, kind: "hub", shard: shard + number, cost: 1.0, part: 0 });
         }
     }
 
-    /// Makes the links between nodes.
-    pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clock: ClockDomain) {
+    /// Makes the links between nodes, given the clock of each GPU's hub. Switches have that of GPU 0.
+    pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clocks: &[ClockDomain]) {
         let unit = |node: usize| {
             let (node, gpus) = (node as u32, self.system.gpus);
-            if node < gpus { layout.hub(node) } else { layout.switch(node - gpus) }
+            if node < gpus { layout.gpu(node).hub() } else { layout.switch(node - gpus) }
         };
         for (number, lane) in self.routes.lanes.iter().enumerate() {
             let nanoseconds = u64::from(self.routes.set(&self.system, number).latency);
-            let cycles = (nanoseconds * self.kilohertz).div_ceil(1_000_000);
+            // In cycles of the node that sends.
+            let sender = if lane.from < clocks.len() { lane.from } else { 0 };
+            let (clock, kilohertz) = (clocks[sender], self.machines[sender].clocks.noc.0);
+            let cycles = (nanoseconds * kilohertz).div_ceil(1_000_000);
             let latency = Latency::Fixed(Tick(cycles.max(1) * clock.period));
             let (from, to) = (unit(lane.from), unit(lane.to));
             let data = plan.add_link(from, to, latency);

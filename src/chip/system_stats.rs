@@ -18,28 +18,40 @@ use super::system::SystemPlan;
 /// When the workload names a GPU that the machine does not have; a message for the user.
 pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Workload>, String> {
     let spread = machine.system.as_ref().is_some_and(|system| system.launch == Launch::Spread);
-    let made = for_gpus(workload, machine.gpus(), spread)?;
+    let sms: Vec<u32> = machine.each_gpu().map(|gpu| gpu.gpu.sms).collect();
+    let made = for_gpus(workload, &sms, spread)?;
     Ok(if machine.system.is_some() { Arc::new(made) } else { Arc::clone(workload) })
 }
 
 /// Numbers components over all GPUs.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    /// Components of each kind on GPU 0.
-    counts: BTreeMap<&'static str, u32>,
+    /// Components of each kind on each GPU so far.
+    counts: BTreeMap<&'static str, Vec<u32>>,
 }
 
 impl Ids {
-    /// Numbers the components of a unit of `gpu`; those of GPU 0 come first.
+    /// Numbers the components of a unit of `gpu`. The units of GPUs come in the order of the GPUs.
     pub(super) fn count_over_gpus(&mut self, gpu: u32, components: &mut [ComponentStats]) {
         for component in components.iter_mut().filter(|component| !of_system(component.kind)) {
-            let count = self.counts.entry(component.kind).or_default();
-            if gpu == 0 {
-                *count += 1;
-            } else {
-                component.id += gpu * *count;
-            }
+            let counts = self.counts.entry(component.kind).or_default();
+            counts.resize((gpu as usize + 1).max(counts.len()), 0);
+            component.id += counts[..gpu as usize].iter().sum::<u32>();
+            counts[gpu as usize] += 1;
         }
+    }
+
+    /// The GPU of a component, by its number over all.
+    fn gpu_of(&self, component: &ComponentStats) -> usize {
+        if component.kind == "hub" {
+            return component.id as usize;
+        }
+        let counts = self.counts.get(component.kind).map_or(&[][..], Vec::as_slice);
+        let ends = counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        });
+        ends.take_while(|end| *end <= component.id).count()
     }
 }
 
@@ -82,14 +94,11 @@ pub(super) fn take_ends(
 }
 
 /// The totals of each GPU, and the names of links.
-pub(super) fn system_stats(system: &System, workload: &Workload, outcome: &Outcome) -> Option<SystemStats> {
+pub(super) fn system_stats(system: &System, workload: &Workload, ids: &Ids, outcome: &Outcome) -> Option<SystemStats> {
     let routes = Routes::of(system).ok()?;
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    outcome.components.iter().for_each(|component| *counts.entry(component.kind).or_default() += 1);
     let mut gpus = vec![GpuStats::default(); system.gpus as usize];
     for component in outcome.components.iter().filter(|component| component.kind != "link") {
-        let each = if component.kind == "hub" { 1 } else { counts[component.kind] / system.gpus };
-        let totals = &mut gpus[(component.id / each.max(1)) as usize].totals;
+        let totals = &mut gpus[ids.gpu_of(component)].totals;
         match totals.iter_mut().find(|(kind, _)| *kind == component.kind) {
             Some((_, sums)) => sums.iter_mut().zip(&component.counters).for_each(|(sum, counted)| sum.value += counted.value),
             None => totals.push((component.kind, component.counters.iter().map(|counted| Counted { ..*counted }).collect())),

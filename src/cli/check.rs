@@ -49,15 +49,19 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
             }
             let machine = &loaded.machine;
             energy::Model::of(machine).map_err(|problem| Failure::new(Exit::Config, problem))?;
-            let map = &machine.mem.map;
-            Ok(format!(
-                "a machine: {}, {}, {} of {}, core clock {}",
-                machine.name,
-                counted(machine.gpu.sms.into(), "SM"),
-                counted(map.partitions.into(), "memory partition"),
-                counted(map.slices_per_partition.into(), "slice"),
-                machine.clocks.core
-            ))
+            let of_gpu = |machine: &Machine| {
+                let map = &machine.mem.map;
+                format!(
+                    "{}, {} of {}, core clock {}",
+                    counted(machine.gpu.sms.into(), "SM"),
+                    counted(map.partitions.into(), "memory partition"),
+                    counted(map.slices_per_partition.into(), "slice"),
+                    machine.clocks.core
+                )
+            };
+            let kinds = machine.system.iter().flat_map(|system| &system.kinds);
+            let kinds = kinds.map(|kind| format!("; GPUs {:?} of kind {}: {}", kind.gpus, kind.name, of_gpu(&kind.machine)));
+            Ok(format!("a machine: {}, {}{}", machine.name, of_gpu(machine), kinds.collect::<String>()))
         }
         Kind::Model => {
             let model = Model::load(file, 1, &[]).map_err(|error| Failure::new(Exit::Workload, error))?;

@@ -18,7 +18,7 @@ use crate::sweep::{Digest, Digests};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
-use super::{build, configuration, output, sweep};
+use super::{build, configuration, sweep};
 
 const MAGIC: [u8; 8] = *b"WSCHECKP";
 /// Of what is written here; the state inside belongs to one build.
@@ -82,16 +82,16 @@ fn path_of(folder: &Path) -> PathBuf {
     path.into()
 }
 
-/// What the options ask for.
+/// What the options ask for, and where the run goes on, for people.
 ///
 /// # Errors
 /// When the checkpoint to go on from cannot be read, is damaged, or belongs to another run or build.
-pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<Checkpoints, Failure> {
+pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<(Checkpoints, Option<String>), Failure> {
     if args.checkpoint_every.is_none() && args.resume.is_none() {
-        return Ok(Checkpoints::default());
+        return Ok((Checkpoints::default(), None));
     }
     let run = Header::of(args, loaded)?;
-    let mut checkpoints = Checkpoints::default();
+    let (mut checkpoints, mut resumed) = (Checkpoints::default(), None);
     if let Some(path) = &args.resume {
         let (header, state) = read(path)?;
         let other = header.other_than(&run);
@@ -104,7 +104,7 @@ pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<Checkpoints, Failure
             );
             return Err(Failure::new(Exit::Checkpoint, message));
         }
-        output::warn(&format!("the run goes on at cycle {}, from {}", header.cycle, path.display()));
+        resumed = Some(format!("the run goes on at cycle {}, from {}", header.cycle, path.display()));
         checkpoints.resume = Some(state);
     }
     if let (Some(every), Some(folder)) = (args.checkpoint_every, &args.out) {
@@ -117,7 +117,7 @@ pub(super) fn of(args: &RunArgs, loaded: &Loaded) -> Result<Checkpoints, Failure
             })
         }));
     }
-    Ok(checkpoints)
+    Ok((checkpoints, resumed))
 }
 
 /// Removes the checkpoint of a run that is complete.

@@ -58,6 +58,7 @@ fn run_alone(args: &RunArgs, arguments: &[OsString], world: Option<&World>) -> R
     // Made before a long trace is read, so that a folder that cannot be written is an error at once.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let ready = opened.load()?;
+    ready.resumed().into_iter().for_each(output::warn);
     let ready = if let Some(world) = world { ready.in_ranks(world.ranks()) } else { ready };
     let destination = match named {
         Some(folder) => folder,

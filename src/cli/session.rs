@@ -113,7 +113,7 @@ impl<'a> Opened<'a> {
 
     fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Failure> {
         let Self { args, arguments, loaded, threads, started, .. } = self;
-        let checkpoints = match &origin {
+        let (checkpoints, resumed) = match &origin {
             Origin::Memory if args.checkpoint_every.is_some() || args.resume.is_some() => {
                 let problem = "checkpoints: a workload of the calling program cannot be found again; use a file, or a built-in model";
                 return Err(Failure::new(Exit::Usage, problem));
@@ -138,6 +138,7 @@ impl<'a> Opened<'a> {
             prepared,
             ranks: None,
             checkpoints,
+            resumed,
         };
         Ok(ready)
     }
@@ -180,6 +181,14 @@ impl<'a> Opened<'a> {
     }
 }
 
+/// Removes the checkpoint of a run that is complete.
+///
+/// # Errors
+/// When the system refuses.
+pub fn remove_checkpoint(args: &RunArgs) -> Result<(), Failure> {
+    checkpoint::remove(args)
+}
+
 /// A run with all that it needs.
 #[derive(Debug)]
 pub struct Ready<'a> {
@@ -196,6 +205,7 @@ pub struct Ready<'a> {
     prepared: f64,
     ranks: Option<Box<dyn Ranks>>,
     checkpoints: Checkpoints,
+    resumed: Option<String>,
 }
 
 impl Ready<'_> {
@@ -208,6 +218,11 @@ impl Ready<'_> {
     /// The machine's name, the workload's, and what the options change, as the name of a result folder.
     pub fn folder_name(&self) -> String {
         file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, configuration::suffix(self.args)))
+    }
+
+    /// Where the run goes on, for people; nothing for one that begins at its beginning.
+    pub fn resumed(&self) -> Option<&str> {
+        self.resumed.as_deref()
     }
 
     /// The workload and the machine, for people.
@@ -240,7 +255,7 @@ impl Ready<'_> {
         progress: Option<Published<Progress>>,
         live: Option<Live>,
     ) -> Result<Finished, Failure> {
-        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks, checkpoints } = self;
+        let Self { args, loaded, workload, origin, clock, threads, cpu, recording, facts, prepared, ranks, checkpoints, resumed: _ } = self;
         let mut facts = facts;
         if let Some(configuration) = facts.configuration.as_mut().filter(|_| !controllers.is_empty()) {
             let names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();

@@ -3,6 +3,7 @@
 mod caches;
 mod cpu;
 mod dram;
+mod kinds;
 mod memory;
 mod network;
 mod size;
@@ -34,7 +35,33 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     memory::check(&machine.mem, &mut checker);
     dram::check(machine, &mut checker);
     system::check(machine, &mut checker);
-    size::check(machine, &mut checker);
+    size::of_gpu(machine, &mut checker);
+}
+
+/// Checks a kind of GPU of `machine`, and that it goes with the others; each machine comes with its settings.
+pub(super) fn check_kind(
+    name: &str,
+    machine: (&Machine, &[Setting]),
+    (kind, settings): (&Machine, &[Setting]),
+    problems: &mut Vec<Problem>,
+    warnings: &mut Vec<Problem>,
+) {
+    let mut checker = Checker { settings, problems, warnings };
+    clocks(kind, &mut checker);
+    dispatch(kind, &mut checker);
+    sm::check(&kind.gpu.sm, &mut checker);
+    caches::check(kind, &mut checker);
+    network::check(kind, &mut checker);
+    memory::check(&kind.mem, &mut checker);
+    dram::check(kind, &mut checker);
+    system::of_gpu(kind, &mut checker);
+    size::of_gpu(kind, &mut checker);
+    kinds::check(name, machine, kind, &mut checker);
+}
+
+/// Checks how much there is of everything over all GPUs.
+pub(super) fn check_sizes(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>) {
+    size::of_all(machine, &mut Checker { settings, problems, warnings: &mut Vec::new() });
 }
 
 impl Checker<'_> {

@@ -88,7 +88,7 @@ choices! {
     /// On which GPUs the CTAs of a kernel run.
     Launch {
         Bound = "bound": "on the one that the launch or its application names; GPU 0 where neither does",
-        Spread = "spread": "on all, an equal part of consecutive CTAs on each, unless the launch or its application names one",
+        Spread = "spread": "on all, on each as large a part of consecutive CTAs as it has of the SMs, unless the launch or its application names one",
     }
 }
 

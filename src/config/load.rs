@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::check;
 use super::error::{ConfigErrors, Place, Problem, Source};
 use super::input;
+use super::kinds;
 use super::machine::Machine;
 use super::nearest::nearest;
 use super::provenance::Provenance;
@@ -38,6 +39,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("v100x2", include_str!("../../configs/machines/v100x2.toml")),
     ("dgx1-v100", include_str!("../../configs/machines/dgx1-v100.toml")),
     ("chiplet2", include_str!("../../configs/machines/chiplet2.toml")),
+    ("v100-p100", include_str!("../../configs/machines/v100-p100.toml")),
 ];
 
 /// A machine that comes with the program.
@@ -170,12 +172,30 @@ fn load(top: Text, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     if !complete {
         return Err(ConfigErrors { problems });
     }
-    let (machine, settings) = resolve(entries, &at, &mut problems);
+    let tables = kinds::take(&mut entries);
+    let around = if tables.is_empty() { Vec::new() } else { entries.clone() };
+    let (mut machine, settings) = resolve(entries, &at, &mut problems);
     let mut warnings = Vec::new();
+    let mut kinds = Vec::new();
     if problems.is_empty() {
         check::check(&machine, &settings, &mut problems, &mut warnings);
+        if problems.is_empty() {
+            kinds = kinds::add(&mut machine, tables, (&around, &settings), &mut problems, &mut warnings);
+        }
+        check::check_sizes(&machine, &settings, &mut problems);
     }
-    ConfigErrors::unless_empty(Loaded { machine, provenance: Provenance::new(settings, summary), warnings }, problems)
+    ConfigErrors::unless_empty(Loaded { machine, provenance: Provenance::new(settings, summary, kinds), warnings }, problems)
+}
+
+/// The entries of the machine `name`, which is asked for at a place, and of all that it extends, the weakest first; `None` with a problem.
+pub(super) fn entries_of(name: &str, asked: &Place, folder: Option<&Path>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
+    let before = problems.len();
+    let mut layers = Layers::default();
+    match Text::open(name, Some(asked), folder) {
+        Ok(text) => layers.add(text, problems),
+        Err(problem) => problems.push(problem),
+    }
+    (problems.len() == before).then_some(layers.entries)
 }
 
 /// The entries of a text and of all that it extends, the weakest first.

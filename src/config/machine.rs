@@ -42,6 +42,28 @@ impl Machine {
     pub fn gpus(&self) -> u32 {
         self.system.as_ref().map_or(1, |system| system.gpus)
     }
+
+    /// What a GPU of the machine is: this machine, or another kind's.
+    pub fn of_gpu(&self, gpu: u32) -> &Self {
+        let kinds = self.system.iter().flat_map(|system| &system.kinds);
+        kinds.filter(|kind| kind.gpus.contains(&gpu)).map(|kind| &kind.machine).next().unwrap_or(self)
+    }
+
+    /// The kind of a GPU, counted from 0: that of this machine, then the others.
+    pub fn kind_of(&self, gpu: u32) -> usize {
+        let kinds = self.system.as_ref().map_or(&[][..], |system| &system.kinds);
+        kinds.iter().position(|kind| kind.gpus.contains(&gpu)).map_or(0, |kind| kind + 1)
+    }
+
+    /// What each GPU is, in their order.
+    pub fn each_gpu(&self) -> impl Iterator<Item = &Self> {
+        (0..self.gpus()).map(|gpu| self.of_gpu(gpu))
+    }
+
+    /// Each kind of GPU once: this machine first.
+    pub fn each_kind(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.system.iter().flat_map(|system| &system.kinds).map(|kind| &kind.machine))
+    }
 }
 
 /// What the energy of a machine is computed with. Changes nothing that is simulated.

@@ -1,5 +1,6 @@
 //! The resolved machine as text: every key with its value, and in a comment the origin of the value.
 
+use super::kinds::{self, KindSettings};
 use super::resolve::{Origin, Setting};
 
 /// Every value of a machine with its origin.
@@ -7,12 +8,13 @@ use super::resolve::{Origin, Setting};
 pub struct Provenance {
     settings: Vec<Setting>,
     summary: String,
+    kinds: Vec<KindSettings>,
 }
 
 impl Provenance {
     /// Of these settings, in the order of the keys.
-    pub(super) fn new(settings: Vec<Setting>, summary: String) -> Self {
-        Self { settings, summary }
+    pub(super) fn new(settings: Vec<Setting>, summary: String, kinds: Vec<KindSettings>) -> Self {
+        Self { settings, summary, kinds }
     }
 
     /// The values, in the order of the keys.
@@ -31,20 +33,32 @@ impl Provenance {
         if !self.summary.is_empty() {
             text += &format!("summary = {}\n", toml::Value::String(self.summary.clone()));
         }
-        let mut table = "";
-        for setting in &self.settings {
-            let key = setting.key;
-            if key.quiet && matches!(setting.origin, Origin::Default) {
-                continue;
-            }
-            if key.table() != table {
-                table = key.table();
-                text += &format!("\n[{table}]\n");
-            }
-            let line = format!("{} = {}", key.name(), key.kind.write(&setting.value));
-            text += &format!("{line:<40} # {}\n", origin(&setting.origin));
+        let told = self.settings.iter().filter(|setting| !(setting.key.quiet && matches!(setting.origin, Origin::Default)));
+        write(told, "", &mut text);
+        for kind in &self.kinds {
+            let table = format!("{}.{}", kinds::TABLE, kind.name);
+            let line = format!("gpus = {:?}", kind.gpus);
+            text += &format!(
+                "\n# What is not given here is as above.\n[{table}]\n{line:<40} # {}\n",
+                origin(&Origin::Given(kind.place.clone()))
+            );
+            write(kind.settings.iter(), &format!("{table}."), &mut text);
         }
         text
+    }
+}
+
+/// Writes settings, in tables whose names begin with `prefix`.
+fn write<'a>(settings: impl Iterator<Item = &'a Setting>, prefix: &str, text: &mut String) {
+    let mut table = "";
+    for setting in settings {
+        let key = setting.key;
+        if key.table() != table {
+            table = key.table();
+            *text += &format!("\n[{prefix}{table}]\n");
+        }
+        let line = format!("{} = {}", key.name(), key.kind.write(&setting.value));
+        *text += &format!("{line:<40} # {}\n", origin(&setting.origin));
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Schema {
     pub keys: Vec<&'static str>,
     /// Top-level keys and tables of other readers of the same file, which are ignored.
     pub foreign: Vec<&'static str>,
+    /// A table of tables, each with a name of its own, and the keys of each of these.
+    pub nested: Option<(&'static str, Box<Schema>)>,
 }
 
 /// A setting from the command line, `gpu.sms=56`.
@@ -90,8 +92,20 @@ impl Schema {
         keys
     }
 
+    /// The keys of the nested table that `path` lies in, and what follows that table's name: nothing for a nested table itself.
+    fn nested<'a>(&self, path: &'a str) -> Option<(&Self, Option<&'a str>)> {
+        let (table, schema) = self.nested.as_ref()?;
+        let inside = path.strip_prefix(table)?;
+        let named = inside.strip_prefix('.');
+        (inside.is_empty() || named.is_some()).then(|| (&**schema, named.and_then(|named| named.split_once('.')).map(|(_, key)| key)))
+    }
+
     fn is_table(&self, path: &str) -> bool {
-        self.keys.iter().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+        if let Some((schema, key)) = self.nested(path) {
+            return key.is_none_or(|key| schema.is_table(key));
+        }
+        self.nested.as_ref().is_some_and(|(table, _)| table.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+            || self.keys.iter().any(|key| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
     }
 
     fn tables(&self) -> impl Iterator<Item = &'static str> {
@@ -100,6 +114,14 @@ impl Schema {
 
     /// What is wrong with using `path` as a key, if anything.
     fn unknown(&self, path: &str, place: &Place) -> Option<Problem> {
+        match self.nested(path) {
+            Some((schema, Some(key))) => return schema.unknown(key, place),
+            Some((schema, None)) => {
+                let problem = Problem::at(place, format!("`{path}` is a table of keys, not a value"));
+                return Some(problem.help(format!("its keys: {}", schema.keys_of("").join(", "))));
+            }
+            None => {}
+        }
         if self.keys.contains(&path) {
             return None;
         }
@@ -211,7 +233,7 @@ mod tests {
     use super::*;
 
     fn schema() -> Schema {
-        Schema { keys: vec!["name", "gpu.sms", "gpu.sm.warps"], foreign: vec!["run"] }
+        Schema { keys: vec!["name", "gpu.sms", "gpu.sm.warps"], foreign: vec!["run"], nested: None }
     }
 
     #[test]

@@ -3,12 +3,17 @@
 //! A *node* is a GPU, a switch or a host; `"gpu0-gpu1 x2"` is two links between two of them.
 
 pub use super::choices::{Launch, LinkTopology, Placing};
+use super::machine::Machine;
 
 /// The system of a machine of several GPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct System {
-    /// GPUs of the system, all of the kind that the rest of the machine describes.
+    /// GPUs of the system, of the kind that the rest of the machine describes unless they are among `kinds`.
     pub gpus: u32,
+    /// Other kinds of GPUs.
+    pub kinds: Vec<GpuKind>,
+    /// Boards with constant power of their own; 0 is one for each GPU.
+    pub boards: u32,
     /// Which GPU's memory holds an address.
     pub memory: Placing,
     /// Bytes of a page.
@@ -23,6 +28,17 @@ pub struct System {
     pub peer: LinkSet,
     /// Links to hosts.
     pub host: LinkSet,
+}
+
+/// GPUs that differ from what the rest of the machine describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuKind {
+    /// Its name: that of its table.
+    pub name: String,
+    /// The GPUs of the kind, in ascending order; GPU 0 is none of them.
+    pub gpus: Vec<u32>,
+    /// What each of them is, in the same system, which has no kinds here.
+    pub machine: Machine,
 }
 
 /// The end of the links in a GPU.
@@ -59,6 +75,8 @@ pub struct LinkSet {
     pub header_bytes: u32,
     /// Packets that the buffer of a virtual channel holds at the far end.
     pub buffer: u32,
+    /// Femtojoules of a bit that crosses a link. Changes nothing that is simulated.
+    pub energy: u32,
 }
 
 /// What links connect.

@@ -10,12 +10,15 @@ pub struct Breakdown {
     pub seconds: f64,
     pub(super) joules: [f64; Component::COUNT],
     pub(super) events: [(u64, f64); Event::COUNT],
+    /// Whether there are links between GPUs.
+    pub(super) links: bool,
 }
 
 impl Breakdown {
     /// Every component with its joules, in a fixed order.
     pub fn components(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        Component::ALL.iter().map(|component| component.name()).zip(self.joules)
+        let all = Component::ALL.into_iter().zip(self.joules);
+        all.filter(|(component, _)| self.has(*component)).map(|(component, joules)| (component.name(), joules))
     }
 
     /// Joules of one component.
@@ -25,7 +28,13 @@ impl Breakdown {
 
     /// Every event with its number of occurrences and its joules.
     pub fn events(&self) -> impl Iterator<Item = (&'static str, u64, f64)> {
-        Event::ALL.iter().zip(self.events).map(|(event, (times, joules))| (event.name(), times, joules))
+        let all = Event::ALL.into_iter().zip(self.events);
+        all.filter(|(event, _)| self.has(event.component())).map(|(event, (times, joules))| (event.name(), times, joules))
+    }
+
+    /// Whether the machine has a component: all have all but links.
+    fn has(&self, component: Component) -> bool {
+        self.links || component != Component::Links
     }
 
     /// Joules of all components.

@@ -29,6 +29,7 @@ named! {
         ControllerStatic("controller_static", true): "Static power of memory controllers and pins.",
         Dram("dram", false): "DRAM commands and data.",
         DramBackground("dram_background", true): "Background power of DRAM.",
+        Links("links", false): "Links between GPUs, switches and hosts; only in systems of several GPUs.",
         Board("board", true): "Constant power of the board: host interface, regulators, fans.",
     }
 }

@@ -23,7 +23,7 @@ pub struct SmTime {
 }
 
 /// Events and time of a run or an interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Core cycles that passed.
     pub cycles: u64,
@@ -31,6 +31,12 @@ pub struct Counts {
     pub sms: SmTime,
     /// Number of occurrences of each event, indexed by `Event`.
     pub events: [u64; Event::COUNT],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { cycles: 0, sms: SmTime::default(), events: [0; Event::COUNT] }
+    }
 }
 
 /// The destination of the value of a counter.

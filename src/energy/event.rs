@@ -42,6 +42,8 @@ named! {
         DramRead("dram_read", Component::Dram): "A burst is read from DRAM.",
         DramWrite("dram_write", Component::Dram): "A burst is written to DRAM.",
         Refresh("dram_refresh", Component::Dram): "A refresh of all banks of a channel.",
+        PeerLink("peer_link_byte", Component::Links): "A byte crosses a link between GPUs; only in systems of several GPUs.",
+        HostLink("host_link_byte", Component::Links): "A byte crosses a link to a host; only in systems of several GPUs.",
     }
 }
 
@@ -124,6 +126,8 @@ pub const TERMS: &[Term] = &[
     term("dram", "reads", Event::DramRead),
     term("dram", "writes", Event::DramWrite),
     term("dram", "refreshes", Event::Refresh),
+    term("link", "peer_bytes", Event::PeerLink),
+    term("link", "host_bytes", Event::HostLink),
 ];
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 use crate::config::Machine;
 use crate::config::machine::Cache;
+use crate::config::system::LinkSet;
 use crate::stats::Outcome;
 
 use super::{Breakdown, Component, Counts, EnergySet, Event};
@@ -29,29 +30,41 @@ struct Shape {
     llc_mib: f64,
     channels: f64,
     burst_bytes: f64,
+    /// Boards with constant power.
+    boards: f64,
+    /// Joules of a byte that crosses a link between GPUs, and one to a host; `None` for a GPU alone.
+    links: Option<(f64, f64)>,
 }
 
 impl Shape {
+    /// Sums over all GPUs; what an event takes is the same on each of them, which the checks of machines ensure.
     fn of(machine: &Machine) -> Self {
         let mem = &machine.mem;
-        let slices = f64::from(mem.map.partitions * mem.map.slices_per_partition);
-        let cores = machine.gpu.sms + machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
-        let Cache { sets, ways, line_bytes, sectored, .. } = mem.llc;
+        let slices = |gpu: &Machine| f64::from(gpu.mem.map.partitions * gpu.mem.map.slices_per_partition);
+        let cores = |gpu: &Machine| f64::from(gpu.gpu.sms + gpu.cpu.as_ref().map_or(0, |cpu| cpu.count));
+        let llc_mib = |gpu: &Machine| {
+            let Cache { sets, ways, line_bytes, .. } = gpu.mem.llc;
+            slices(gpu) * f64::from(sets) * f64::from(ways) * f64::from(line_bytes) / f64::from(1 << 20)
+        };
         let flit_bytes = match &machine.noc.mesh {
             Some(mesh) => f64::from(mesh.channel_bytes),
             None if machine.noc.vc.channel_bytes > 0 => f64::from(machine.noc.vc.channel_bytes),
             None => FLIT_BYTES,
         };
+        let per_byte = |links: &LinkSet| 8.0 * f64::from(links.energy) * 1e-15;
+        let system = machine.system.as_ref();
         Self {
             core_hertz: machine.clocks.core.0 as f64 * 1000.0,
             l1_bytes: if machine.gpu.sm.lsu.sector_requests { SECTOR_BYTES } else { LINE_BYTES },
             flit_bytes,
             meshed: machine.noc.mesh.is_some(),
-            ports: f64::from(cores) + slices,
-            llc_bytes: if sectored { SECTOR_BYTES } else { f64::from(line_bytes) },
-            llc_mib: slices * f64::from(sets) * f64::from(ways) * f64::from(line_bytes) / f64::from(1 << 20),
-            channels: f64::from(mem.map.partitions),
+            ports: machine.each_gpu().map(|gpu| cores(gpu) + slices(gpu)).sum(),
+            llc_bytes: if mem.llc.sectored { SECTOR_BYTES } else { f64::from(mem.llc.line_bytes) },
+            llc_mib: machine.each_gpu().map(llc_mib).sum(),
+            channels: machine.each_gpu().map(|gpu| f64::from(gpu.mem.map.partitions)).sum(),
             burst_bytes: mem.dram.burst().0 as f64,
+            boards: f64::from(system.map_or(1, |system| if system.boards > 0 { system.boards } else { system.gpus })),
+            links: system.map(|system| (per_byte(&system.peer), per_byte(&system.host))),
         }
     }
 }
@@ -137,6 +150,9 @@ impl Model {
             Event::DramRead => dram(set.dram.read_pj_byte * shape.burst_bytes),
             Event::DramWrite => dram(set.dram.write_pj_byte * shape.burst_bytes),
             Event::Refresh => dram(set.dram.refresh_pj * devices),
+            // Links have a supply of their own.
+            Event::PeerLink => shape.links.map_or(0.0, |(peer, _)| peer),
+            Event::HostLink => shape.links.map_or(0.0, |(_, host)| host),
         }
     }
 
@@ -167,8 +183,8 @@ impl Model {
         rest(Component::LlcStatic, set.llc.static_watts_mib * shape.llc_mib * seconds * ratio);
         rest(Component::ControllerStatic, set.dram.controller_watts * shape.channels * seconds * ratio);
         rest(Component::DramBackground, set.dram.background_watts * devices * shape.channels * seconds);
-        rest(Component::Board, set.board.constant_watts * seconds);
-        Breakdown { seconds, joules, events }
+        rest(Component::Board, set.board.constant_watts * shape.boards * seconds);
+        Breakdown { seconds, joules, events, links: shape.links.is_some() }
     }
 
     /// The energy of a whole run.

@@ -1,7 +1,7 @@
 //! What the energy of events was spent for: which kernel launch, and which application where several share the GPU.
 //!
 //! In: the counters of kernels, and what LLC slices count by application. Out: joules of each, which sum to those of all events. What SMs
-//! count by kernel is exact. Other events of the SMs go by warp instructions, those of networks and LLC by LLC accesses, those of DRAM by its
+//! count by kernel is exact. Other events of the SMs go by warp instructions, those of networks, links and LLC by LLC accesses, those of DRAM by its
 //! sectors. Clocks and what is spent at rest belong to nobody.
 
 use crate::stats::{Counted, Outcome, components};

@@ -70,11 +70,13 @@ impl CtaSource for Part {
     }
 }
 
-/// The workload on a system of `gpus` GPUs. With `spread` the kernels for which nobody named a GPU run on all of them.
+/// The workload on a system of GPUs with so many SMs each. With `spread` the kernels for which nobody named a GPU run on all of them: each has
+/// as large a part of the CTAs as it has of the SMs.
 ///
 /// # Errors
 /// When a GPU is named that the system does not have, or there are too many kernels; a message for the user.
-pub fn for_gpus(workload: &Workload, gpus: u32, spread: bool) -> Result<Workload, String> {
+pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, String> {
+    let gpus = sms.len() as u32;
     check(workload, gpus)?;
     let mut made = Made { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
     let of_app: Vec<Application> = workload.applications();
@@ -92,7 +94,7 @@ pub fn for_gpus(workload: &Workload, gpus: u32, spread: bool) -> Result<Workload
             let named = kernel.info.gpu.or(app.gpu);
             let before = last.insert((kernel.info.app.0, kernel.info.stream.0), index);
             let wide = spread && named.is_none() && kernel.info.copy.is_none();
-            made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { one(named.unwrap_or_default()) })?;
+            made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { one(named.unwrap_or_default()) }, sms)?;
             everywhere |= wide || named != app.gpu;
         }
         let kernels = first as u16..made.workload.kernels.len() as u16;
@@ -158,17 +160,27 @@ struct Made {
 }
 
 impl Made {
-    /// Adds a kernel, or a part of it for each of several GPUs; `before` is the kernel of its stream before it, where that may have parts.
-    fn add(&mut self, index: KernelIndex, kernel: &Kernel, before: Option<KernelIndex>, gpus: Range<u32>) -> Result<(), String> {
+    /// Adds a kernel, or a part of it for each of several GPUs with so many SMs; `before` is the kernel of its stream before it, where that may
+    /// have parts.
+    fn add(
+        &mut self,
+        index: KernelIndex,
+        kernel: &Kernel,
+        before: Option<KernelIndex>,
+        gpus: Range<u32>,
+        sms: &[u32],
+    ) -> Result<(), String> {
         let Kernel { info, source } = kernel;
         let count = gpus.len() as u64;
         let mut after: Vec<KernelIndex> = Vec::new();
         for before in info.after.iter().copied().chain(before) {
             after.extend(self.parts.get(&before).into_iter().flatten().filter(|part| !after.contains(part)).copied().collect::<Vec<_>>());
         }
-        let bound = |part: u64| (u64::from(info.ctas()) * part / count) as u32;
+        let sms_before = |part: usize| sms[gpus.start as usize..][..part].iter().copied().map(u64::from).sum::<u64>();
+        let all_sms = sms_before(gpus.len());
+        let bound = |part: usize| (u64::from(info.ctas()) * sms_before(part) / all_sms) as u32;
         let mut parts = Vec::new();
-        for (part, gpu) in (0..).zip(gpus) {
+        for (part, gpu) in gpus.clone().enumerate() {
             let ctas = bound(part)..bound(part + 1);
             if ctas.is_empty() {
                 continue;
@@ -201,7 +213,7 @@ mod tests {
     #[test]
     fn a_spread_kernel_has_each_of_its_ctas_once_and_is_awaited_as_a_whole() {
         let once = workload();
-        let spread = for_gpus(&once, 3, true).unwrap();
+        let spread = for_gpus(&once, &[4, 4, 4], true).unwrap();
         assert_eq!(spread.kernels.len(), 3 * once.kernels.len());
         for (i, kernel) in once.kernels.iter().enumerate() {
             let parts = &spread.kernels[3 * i..3 * i + 3];
@@ -213,12 +225,20 @@ mod tests {
     }
 
     #[test]
+    fn ctas_are_divided_as_sms_are() {
+        let once = workload();
+        let ctas: Vec<u32> = for_gpus(&once, &[10, 0, 30], true).unwrap().kernels.iter().map(|kernel| kernel.info.ctas()).collect();
+        let all = once.kernels[0].info.ctas();
+        assert_eq!(ctas[..2], [all / 4, all - all / 4]);
+    }
+
+    #[test]
     fn gpus_that_are_not_there_are_refused() {
         let mut named = workload();
         named.kernels[0].info.gpu = Some(GpuId(2));
-        let error = for_gpus(&named, 2, false).unwrap_err();
+        let error = for_gpus(&named, &[4, 4], false).unwrap_err();
         assert!(error.ends_with("runs on gpu2, but the machine has 2 GPUs, counted from 0"), "{error}");
-        assert!(for_gpus(&named, 1, false).unwrap_err().ends_with("one GPU, gpu0"));
-        assert_eq!(for_gpus(&named, 3, false).unwrap().kernels[0].info.on_gpu(), GpuId(2));
+        assert!(for_gpus(&named, &[4], false).unwrap_err().ends_with("one GPU, gpu0"));
+        assert_eq!(for_gpus(&named, &[4, 4, 2], false).unwrap().kernels[0].info.on_gpu(), GpuId(2));
     }
 }

@@ -73,10 +73,12 @@ impl Homes {
         let (first, count) = self.hub;
         SliceId(first + spread(addr, count))
     }
+}
 
-    /// Bits of the page number that are the same for all pages of a GPU, as (lowest bit, how many).
-    pub fn constant_bits(&self) -> (u8, u8) {
-        if self.rule == HomeRule::Interleaved { (self.page_bit as u8, self.gpus.trailing_zeros() as u8) } else { (0, 0) }
+impl HomeRule {
+    /// Bits of the address that are the same for all pages of `1 << page_bit` bytes of one of `gpus` GPUs, as (lowest bit, how many).
+    pub fn constant_bits(&self, page_bit: u32, gpus: u32) -> (u8, u8) {
+        if *self == Self::Interleaved { (page_bit as u8, gpus.trailing_zeros() as u8) } else { (0, 0) }
     }
 }
 
@@ -116,7 +118,7 @@ mod tests {
         let homes = homes(HomeRule::Interleaved);
         let home = |addr| homes.home(Addr(addr)).unwrap().0;
         assert_eq!([0, 0xfff, 0x1000, 0x3000, 0x4000].map(home), [0, 0, 1, 3, 0]);
-        assert_eq!(homes.constant_bits(), (12, 2));
+        assert_eq!(homes.rule.constant_bits(12, 4), (12, 2));
     }
 
     #[test]

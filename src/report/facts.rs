@@ -66,8 +66,11 @@ impl RunFacts {
     /// The facts of a run of this program, without its configuration. Without energy where the machine names no set of event
     /// energies, or one that cannot be read, for which [`Model::of`] gives the reason.
     pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
-        let (burst_bytes, bursts_per_clock) = machine.mem.dram.burst();
-        let clocks_per_second = machine.clocks.dram.0 as f64 * 1000.0;
+        let dram_bytes_per_second = |gpu: &Machine| {
+            let (burst_bytes, bursts_per_clock) = gpu.mem.dram.burst();
+            let clocks_per_second = gpu.clocks.dram.0 as f64 * 1000.0;
+            f64::from(gpu.mem.map.partitions) * burst_bytes as f64 * bursts_per_clock * clocks_per_second
+        };
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: commit().to_owned(),
@@ -75,12 +78,9 @@ impl RunFacts {
             workload: workload.to_owned(),
             seed,
             core: machine.clocks.core,
-            sms: machine.gpu.sms * machine.gpus(),
-            dram_burst_bytes: burst_bytes,
-            dram_bytes_per_second: f64::from(machine.gpus() * machine.mem.map.partitions)
-                * burst_bytes as f64
-                * bursts_per_clock
-                * clocks_per_second,
+            sms: machine.each_gpu().map(|gpu| gpu.gpu.sms).sum(),
+            dram_burst_bytes: machine.mem.dram.burst().0,
+            dram_bytes_per_second: machine.each_gpu().map(dram_bytes_per_second).sum(),
             energy: Model::of(machine).ok().flatten(),
             configuration: None,
         }

@@ -12,73 +12,61 @@ fn least<T>() -> usize {
     usize::from(size_of::<T>() > 0)
 }
 
-impl<T: State> State for Vec<T> {
-    fn save(&self, to: &mut Writer) {
-        to.length(self.len());
-        self.iter().for_each(|element| element.save(to));
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let length = from.length(0)?;
-        self.truncate(length);
-        for element in &mut *self {
-            element.load(from)?;
-        }
-        while self.len() < length {
-            self.push(T::read(from)?);
-        }
-        Ok(())
-    }
-
-    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let mut list = Self::new();
-        list.load(from)?;
-        Ok(list)
-    }
+/// Saves how many elements there are, and each.
+fn save_all<'a, T: State + 'a>(list: impl ExactSizeIterator<Item = &'a T>, to: &mut Writer) {
+    to.length(list.len());
+    list.for_each(|element| element.save(to));
 }
 
-impl<T: State> State for VecDeque<T> {
-    fn save(&self, to: &mut Writer) {
-        to.length(self.len());
-        self.iter().for_each(|element| element.save(to));
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let length = from.length(0)?;
-        self.truncate(length);
-        for element in &mut *self {
-            element.load(from)?;
-        }
-        while self.len() < length {
-            self.push_back(T::read(from)?);
-        }
-        Ok(())
-    }
-
-    fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let mut list = Self::new();
-        list.load(from)?;
-        Ok(list)
-    }
+/// The elements that [`save_all`] saved, made anew.
+fn read_all<T: State, L: FromIterator<T>>(from: &mut Reader<'_>) -> Result<L, StateError> {
+    let length = from.length(0)?;
+    (0..length).map(|_| T::read(from)).collect()
 }
 
+/// Lists that grow at their end, by a function of this name.
+macro_rules! list {
+    ($list:ident, $push:ident) => {
+        impl<T: State> State for $list<T> {
+            fn save(&self, to: &mut Writer) {
+                save_all(self.iter(), to);
+            }
+
+            fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
+                let length = from.length(0)?;
+                self.truncate(length);
+                self.iter_mut().try_for_each(|element| element.load(from))?;
+                while self.len() < length {
+                    self.$push(T::read(from)?);
+                }
+                Ok(())
+            }
+
+            fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
+                read_all(from)
+            }
+        }
+    };
+}
+
+list!(Vec, push);
+list!(VecDeque, push_back);
+
+/// As a vector, whose memory a list of the same length keeps.
 impl<T: State> State for Box<[T]> {
     fn save(&self, to: &mut Writer) {
-        to.length(self.len());
-        self.iter().for_each(|element| element.save(to));
+        save_all(self.iter(), to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let length = from.length(0)?;
-        if length != self.len() {
-            *self = (0..length).map(|_| T::read(from)).collect::<Result<_, _>>()?;
-            return Ok(());
-        }
-        self.iter_mut().try_for_each(|element| element.load(from))
+        let mut list = std::mem::take(self).into_vec();
+        let loaded = list.load(from);
+        *self = list.into();
+        loaded
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        Ok(Vec::read(from)?.into())
+        Vec::read(from).map(Self::from)
     }
 }
 
@@ -135,8 +123,7 @@ impl<T: State> State for Box<T> {
 
 impl<T: State> State for Slots<T> {
     fn save(&self, to: &mut Writer) {
-        to.length(self.count());
-        self.as_slice().iter().for_each(|element| element.save(to));
+        save_all(self.as_slice().iter(), to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
@@ -175,15 +162,13 @@ impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let length = from.length(0)?;
-        (0..length).map(|_| <(K, V)>::read(from)).collect()
+        read_all::<(K, V), _>(from)
     }
 }
 
 impl<K: State + Ord> State for BTreeSet<K> {
     fn save(&self, to: &mut Writer) {
-        to.length(self.len());
-        self.iter().for_each(|element| element.save(to));
+        save_all(self.iter(), to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
@@ -192,8 +177,7 @@ impl<K: State + Ord> State for BTreeSet<K> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let length = from.length(0)?;
-        (0..length).map(|_| K::read(from)).collect()
+        read_all::<K, _>(from)
     }
 }
 
@@ -214,8 +198,7 @@ impl<K: State + Ord + Hash, V: State, H: BuildHasher + Default> State for HashMa
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let length = from.length(0)?;
-        (0..length).map(|_| <(K, V)>::read(from)).collect()
+        read_all::<(K, V), _>(from)
     }
 }
 
@@ -223,8 +206,7 @@ impl<K: State + Ord + Hash, H: BuildHasher + Default> State for HashSet<K, H> {
     fn save(&self, to: &mut Writer) {
         let mut all: Vec<&K> = self.iter().collect();
         all.sort_unstable();
-        to.length(all.len());
-        all.into_iter().for_each(|element| element.save(to));
+        save_all(all.into_iter(), to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
@@ -233,16 +215,14 @@ impl<K: State + Ord + Hash, H: BuildHasher + Default> State for HashSet<K, H> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let length = from.length(0)?;
-        (0..length).map(|_| K::read(from)).collect()
+        read_all::<K, _>(from)
     }
 }
 
 impl<T: State + Ord> State for BinaryHeap<T> {
     /// In the order of the heap's own list, which a heap made of it keeps: among equals, the same one leaves first.
     fn save(&self, to: &mut Writer) {
-        to.length(self.len());
-        self.iter().for_each(|element| element.save(to));
+        save_all(self.iter(), to);
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {

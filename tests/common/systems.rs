@@ -28,6 +28,17 @@ pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
     Machine::load("tiny", &settings).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
+/// What makes the second and the last of four GPUs another kind: fewer SMs, three partitions with a smaller LLC, and slower clocks.
+pub(crate) const OTHER: [(&str, &str); 7] = [
+    ("system.kinds.other.gpus", "[1, 3]"),
+    ("system.kinds.other.gpu.sms", "2"),
+    ("system.kinds.other.mem.map.partitions", "3"),
+    ("system.kinds.other.mem.llc.ways", "2"),
+    ("system.kinds.other.clocks.core", "750 MHz"),
+    ("system.kinds.other.clocks.noc", "600 MHz"),
+    ("system.kinds.other.clocks.llc", "600 MHz"),
+];
+
 /// A copy as a launch.
 pub(crate) fn copy(gpu: u8, stream: u64, after: &[u16], (from, to, bytes): (u64, u64, u64)) -> Kernel {
     let one = Dim3 { x: 1, y: 1, z: 1 };

@@ -8,7 +8,7 @@ use warpshard::frontend::Workload;
 
 use super::common::{Case, built_in};
 use super::files::{Files, run};
-use super::small_systems::{in_turn, system};
+use super::small_systems::{OTHER, in_turn, system};
 use super::{interval, same};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -26,6 +26,9 @@ pub(crate) fn cases() -> Vec<Case> {
         ("system.peer.count", "2"),
     ];
     let switched = [("system.launch", "spread"), ("system.memory", "first-touch"), ("system.peer.topology", "switch")];
+    let kinds = |memory| [&OTHER[..], &spread(memory)].concat();
+    // Controllers see SMs of one kind at one clock; their number and the memory may differ.
+    let unequal = [&OTHER[..4], &spread("interleaved")].concat();
     let alternate = Some(("alternate", "low = 1\nhigh = 3\nctas = 4"));
     vec![
         case("interleaved", system("2", &spread("interleaved")), &gather, None),
@@ -33,6 +36,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("atomics", system("3", &spread("interleaved")), &histogram, None),
         case("eight in a ring", system("8", &eight), &reduce, alternate),
         case("eight at a switch", system("8", &switched), &gather, None),
+        case("two kinds, interleaved", system("4", &kinds("interleaved")), &gather, None),
+        case("two kinds, first touch", system("4", &kinds("first-touch")), &histogram, None),
+        case("two kinds, controlled", system("4", &unequal), &gather, alternate),
+        case("two kinds, copies and events", system("4", &OTHER), &in_turn(&reduce, 4), None),
         case("copies and events", system("2", &[]), &in_turn(&reduce, 2), None),
         case("copies and events of eight", system("8", &eight[2..]), &in_turn(&reduce, 8), alternate),
     ]

@@ -2,6 +2,7 @@
 
 use super::super::machine::{Cache, CoreStyle, Machine, Sm};
 use super::super::routes::Routes;
+use super::super::system::GpuKind;
 use super::Checker;
 use crate::base::LINE_BYTES;
 
@@ -14,9 +15,14 @@ const MOST_ISSUED: u32 = 256;
 /// Entries of all tables and queues of a chip. One takes 16 to 64 bytes of the host.
 const MOST_ENTRIES: u64 = 1 << 24;
 
-pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
+/// What a GPU has.
+pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
     lines(machine, checker);
     issued(&machine.gpu.sm, checker);
+}
+
+/// What all GPUs have together.
+pub(super) fn of_all(machine: &Machine, checker: &mut Checker<'_>) {
     links(machine, checker);
     entries(machine, checker);
 }
@@ -76,7 +82,11 @@ fn links(machine: &Machine, checker: &mut Checker<'_>) {
     let ports = 2 * system.map_or(0, |system| u64::from(system.hub.ports));
     let lanes = system.and_then(|system| Routes::of(system).ok()).map_or(0, |routes| routes.lanes.len() as u64);
     let gpus = u64::from(machine.gpus());
-    let links = gpus * (4 * (sms + cpus + slices + ports) + 2 * sms + partitions + 2) + 2 * lanes;
+    let of_gpu = |gpu: &Machine| {
+        let [sms, partitions] = [gpu.gpu.sms, gpu.mem.map.partitions].map(u64::from);
+        4 * (sms + cpus + partitions * u64::from(gpu.mem.map.slices_per_partition) + ports) + 2 * sms + partitions + 2
+    };
+    let links = machine.each_gpu().map(of_gpu).sum::<u64>() + 2 * lanes;
     checker.require(
         links <= MOST_LINKS,
         &["gpu.sms", "mem.map.partitions", "mem.map.slices_per_partition"],
@@ -93,9 +103,15 @@ type Part = (&'static str, u64, u64);
 
 fn entries(machine: &Machine, checker: &mut Checker<'_>) {
     let parts: Vec<Part> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
-    let gpus = u64::from(machine.gpus());
+    let kinds = machine.system.as_ref().map_or(&[][..], |system| &system.kinds);
+    let gpus = u64::from(machine.gpus()) - kinds.iter().map(|kind| kind.gpus.len() as u64).sum::<u64>();
     let total = |part: &Part| part.1.saturating_mul(part.2).saturating_mul(gpus);
-    let all = parts.iter().map(total).fold(0u64, u64::saturating_add);
+    let of_kinds = |kinds: &[GpuKind]| -> u64 {
+        let of_kind =
+            |kind: &GpuKind| self::parts(&kind.machine).iter().map(|part| part.1.saturating_mul(part.2)).fold(0, u64::saturating_add);
+        kinds.iter().map(|kind| of_kind(kind).saturating_mul(kind.gpus.len() as u64)).fold(0, u64::saturating_add)
+    };
+    let all = parts.iter().map(total).fold(of_kinds(kinds), u64::saturating_add);
     let Some(largest) = parts.iter().max_by_key(|part| total(part)) else { return };
     checker.require(
         all <= MOST_ENTRIES,

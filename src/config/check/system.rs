@@ -29,6 +29,14 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         || "a machine with partitions reserved for CPU cores has several GPUs".to_owned(),
         || "reserve none".to_owned(),
     );
+    of_gpu(machine, checker);
+    sets(system, checker);
+    links(system, checker);
+}
+
+/// What each GPU of a system needs.
+pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
+    let Some(system) = &machine.system else { return };
     checker.require(
         machine.noc.mesh.is_none(),
         &["system.gpus", "noc.topology"],
@@ -43,8 +51,6 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         || format!("a `vc` crossbar has at most 128 ports, and this machine with its hub needs {}", cores.max(slices)),
         || "take fewer ports, cores or slices, or another crossbar".to_owned(),
     );
-    sets(system, checker);
-    links(system, checker);
 }
 
 fn sets(system: &System, checker: &mut Checker<'_>) {

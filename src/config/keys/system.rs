@@ -53,6 +53,13 @@ pub(super) const KEYS: &[Key] = &[
     )
     .default("0")
     .quiet(),
+    system_key!(
+        "boards",
+        Kind::Count(0, 64),
+        "Boards whose constant power the set of event energies states; 0 is one for each GPU.",
+        |s| s.boards
+    )
+    .default("0"),
     system_key!("memory", Kind::Choice(Placing::WORDS), "Which GPU's memory holds an address.", |s| s.memory).default("\"local\""),
     system_key!("page_bytes", Kind::Bytes(4096, 1 << 30), "Bytes of a page, a power of two.", |s| s.page_bytes).default("\"2 MiB\""),
     system_key!("launch", Kind::Choice(Launch::WORDS), "On which GPUs the CTAs of a kernel run.", |s| s.launch).default("\"bound\""),
@@ -97,6 +104,14 @@ pub(super) const KEYS: &[Key] = &[
     link_key!(peer, "header_bytes", Kind::Bytes(0, 4096), "Bytes of a packet beyond its data.", |l| l.header_bytes),
     link_key!(peer, "buffer", Kind::Count(1, 65535), "Packets that the buffer of a virtual channel holds at the far end.", |l| l.buffer)
         .default("1024"),
+    link_key!(
+        peer,
+        "energy_fj_bit",
+        Kind::Count(0, 10_000_000),
+        "Femtojoules of a bit that crosses a link, headers included; counted where the machine has a set of event energies.",
+        |l| l.energy
+    )
+    .default("0"),
     system_key!("host.topology", Kind::Choice(LinkTopology::WORDS), "Which nodes the links to hosts connect.", |s| s.host.topology)
         .default("\"none\""),
     link_key!(host, "count", Kind::Count(1, 64), "As in `system.peer`.", |l| l.count).default("1"),
@@ -106,4 +121,5 @@ pub(super) const KEYS: &[Key] = &[
     link_key!(host, "latency_ns", Kind::Count(1, 1_000_000), "As in `system.peer`.", |l| l.latency),
     link_key!(host, "header_bytes", Kind::Bytes(0, 4096), "As in `system.peer`.", |l| l.header_bytes),
     link_key!(host, "buffer", Kind::Count(1, 65535), "As in `system.peer`.", |l| l.buffer).default("1024"),
+    link_key!(host, "energy_fj_bit", Kind::Count(0, 10_000_000), "As in `system.peer`.", |l| l.energy).default("0"),
 ];

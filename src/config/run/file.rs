@@ -81,7 +81,7 @@ impl RunFile {
         let source = Source::file(name, text);
         let mut machine_keys: Vec<&str> = FILE_KEYS.iter().map(|(key, _)| *key).collect();
         machine_keys.extend(keys::all().filter_map(|key| key.path.split('.').next()));
-        let schema = Schema { keys: KEYS.to_vec(), foreign: machine_keys };
+        let schema = Schema { keys: KEYS.to_vec(), foreign: machine_keys, nested: None };
         let mut problems = Vec::new();
         let entries = source::parse(&source, &schema, &mut problems);
         let mut reader = Reader { entries: &entries, problems: &mut problems };

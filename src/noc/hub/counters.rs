@@ -26,6 +26,8 @@ counters! {
     pub struct LinkCounters {
         packets: "packets", "Packets sent.";
         bytes: "bytes", "Bytes sent, headers included.";
+        peer_bytes: "bytes", "Those of `bytes` that crossed a link between GPUs.";
+        host_bytes: "bytes", "Those of `bytes` that crossed a link to a host.";
         data_bytes: "bytes", "Bytes of data sent.";
         busy_cycles: "cycles", "Cycles in which the link sent.";
         credit_stalls: "cycles", "Cycles in which packets waited for room at the far end.";

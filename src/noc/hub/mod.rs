@@ -14,9 +14,13 @@
 
 mod copy;
 mod counters;
+mod lookups;
+mod orders;
 mod output;
 mod pages;
 mod ports;
+mod replies;
+mod requests;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -29,16 +33,16 @@ use std::sync::Arc;
 use crate::base::{Addr, Cycle, GpuId, KernelIndex, LinkId, PortId, SectorMask};
 use crate::engine::Unit;
 use crate::protocol::{
-    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, OWN_PAGE, Outbox, PAGE_PORT, Path, Payload,
-    SIGNAL_PORT, Signal,
+    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, Outbox, PAGE_PORT, Path, Payload, SIGNAL_PORT,
+    Signal,
 };
 use crate::stats::CounterVisitor;
 
 use super::queues::Queue;
 use super::subnet::Direction;
 
+use copy::CopyEngine;
 pub use copy::CopyJob;
-use copy::{CopyEngine, Then};
 pub use counters::{HubCounters, LinkCounters};
 use output::{Leads, Output, Rate};
 use pages::Pages;
@@ -344,16 +348,6 @@ impl Hub {
         }
     }
 
-    fn count_remote(&mut self, packet: &MemPacket) {
-        let counters = &mut self.inside().counters;
-        match packet.op {
-            MemOp::Read => counters.remote_reads += 1,
-            MemOp::Write | MemOp::Reduction => counters.remote_writes += 1,
-            MemOp::Atomic => counters.remote_atomics += 1,
-        }
-        counters.remote_sectors += u64::from(packet.sectors.count());
-    }
-
     /// Sends a packet over the link that leads to the end of its path.
     fn leave(&self, packet: MemPacket, path: Path) -> Step {
         let ways = &self.ports.ways[path.to.index()];
@@ -361,27 +355,6 @@ impl Hub {
         let way = ways[usize::from(Homes::way(packet.addr, ways.len() as u16))];
         let channel = usize::from(path.hop) + if path.reply { self.hops() } else { 0 };
         Step::Leave(MemPacket { slice: path.encode(), ..packet }, usize::from(way), channel as u8, None)
-    }
-
-    /// A request of this GPU's SMs or of its copy engine.
-    fn request(&mut self, packet: MemPacket, resumed: bool) -> Step {
-        let now = self.now;
-        let inside = self.inside();
-        let gpu = inside.ports.gpu;
-        let page = inside.spec.homes.page(packet.addr);
-        let Some(home) = inside.spec.homes.home(packet.addr).or_else(|| inside.pages.home(page)) else {
-            assert!(!resumed, "{now}: a packet goes on whose page has no home: {packet:?}");
-            if inside.pages.park(page, packet) {
-                inside.counters.page_lookups += 1;
-                self.look_up(packet.addr);
-            }
-            return Step::End;
-        };
-        if home == gpu {
-            let asker = Asker { gpu, port: packet.port, token: packet.token };
-            return self.to_request(packet, asker);
-        }
-        self.leave(packet, Path { from: gpu, to: home, hop: 0, reply: false })
     }
 
     /// A packet that ends in this GPU.
@@ -411,150 +384,6 @@ impl Hub {
                 inside.counters.served_requests += 1;
                 inside.counters.served_sectors += u64::from(packet.sectors.count());
                 self.to_request(packet, Asker { gpu: path.from, port, token: packet.token })
-            }
-        }
-    }
-
-    /// A request for this GPU's memory.
-    fn to_request(&self, packet: MemPacket, asker: Asker) -> Step {
-        let Some(inside) = &self.inside else { unreachable!("a switch has no memory") };
-        let way = Homes::way(packet.addr, inside.ports.ports);
-        let (port, slice) = (PortId(inside.ports.first_port + way), inside.spec.map.slice_of(packet.addr));
-        let output = self.ports.lanes_out.len() + usize::from(way);
-        Step::Leave(MemPacket { port, slice, ..packet }, output, 0, Some(asker))
-    }
-
-    /// A reply for one of this GPU's SMs.
-    fn to_reply(&self, packet: MemPacket) -> Step {
-        let ports = self.ports.gpu.map_or(1, |gpu| gpu.ports);
-        let output = self.ports.lanes_out.len() + usize::from(ports) + usize::from(Homes::way(packet.addr, ports));
-        Step::Leave(packet, output, 0, None)
-    }
-
-    /// This GPU's memory answered a request.
-    fn answered(&mut self, packet: MemPacket, out: &mut Outbox) -> Step {
-        let now = self.now;
-        let inside = self.inside();
-        let own = inside.ports.gpu;
-        let (asker, whole) = inside.slots.answer(packet.token, packet.sectors);
-        if whole {
-            let lanes = self.ports.lanes_out.len();
-            let ports = self.ports.gpu.map_or(0, |gpu| usize::from(gpu.ports));
-            self.outputs[lanes..lanes + ports].iter_mut().for_each(|output| output.wake(now));
-        }
-        let packet = MemPacket { port: asker.port, token: asker.token, ..packet };
-        if asker.gpu != own {
-            return self.leave(packet, Path { from: own, to: asker.gpu, hop: 0, reply: true });
-        }
-        if asker.port == COPY_PORT {
-            self.copy_answer(packet.token, packet.sectors, out);
-            return Step::End;
-        }
-        self.to_reply(packet)
-    }
-
-    /// Keeps reads of the copy engine waiting.
-    fn read_ahead(&mut self) {
-        let reads = self.own(Own::Reads);
-        while self.inputs[reads].queue.len() < READS_AHEAD
-            && let Some(read) = self.inside().copy.read()
-        {
-            self.push_own(Own::Reads, read);
-        }
-    }
-
-    fn copy_answer(&mut self, token: u32, sectors: SectorMask, out: &mut Outbox) {
-        let now = self.now;
-        let inside = self.inside();
-        let then = inside.copy.answer(token, sectors);
-        match then {
-            Then::Wait => {}
-            Then::Write(write) => self.push_write(write),
-            Then::Line | Then::Copy(_) => {
-                inside.counters.copied_lines += 1;
-                if let Then::Copy(kernel) = then {
-                    inside.counters.copies += 1;
-                    out.send(inside.ports.to_grid, now, Payload::CopyDone(kernel));
-                }
-                self.read_ahead();
-            }
-        }
-    }
-
-    /// Does what the grid scheduler asked for by now.
-    fn take_orders(&mut self) {
-        let now = self.now;
-        let gpu = self.inside().ports.gpu;
-        while let Some((_, order)) = self.inside().orders.pop_front_if(|(at, _)| *at <= now) {
-            match order {
-                Payload::StartCopy(kernel) => {
-                    let job = self.inside().spec.copies.get(&kernel).copied();
-                    self.inside().copy.start(job.unwrap_or_else(|| panic!("{gpu}, {now}: {kernel} is no copy")));
-                    self.read_ahead();
-                }
-                Payload::Ended(Signal { kernel, to }) => {
-                    let path = Path { from: gpu, to, hop: 0, reply: false };
-                    self.push_own(Own::Signals, control(SIGNAL_PORT, Addr(0), 0, path, kernel));
-                }
-                other => panic!("{gpu}, {now}: the grid scheduler sent {other:?}"),
-            }
-        }
-        if let Some((at, _)) = self.inside().orders.front() {
-            let event = Reverse((*at, (self.inputs.len() + self.outputs.len()) as u32));
-            self.events.push(event);
-        }
-    }
-
-    /// Asks the keeper of an address's page for its home.
-    fn look_up(&mut self, addr: Addr) {
-        let inside = self.inside();
-        let (own, keeper) = (inside.ports.gpu, inside.spec.homes.in_turn(addr));
-        if keeper == own {
-            self.ask(addr, own);
-            return;
-        }
-        let path = Path { from: own, to: keeper, hop: 0, reply: false };
-        self.push_own(Own::Signals, control(PAGE_PORT, addr, 0, path, crate::protocol::NO_KERNEL));
-    }
-
-    /// A GPU asks for a page of the table here.
-    fn ask(&mut self, addr: Addr, asker: GpuId) {
-        let now = self.now;
-        let inside = self.inside();
-        let page = inside.spec.homes.page(addr);
-        let (new, due) = inside.pages.ask(page, asker, now, inside.spec.fault_latency);
-        inside.counters.pages_placed += u64::from(new);
-        let event = Reverse((due, (self.inputs.len() + self.outputs.len() + 1) as u32));
-        self.events.push(event);
-    }
-
-    /// Sends the answers that are due.
-    fn answer_lookups(&mut self) {
-        let now = self.now;
-        while let Some((asker, page, home)) = self.inside().pages.due(now) {
-            let inside = self.inside();
-            let (own, addr) = (inside.ports.gpu, Addr(page << inside.spec.homes.page_bit));
-            if asker == own {
-                self.learn(addr, home);
-                continue;
-            }
-            let path = Path { from: own, to: asker, hop: 0, reply: true };
-            self.push_own(Own::Answers, control(PAGE_PORT, addr, u32::from(home.0), path, crate::protocol::NO_KERNEL));
-        }
-    }
-
-    /// The home of a page is known: its packets go on, and the SMs hear of it if it is this GPU.
-    fn learn(&mut self, addr: Addr, home: GpuId) {
-        let inside = self.inside();
-        let (own, sms) = (inside.ports.gpu, inside.ports.sms);
-        let page = inside.spec.homes.page(addr);
-        let parked = inside.pages.learn(page, home);
-        parked.into_iter().for_each(|packet| self.push_own(Own::Resumed, packet));
-        if home == own {
-            for sm in 0..sms {
-                let path = Path { from: own, to: own, hop: 0, reply: true };
-                let notice = control(PortId(sm), addr, OWN_PAGE, path, crate::protocol::NO_KERNEL);
-                self.push_own(Own::Notices, notice);
             }
         }
     }

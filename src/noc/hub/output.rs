@@ -121,6 +121,7 @@ impl Output {
                 self.free_at = now.after(whole);
                 counters.packets += 1;
                 counters.bytes += bytes;
+                *if port.host { &mut counters.host_bytes } else { &mut counters.peer_bytes } += bytes;
                 counters.data_bytes += data_bytes;
                 counters.busy_cycles += whole;
                 counters.queue_cycles += now.0 - since.0;

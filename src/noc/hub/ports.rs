@@ -11,6 +11,8 @@ pub struct LanePort {
     pub data: LinkId,
     /// Credits, in the other direction.
     pub credit: LinkId,
+    /// Whether it is one of the links to hosts.
+    pub host: bool,
     /// Megabytes per second.
     pub bandwidth: u32,
     /// Bytes of a packet beyond its data.

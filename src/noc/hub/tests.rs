@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::base::{ClockDomain, SliceId, Tick, UnitId};
 use crate::engine::Route;
-use crate::protocol::{HomeRule, PartitionHash};
+use crate::protocol::{HomeRule, OWN_PAGE, PartitionHash};
 
 /// Links: of each hub sixteen, then the link between them.
 const PER_HUB: u16 = 16;
@@ -26,6 +26,7 @@ fn hub(gpu: u8, rule: HomeRule, buffer: u32) -> Hub {
         lane: number,
         data: LinkId(LANES + 2 * number),
         credit: LinkId(LANES + 2 * number + 1),
+        host: false,
         bandwidth: 16_000,
         header_bytes: 16,
         buffer,
