@@ -152,6 +152,10 @@ impl PreemptStage {
     pub(super) fn restore(&mut self, warps: u64, core: &mut Core, lsu: &mut Lsu, workload: &Workload) {
         let Some((_, cta)) = core.ctas.iter().find(|(_, cta)| cta.warps == warps) else { return };
         core.warps.frozen |= warps;
+        if self.rest.squashes {
+            // A warp may have nothing left to do, but its context comes back all the same.
+            core.warps.releasable &= !warps;
+        }
         if self.rest.traffic && context_bytes(cta) > 0 {
             move_context(MemOp::Read, cta, lsu, workload, core.now);
             self.rest.restored.push((Cycle::NEVER, warps));
@@ -178,10 +182,15 @@ impl PreemptStage {
         }
         let before = core.warps.frozen;
         let stays = self.rest.leaving.iter().fold(0, |all, leaving| all | leaving.warps);
+        let mut restored = 0;
         self.rest.restored.retain(|(until, warps)| {
-            core.warps.frozen &= if *until <= now { !*warps | stays } else { u64::MAX };
+            restored |= if *until <= now { *warps & !stays } else { 0 };
             *until > now
         });
+        core.warps.frozen &= !restored;
+        if self.rest.squashes {
+            bits(restored & core.warps.live).for_each(|warp| core.check_release(warp));
+        }
         for mut leaving in std::mem::take(&mut self.rest.leaving) {
             match self.progress(&mut leaving, &mut under_way, workload) {
                 Progress::Stays => self.rest.leaving.push(leaving),

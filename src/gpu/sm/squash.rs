@@ -63,6 +63,8 @@ impl UnderWay<'_> {
         let in_unit = self.lsu.squash(warps, self.core, |warp, left| squashed.push((warp, left)));
         in_unit.into_iter().for_each(|warp| self.core.warps.in_pipe[usize::from(warp)] -= 1);
         self.fetch.squash(warps);
+        // One that has nothing left to do is saved like the others of its CTA.
+        self.core.warps.releasable &= !warps;
         let mut owed = [0; NOBODY as usize];
         for (warp, left) in squashed {
             owed[usize::from(warp)] |= self.core.warps.replay_bit(usize::from(warp), left).unwrap_or(0);

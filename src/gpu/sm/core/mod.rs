@@ -159,7 +159,7 @@ impl Core {
 
     /// Notes whether nothing of a finished warp is under way any more.
     #[inline]
-    fn check_release(&mut self, warp: usize) {
+    pub(super) fn check_release(&mut self, warp: usize) {
         let warps = &mut self.warps;
         if warps.finished >> warp & 1 != 0 && warps.in_pipe[warp] == 0 && warps.stores[warp] == 0 && self.scoreboard.is_clear(warp) {
             warps.releasable |= 1 << warp;

@@ -330,6 +330,19 @@ fn stores_of_a_cta_that_was_dropped_are_acknowledged_to_nobody() {
     assert_eq!(bench.stats().sm.packets_sent, bench.stats().sm.packets_received);
 }
 
+#[test]
+fn a_cta_that_has_nothing_left_to_do_ends_when_its_context_is_back() {
+    let mut program = Program::new(1);
+    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
+    let mut machine = squashing();
+    machine.gpu.dispatch.switch = Switch::Traffic;
+    // It waits for its store alone.
+    let (back, ended, bench) = taken_and_handed_out(&machine, program.exit(), 1000, 500, Preemption::Switch);
+    let (last, _) = *bench.requests().last().unwrap();
+    assert!(back > 1500 && last > back && ended > last + 1000, "back in {back}, the last read left in {last}, the end in {ended}");
+    assert_eq!((bench.stats().sm.ctas_switched, bench.stats().sm.replayed_warp_instructions), (1, 0));
+}
+
 /// What a run under per-CTA preemption shows: messages and counters, CTAs given back, and the places of all CTAs at each cut.
 struct Named {
     seen: Seen,
