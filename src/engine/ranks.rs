@@ -133,7 +133,11 @@ impl Division {
     }
 
     /// Sends `value` and the bytes that belong to it, by rank, to every other rank; returns what came, by rank.
-    pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(&mut self, value: &T, with: Vec<Vec<u8>>) -> Result<Vec<Part<T>>, String> {
+    pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
+        &mut self,
+        value: &T,
+        with: Vec<Vec<u8>>,
+    ) -> Result<Vec<Part<T>>, String> {
         let began = Instant::now();
         let (parts, bytes) = exchange(self.ranks.as_mut(), value, with)?;
         self.facts.exchanges += 1;
@@ -306,7 +310,8 @@ mod tests {
                     let own = ranks.rank() as u8;
                     let with = (0..3).map(|to| vec![own, to]).collect();
                     let (came, bytes) = exchange(&mut ranks, &u32::from(own), with).expect("all ranks are there");
-                    let expected: Vec<Part<u32>> = (0..3).filter(|rank| *rank != own).map(|rank| (u32::from(rank), vec![rank, own])).collect();
+                    let expected: Vec<Part<u32>> =
+                        (0..3).filter(|rank| *rank != own).map(|rank| (u32::from(rank), vec![rank, own])).collect();
                     assert_eq!(came, expected);
                     assert_eq!(bytes, 2 * (2 + 1 + 4), "two bytes, a small number, its length");
                 });

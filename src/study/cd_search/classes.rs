@@ -57,12 +57,8 @@ pub(super) fn show(output: &mut StudyOutput, groups: &[Classified], utilisation:
     }
     for value in published().values.iter().filter(|value| value.of.configuration == Configuration::Classes) {
         let ours = match value.of.quantity {
-            Quantity::Classified => {
-                (!groups.is_empty()).then(|| 100.0 * groups.iter().filter(right).count() as f64 / groups.len() as f64)
-            }
-            Quantity::UtilisationMisses => {
-                utilisation_misses(utilisation, &groups.iter().map(|group| &group.members).collect::<Vec<_>>())
-            }
+            Quantity::Classified => (!groups.is_empty()).then(|| 100.0 * groups.iter().filter(right).count() as f64 / groups.len() as f64),
+            Quantity::UtilisationMisses => utilisation_misses(utilisation, &groups.iter().map(|group| &group.members).collect::<Vec<_>>()),
             _ => None,
         };
         output.graded_number(value, ours, "");

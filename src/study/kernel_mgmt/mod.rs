@@ -5,7 +5,8 @@
 //! the other (LeftOver), with static TLP modulation, also with dynamic, also with cache bypassing, and with SMs of their own (Smart-Even,
 //! SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, beside the paper's.
 //!
-//! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs.
+//! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
+//! the pairs of KMS with an input of which one CTA fits the L1.
 
 mod findings;
 mod published;
@@ -19,7 +20,7 @@ use super::lab::Lab;
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
 use findings::{Group, Profiled, Results};
-use published::{Kernel, kernel, kernels, published};
+use published::{Input, Kernel, kernel, kernels, published};
 use task::{Occupancy, Run, Scheme, Taken, occupancy};
 
 /// What is run after the profiles.
@@ -28,10 +29,13 @@ enum Configuration {
     Pairs,
     Pools,
     Exhaustive,
+    /// The pairs of kernels that have an input of which a CTA fits the L1, with that input.
+    Fits,
 }
 
 impl Configuration {
-    const ALL: [(&'static str, Self); 3] = [("pairs", Self::Pairs), ("pools", Self::Pools), ("exhaustive", Self::Exhaustive)];
+    const ALL: [(&'static str, Self); 4] =
+        [("pairs", Self::Pairs), ("pools", Self::Pools), ("exhaustive", Self::Exhaustive), ("fits", Self::Fits)];
 
     fn of(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name else { return Ok(Self::Pairs) };
@@ -46,13 +50,14 @@ impl Configuration {
 /// Makes runs of kernels by their places in Table III.
 struct Maker<'a> {
     request: &'a Request,
+    input: Input,
 }
 
 impl Maker<'_> {
     fn run(&self, members: &[usize], scheme: Scheme) -> Run {
         let settings = self.request.set.clone();
         let kernels = members.iter().map(|member| &kernels()[*member]).collect();
-        Run { kernels, scheme, machine: &published().own.parameters.machine, settings, full: self.request.full }
+        Run { kernels, scheme, machine: &published().own.parameters.machine, settings, input: self.input }
     }
 }
 
@@ -71,7 +76,15 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if groups.is_empty() {
         return Err(StudyError::Input("--pairs selects nothing".into()));
     }
-    let (maker, lab) = (Maker { request }, request.lab());
+    let input = match configuration {
+        Configuration::Fits if request.full => {
+            return Err(StudyError::Input("--full and --configuration fits each choose inputs: leave one of them out".into()));
+        }
+        Configuration::Fits => Input::Fits,
+        _ if request.full => Input::Full,
+        _ => Input::Quick,
+    };
+    let (maker, lab) = (Maker { request, input }, request.lab());
     let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::Input)?;
     let groups = match configuration {
         Configuration::Exhaustive => exhaustive(groups, &profiles, &maker, &lab),
@@ -81,7 +94,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
-        Configuration::Pairs => findings::show_pairs(&mut output, &results),
+        Configuration::Pairs | Configuration::Fits => findings::show_pairs(&mut output, &results),
         Configuration::Pools => findings::show_pools(&mut output, &results),
         Configuration::Exhaustive => findings::show_exhaustive(&mut output, &results),
     }
@@ -93,7 +106,11 @@ fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
     let own = &published().own;
     match configuration {
         Configuration::Pools => own.pool.iter().map(|pool| pool.iter().map(|name| kernel(name)).collect()).collect(),
-        _ => own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect()).collect(),
+        _ => {
+            let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect());
+            let fits = |members: &Vec<usize>| members.iter().any(|member| kernels()[*member].fits.is_some());
+            pairs.filter(|members| configuration != Configuration::Fits || fits(members)).collect()
+        }
     }
 }
 
@@ -103,9 +120,8 @@ fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<P
     members.sort_unstable();
     members.dedup();
     let machine = maker.run(&members, Scheme::LeftOver).machine()?.machine;
-    let of = |member: &usize| -> Result<(usize, Occupancy), String> {
-        Ok((*member, occupancy(&kernels()[*member], &machine, maker.request.full)?))
-    };
+    let of =
+        |member: &usize| -> Result<(usize, Occupancy), String> { Ok((*member, occupancy(&kernels()[*member], &machine, maker.input)?)) };
     let known: Vec<(usize, Occupancy)> = members.iter().map(of).collect::<Result<_, _>>()?;
     let runs: Vec<Run> =
         known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| maker.run(&[*member], Scheme::Alone(ctas)))).collect();

@@ -53,6 +53,16 @@ impl Type {
     }
 }
 
+/// Which inputs kernels have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    Quick,
+    /// Up to four times longer.
+    Full,
+    /// [`Kernel::fits`].
+    Fits,
+}
+
 /// A kernel of Table III.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +73,9 @@ pub(super) struct Kernel {
     pub(super) kernel: String,
     pub(super) parameters: Vec<(String, String)>,
     pub(super) full: Vec<(String, String)>,
+    /// An input with which what one CTA reads again fits the L1; as `parameters` where there is none.
+    #[serde(default)]
+    pub(super) fits: Option<Vec<(String, String)>>,
     pub(super) registers: u32,
     pub(super) opt: u32,
     pub(super) most: u32,
@@ -74,8 +87,12 @@ pub(super) struct Kernel {
 
 impl Kernel {
     /// The size of its input.
-    pub(super) fn size(&self, full: bool) -> &[(String, String)] {
-        if full { &self.full } else { &self.parameters }
+    pub(super) fn size(&self, input: Input) -> &[(String, String)] {
+        match input {
+            Input::Quick => &self.parameters,
+            Input::Full => &self.full,
+            Input::Fits => self.fits.as_ref().unwrap_or(&self.parameters),
+        }
     }
 
     /// Whatever its run depends on besides its input: the launch file, and the listings beside it that it names.

@@ -17,7 +17,7 @@ use crate::policy::registry;
 use crate::report::metrics::Totals;
 use crate::study::lab::Task;
 
-use super::published::Kernel;
+use super::published::{Input, Kernel};
 
 /// How kernels share the GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub(super) struct Run {
     pub(super) scheme: Scheme,
     pub(super) machine: &'static str,
     pub(super) settings: Vec<(String, String)>,
-    pub(super) full: bool,
+    pub(super) input: Input,
 }
 
 /// What a kernel did.
@@ -125,15 +125,15 @@ impl Run {
     }
 
     fn workload(&self) -> Result<Workload, String> {
-        let part = |kernel: &&Kernel| Ok(Part { workload: workload(kernel, self.full)?, priority: 0 });
+        let part = |kernel: &&Kernel| Ok(Part { workload: workload(kernel, self.input)?, priority: 0 });
         let parts = self.kernels.iter().map(part).collect::<Result<Vec<_>, String>>()?;
         mix(parts, false).map_err(|error| error.to_string())
     }
 }
 
 /// The first launch of a kernel alone, with the registers of the paper's compiler.
-fn workload(kernel: &Kernel, full: bool) -> Result<Workload, String> {
-    let program = Program::load(Path::new(&kernel.program), Some(70), kernel.size(full)).map_err(|error| error.to_string())?;
+fn workload(kernel: &Kernel, input: Input) -> Result<Workload, String> {
+    let program = Program::load(Path::new(&kernel.program), Some(70), kernel.size(input)).map_err(|error| error.to_string())?;
     let workload = program.workload().map_err(|error| error.to_string())?;
     let at = workload.kernels.iter().position(|one| one.info.name == kernel.kernel);
     let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", kernel.program, kernel.kernel))?;
@@ -164,8 +164,8 @@ pub(super) struct Occupancy {
 ///
 /// # Errors
 /// When its program cannot be loaded or does not fit, as a message for the user.
-pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, full: bool) -> Result<Occupancy, String> {
-    let workload = workload(kernel, full)?;
+pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input) -> Result<Occupancy, String> {
+    let workload = workload(kernel, input)?;
     let facts = facts(machine, &workload);
     let (KernelFacts { needs, ctas, .. }, sm) = (&facts.kernels[0], &facts.sm);
     let most = sm.hold(needs, needs, 0);
@@ -192,7 +192,7 @@ impl Task for Run {
     fn key(&self) -> Result<String, String> {
         let mut all = String::new();
         for kernel in &self.kernels {
-            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.full), kernel.registers, kernel.content()?);
+            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.input), kernel.registers, kernel.content()?);
         }
         let machine = self.machine()?.provenance.to_toml();
         Ok(format!("kernel-mgmt {self} {machine} {:08x}", crc32fast::hash(all.as_bytes())))

@@ -15,13 +15,15 @@ fn groups_are_those_of_the_paper() {
     assert_eq!(sorted.len(), 28, "every pair once");
     let sizes: Vec<usize> = all_groups(Configuration::Pools).iter().map(Vec::len).collect();
     assert_eq!(sizes, [4, 4, 4, 4, 5, 5]);
+    let fits = all_groups(Configuration::Fits);
+    assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel("KMS"))), "{fits:?}");
 }
 
 #[test]
 fn registers_are_those_that_table_iii_says_are_used() {
     let machine = crate::config::Machine::load("fermi15", &[]).unwrap().machine;
     for kernel in kernels() {
-        let ours = occupancy(kernel, &machine, false).unwrap();
+        let ours = occupancy(kernel, &machine, Input::Quick).unwrap();
         let used = ours.each.map(|each| each * f64::from(kernel.opt));
         for (used, published) in used.iter().zip(kernel.utilisation) {
             assert!((used - published).abs() < 0.2, "{}: {used} % used, {published} % published", kernel.name);
@@ -34,7 +36,7 @@ fn registers_are_those_that_table_iii_says_are_used() {
 fn an_unknown_configuration_is_refused() {
     assert_eq!(Configuration::of(None), Ok(Configuration::Pairs));
     let error = Configuration::of(Some("all")).unwrap_err();
-    assert_eq!(error, "--configuration all: expected one of pairs, pools, exhaustive");
+    assert_eq!(error, "--configuration all: expected one of pairs, pools, exhaustive, fits");
 }
 
 fn took(cycles: u64, joules: f64, chosen: &[u32]) -> Taken {
@@ -82,7 +84,7 @@ fn the_page_has_the_cycles_that_the_program_takes_now() {
         scheme: Scheme::Alone(2),
         machine: &published().own.parameters.machine,
         settings: Vec::new(),
-        full: false,
+        input: Input::Quick,
     };
     let cycles = run.run().unwrap().cycles;
     let page = std::fs::read_to_string("docs/validation/kernel-mgmt.md").unwrap();
