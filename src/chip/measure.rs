@@ -163,7 +163,7 @@ impl Meter {
 
 /// What the memory partitions are told of these lines: each the parts that lie in its slices.
 fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[LeftLine]) -> Vec<(UnitId, ChipDecision)> {
-    let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
+    let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.partitions as usize];
     for line in lines {
         let mut before = None;
         for index in line.sectors.iter() {
@@ -183,7 +183,7 @@ fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[LeftLine]) -> Vec<(Unit
     let told = parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
     told.map(|(i, part)| {
         let decision = PartitionDecision::Leave(Arc::from(part));
-        (layout.gpus[0].partition(PartitionId(i as u16)), ChipDecision::Partition(decision))
+        (layout.partition(PartitionId(i as u16)), ChipDecision::Partition(decision))
     })
     .collect()
 }
@@ -206,7 +206,7 @@ mod tests {
             let ChipDecision::Partition(PartitionDecision::Leave(parts)) = decision else { panic!("{decision:?}") };
             for left in parts.iter() {
                 let partition = map.slice_of(left.addr).0 / map.slices_per_partition as u16;
-                assert_eq!(*unit, layout.gpus[0].partition(PartitionId(partition)));
+                assert_eq!(*unit, layout.partition(PartitionId(partition)));
                 assert_eq!(left.written.0, left.sectors.0 & 0x2);
                 sectors += left.sectors.count();
             }
