@@ -13,15 +13,12 @@
 mod draw;
 mod estimate;
 mod extrapolate;
-mod history;
-mod inside;
 mod launches;
 mod options;
-mod ranges;
 mod rounds;
+mod steady;
 mod strata;
 mod student;
-mod walk;
 
 pub use options::{Options, OptionsError};
 pub use rounds::{SampleError, Simulate, sample};

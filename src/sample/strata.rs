@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::frontend::OpClass;
-
 use super::launches::{Code, Launch};
 
 /// A stratum is split while the coefficient of variation of some measure of its launches' work is above this.
@@ -41,25 +39,9 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     groups
 }
 
-/// How many measures there are.
-const MEASURES: usize = 3 + OpClass::COUNT;
-/// Share of a group's instructions from which on those of a class are a measure.
-const CLASS: f64 = 0.01;
-
-/// How much work a launch has: warp instructions, sectors, CTAs, and instructions of each class.
-fn measure(launch: &Launch, which: usize) -> f64 {
-    match which {
-        0 => launch.warp_instructions as f64,
-        1 => launch.sectors,
-        2 => f64::from(launch.ctas),
-        class => launch.classes[class - 3],
-    }
-}
-
-/// Whether a measure of these launches says something of their work.
-fn matters(launches: &[Launch], members: &[usize], which: usize) -> bool {
-    let sum = |which: usize| members.iter().map(|member| measure(&launches[*member], which)).sum::<f64>();
-    which < 3 || sum(which) >= CLASS * sum(0)
+/// How much work a launch has: warp instructions, sectors, CTAs.
+fn measures(launch: &Launch) -> [f64; 3] {
+    [launch.warp_instructions as f64, launch.sectors.map_or(0.0, |sectors| sectors as f64), f64::from(launch.ctas)]
 }
 
 /// Splits at the place that leaves the least variation, as long as there is too much.
@@ -68,17 +50,16 @@ fn split(launches: &[Launch], members: Vec<usize>, least: usize) -> Vec<Stratum>
         members.sort_unstable();
         vec![Stratum { launches: members }]
     };
-    let value = |member: usize, which: usize| measure(&launches[member], which);
-    let worst = (0..MEASURES)
-        .filter(|which| matters(launches, &members, *which))
-        .map(|which| (which, variation(members.iter().map(|&member| value(member, which)))))
+    let value = |member: usize, measure: usize| measures(&launches[member])[measure];
+    let worst = (0..3)
+        .map(|measure| (measure, variation(members.iter().map(|&member| value(member, measure)))))
         .reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
-    let Some((which, _)) = worst.filter(|(_, variation)| *variation > VARIATION && members.len() >= 2 * least.max(1)) else {
+    let Some((measure, _)) = worst.filter(|(_, variation)| *variation > VARIATION && members.len() >= 2 * least.max(1)) else {
         return whole(members);
     };
     let mut sorted = members;
-    sorted.sort_by(|a, b| value(*a, which).total_cmp(&value(*b, which)).then(a.cmp(b)));
-    let logs: Vec<f64> = sorted.iter().map(|&member| value(member, which).max(1.0).ln()).collect();
+    sorted.sort_by(|a, b| value(*a, measure).total_cmp(&value(*b, measure)).then(a.cmp(b)));
+    let logs: Vec<f64> = sorted.iter().map(|&member| value(member, measure).max(1.0).ln()).collect();
     let Some(at) = best_cut(&logs, least.max(1)) else { return whole(sorted) };
     let upper = sorted.split_off(at);
     let mut strata = split(launches, sorted, least);
@@ -117,7 +98,7 @@ fn best_cut(values: &[f64], least: usize) -> Option<usize> {
 pub(super) mod tests {
     use super::*;
     use crate::base::KernelIndex;
-    use crate::frontend::{Kernel, KernelInfo, Workload};
+    use crate::frontend::{Kernel, KernelInfo, LaunchCounts, Workload};
 
     pub(crate) fn launch(index: usize, name: &str, warp_instructions: u64) -> Launch {
         let source = crate::frontend::model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
@@ -125,7 +106,8 @@ pub(super) mod tests {
         let kernel = Kernel { info, source: source.kernels[0].source.clone() };
         let mut launch = super::super::launches::launches(&Workload { kernels: vec![kernel], ..source }).unwrap().remove(0);
         (launch.index, launch.warp_instructions, launch.ctas) = (KernelIndex(index as u16), warp_instructions, 8);
-        (launch.sectors, launch.classes, launch.new_lines) = (0.0, [0.0; OpClass::COUNT], None);
+        let LaunchCounts { sectors, .. } = LaunchCounts::default();
+        launch.sectors = sectors;
         launch
     }
 
@@ -136,16 +118,6 @@ pub(super) mod tests {
         let groups = groups(&launches, 2);
         let strata: Vec<&[usize]> = groups[0].strata.iter().map(|stratum| &*stratum.launches).collect();
         assert_eq!((groups.len(), strata), (1, vec![&[0, 1, 2, 3][..], &[4, 5, 6, 7, 8]]));
-    }
-
-    #[test]
-    fn launches_of_equal_length_with_another_mix_are_apart_unless_it_is_of_a_rare_class() {
-        let strata = |loads: f64| {
-            let mut launches: Vec<Launch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
-            launches[..4].iter_mut().for_each(|launch| launch.classes[OpClass::Load as usize] = loads);
-            groups(&launches, 2)[0].strata.len()
-        };
-        assert_eq!([strata(300.0), strata(15.0)], [2, 1]);
     }
 
     #[test]

@@ -32,12 +32,10 @@ struct Case {
     quick: bool,
     /// Whether it is short, run for a test of stored results alone, and counts in no figure.
     short: bool,
-    /// Whether nobody looked at it while the method was made: it has figures of its own.
-    fresh: bool,
 }
 
 const fn case(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
-    Case { name, program, parameters, machine: &[], quick: false, short: false, fresh: false }
+    Case { name, program, parameters, machine: &[], quick: false, short: false }
 }
 
 /// Few SMs, so that a grid of some ten thousand CTAs is many waves.
@@ -57,15 +55,6 @@ const CASES: &[Case] = &[
     case("cfd", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
     Case { machine: SMALL, ..case("vecadd", "vecadd.toml", &[("n", 16_777_216)]) },
     Case { machine: SMALL, ..case("transpose", "transpose.toml", &[("width", 4096), ("height", 4096)]) },
-    Case { fresh: true, ..case("lud", "rodinia/lud.toml", &[("n", 1024)]) },
-    Case { fresh: true, ..case("sssp", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]) },
-    Case { fresh: true, ..case("bfs", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]) },
-    Case { fresh: true, machine: SMALL, ..case("BlackScholes", "sdk/BlackScholes.toml", &[("n", 4_194_304), ("ctas", 32_768)]) },
-    Case {
-        fresh: true,
-        machine: SMALL,
-        ..case("scalarProd", "sdk/scalarProd.toml", &[("vectors", 16_384), ("length", 256), ("ctas", 16_384)])
-    },
 ];
 
 /// What is asked of the whole study.
@@ -118,29 +107,27 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         "DRAM error %",
         "measured",
         "warming",
-        "in parts",
+        "cut",
         "rounds",
         "speed-up",
         "of time",
         "unwarmed %",
     ]);
-    let mut all = [Summary::default(), Summary::default()];
+    let mut all = Summary::default();
     let mut rows = Vec::new();
     for case in cases {
-        one(request, case, seeds, &mut output, &mut all[usize::from(case.fresh)], &mut rows)?;
+        one(request, case, seeds, &mut output, &mut all, &mut rows)?;
         if let Some(progress) = &request.progress {
             progress(case.name);
         }
     }
     let header = ["workload", "seed", "net cycles", "truth", "error %", "within %", "DRAM error %", "simulated"];
     output.table("runs.csv", &header, rows);
-    for (which, summary) in ["development", "fresh"].into_iter().zip(&all) {
-        summary.judge(which, &mut output);
-    }
+    all.judge(&mut output);
     Ok(output)
 }
 
-/// Over the workloads at which the method was made, or over the others.
+/// Over all workloads.
 #[derive(Default)]
 struct Summary {
     errors: Vec<f64>,
@@ -151,10 +138,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn judge(&self, which: &str, output: &mut StudyOutput) {
-        if self.runs == 0 {
-            return;
-        }
+    fn judge(&self, output: &mut StudyOutput) {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let geometric = |values: &[f64]| mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
         let coverage = 100.0 * self.hits as f64 / self.runs as f64;
@@ -176,8 +160,8 @@ impl Summary {
         ];
         for (figure, ours, asked, holds) in rows {
             output.compare(
-                &["workloads", "figure", "ours", "asked", "verdict"],
-                vec![which.to_owned(), figure.to_owned(), format!("{ours:.2}"), asked, Verdict::of(holds).name().to_owned()],
+                &["figure", "ours", "asked", "verdict"],
+                vec![figure.to_owned(), format!("{ours:.2}"), asked, Verdict::of(holds).name().to_owned()],
             );
         }
     }
@@ -307,12 +291,9 @@ fn whole(machine: &Machine, load: &LoadWorkload<'_>) -> Result<Run, String> {
     let before = processor_seconds();
     let result = chip::simulate(machine, &load()?, RunOptions::default()).map_err(|error| error.to_string())?;
     let seconds = processor_seconds() - before;
-    Ok(of_whole(&result.outcome, seconds))
-}
-
-fn of_whole(outcome: &Outcome, seconds: f64) -> Run {
+    let outcome = &result.outcome;
     let instructions = metrics::counter(&metrics::kernel_totals(outcome), metrics::WARP_INSTRUCTIONS).unwrap_or(0);
-    Run {
+    Ok(Run {
         net_cycles: metrics::net_cycles(outcome) as f64,
         half_width: 0.0,
         dram: dram(outcome),
@@ -320,7 +301,7 @@ fn of_whole(outcome: &Outcome, seconds: f64) -> Run {
         launches: (outcome.kernels.len() as u32, 0, 0, 0),
         warming: 0.0,
         seconds,
-    }
+    })
 }
 
 fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run, String> {
@@ -333,8 +314,7 @@ fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run,
     let seconds = processor_seconds() - before;
     let outcome = &result.outcome;
     let Some(sampled) = &outcome.sampled else {
-        // The sample would have been most of the workload, which was simulated whole.
-        return Ok(of_whole(outcome, seconds));
+        return Err("the sample would be most of the workload: the study's workloads have to be longer".into());
     };
     let net = sampled.estimate("net_cycles").ok_or("a sampled run has an estimate of its net cycles")?;
     Ok(Run {
@@ -342,7 +322,7 @@ fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run,
         half_width: net.half_width,
         dram: dram(outcome),
         simulated: sampled.simulated_warp_instructions,
-        launches: (sampled.measured, sampled.warmed, sampled.in_parts, sampled.rounds),
+        launches: (sampled.measured, sampled.warmed, sampled.cut_short, sampled.rounds),
         warming: sampled.warming,
         seconds,
     })

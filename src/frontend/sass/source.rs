@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -33,7 +32,7 @@ impl CtaSource for Resident {
 
     fn counts(&self) -> Option<LaunchCounts> {
         let warps = self.0.iter().flat_map(|cta| &cta.warps);
-        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), ..LaunchCounts::default() })
+        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), sectors: None })
     }
 }
 
@@ -60,8 +59,6 @@ pub(super) struct Window {
     bytes: usize,
     /// CTAs beyond the slots that were taken before the window was made anew.
     gone: BTreeSet<u32>,
-    /// Whether CTAs are requested in ascending order, and some of them never.
-    chosen: bool,
     end: Option<End>,
     /// Notes of the CTAs that were taken.
     tally: Tally,
@@ -69,16 +66,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(decoder: Decoder) -> Self {
-        Self {
-            decoder,
-            base: 0,
-            slots: VecDeque::new(),
-            bytes: 0,
-            gone: BTreeSet::new(),
-            chosen: false,
-            end: None,
-            tally: Tally::default(),
-        }
+        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, gone: BTreeSet::new(), end: None, tally: Tally::default() }
     }
 
     /// Decodes one batch of about `budget` bytes of text.
@@ -158,11 +146,6 @@ impl Window {
             self.gone.clear();
             self.tally = Tally::default();
         }
-        if self.chosen && index > self.base + self.slots.len() as u32 && self.decoder.instructions().is_some() {
-            // Nobody asks for those before it any more.
-            (self.base, self.bytes) = (self.decoder.seek(index), 0);
-            self.slots.clear();
-        }
         while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
             // Deltas of two characters become four bytes: decoded text is at most twice as long.
             self.advance((limit.saturating_sub(self.bytes) / 2).max(1));
@@ -213,10 +196,6 @@ impl CtaSource for Streamed {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
     }
 
-    fn choose(&self, ctas: Option<&[Range<u32>]>) {
-        self.lock().chosen = ctas.is_some();
-    }
-
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
     }
@@ -252,7 +231,7 @@ impl CtaSource for Streamed {
 
     fn counts(&self) -> Option<LaunchCounts> {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, ..LaunchCounts::default() })
+        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, sectors: None })
     }
 
     fn notes(&self) -> Vec<(String, u64)> {

@@ -87,28 +87,6 @@ impl DataCache {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
-    /// Leaves sectors of a line as accesses that are not simulated would have: used last, and modified where they were `written`. A line that
-    /// makes room is not written back, which was done while they went on. Changes nothing where no line can make room.
-    pub fn leave(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, written: SectorMask, now: Cycle) {
-        let set = self.set_index(set_addr);
-        for sector in sectors.iter().map(|index| SectorMask(1 << index)) {
-            let probe = self.tags.probe(addr, set, sector, false);
-            if probe.lookup == Lookup::NoLine {
-                return;
-            }
-            self.tags.access(probe, addr, sector, now.0);
-            match probe.lookup {
-                Lookup::Miss | Lookup::SectorMiss => self.tags.fill(probe.line, addr, sector),
-                // Its data is on its way, and comes as it would.
-                Lookup::HitReserved => continue,
-                Lookup::Hit | Lookup::NoLine => {}
-            }
-            if written.0 & sector.0 != 0 {
-                self.tags.write(probe.line, sector, u32::MAX);
-            }
-        }
-    }
-
     /// Brings a sector into one of the states that accesses leave: 0 there, 1 waiting for data, 2 written, 3 written in part.
     #[cfg(test)]
     pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {

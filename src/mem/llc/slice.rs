@@ -161,11 +161,6 @@ impl Slice {
         self.cache.warm(addr, set_addr, sectors, now);
     }
 
-    /// As [`DataCache::leave`]. Counts nothing.
-    pub fn leave(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, written: SectorMask, now: Cycle) {
-        self.cache.leave(addr, set_addr, sectors, written, now);
-    }
-
     /// As [`DataCache::touch`].
     #[cfg(test)]
     pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {

@@ -12,9 +12,8 @@ mod tests;
 mod unit;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use crate::base::{Addr, ClockDomain, Crossing, Cycle, LinkId, PartitionId, SectorMask, SliceId};
+use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::engine::Unit;
 use crate::protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
@@ -40,24 +39,6 @@ macro_rules! each {
 }
 
 use each;
-
-/// Sectors of one line that lie in one slice, as accesses that are not simulated left them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Left {
-    /// The line, or the first of the sectors.
-    pub addr: Addr,
-    /// The sectors that were used.
-    pub sectors: SectorMask,
-    /// Those of them that were written.
-    pub written: SectorMask,
-}
-
-/// What a partition is told.
-#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum PartitionDecision {
-    /// Its slices hold what accesses that are not simulated left, in the order in which it was used; this takes no time and counts nothing.
-    Leave(Arc<[Left]>),
-}
 
 /// Requests that may leave the data bus in one span, more or less.
 const DATA: usize = 6;
@@ -307,18 +288,6 @@ impl Partition {
             warm::warm(&mut self.arbiter.slice_ports, &self.map, copy, self.warms, self.arbiter.now);
         }
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
-    }
-
-    /// See [`PartitionDecision::Leave`].
-    fn leave(&mut self, lines: &[Left]) {
-        let Self { map, arbiter: DramArbiter { slice_ports, now, .. }, .. } = self;
-        let first = slice_ports.first().map_or(0, |side| side.slice.id().0);
-        for left in lines {
-            let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| slice_ports.get_mut(usize::from(slice)));
-            if let Some(side) = port {
-                side.slice.leave(left.addr, map.within_slice(left.addr), left.sectors, left.written, *now);
-            }
-        }
     }
 
     /// One cycle of the slices that have something to do.
