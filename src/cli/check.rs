@@ -59,8 +59,7 @@ fn check_file(file: &Path, lenient: bool) -> Result<String, Failure> {
                     machine.clocks.core
                 )
             };
-            let kinds = machine.system.iter().flat_map(|system| &system.kinds);
-            let kinds = kinds.map(|kind| format!("; GPUs {:?} of kind {}: {}", kind.gpus, kind.name, of_gpu(&kind.machine)));
+            let kinds = machine.kinds.iter().map(|kind| format!("; GPUs {:?} of kind {}: {}", kind.gpus, kind.name, of_gpu(&kind.machine)));
             Ok(format!("a machine: {}, {}{}", machine.name, of_gpu(machine), kinds.collect::<String>()))
         }
         Kind::Model => {

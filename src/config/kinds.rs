@@ -9,42 +9,22 @@ use std::path::Path;
 
 use super::check;
 use super::error::{Place, Problem};
-use super::keys;
-use super::load::entries_of;
-use super::machine::Machine;
+use super::kind_keys::{KIND_KEYS, TABLE, is_of_gpu};
+use super::machine::{GpuKind, Machine};
+use super::provenance::KindSettings;
 use super::resolve::{Setting, resolve};
-use super::source::{Entry, Schema};
-use super::system::{GpuKind, System};
+use super::source::Entry;
+use super::system::System;
 use super::value::Raw;
 
-/// The table that holds them.
-pub(super) const TABLE: &str = "system.kinds";
+/// Gives the entries of a machine by its name or path, asked for at a place; relative paths start in the folder.
+pub(super) type Open<'a> = dyn Fn(&str, &Place, Option<&Path>, &mut Vec<Problem>) -> Option<Vec<Entry>> + 'a;
 
-/// The keys of a kind that are no keys of a machine.
-pub(super) const KIND_KEYS: [(&str, &str, &str); 2] = [
-    ("gpus", "a list of numbers, such as [2, 3]", "The GPUs of the kind. GPU 0 is what the rest of the file describes."),
-    ("extends", "a text", "The machine whose values hold where this table gives none; those of the rest of the file where it is left out."),
-];
-
-/// A kind with the settings in which it differs from the machine around it.
-#[derive(Clone, Debug)]
-pub(super) struct KindSettings {
-    pub(super) name: String,
-    pub(super) gpus: Vec<u32>,
-    /// Where its GPUs are listed.
-    pub(super) place: Place,
-    pub(super) settings: Vec<Setting>,
-}
-
-/// Whether a key describes a GPU, and not what a system has once.
-fn is_of_gpu(key: &str) -> bool {
-    !matches!(key, "name" | "decision_latency") && !["system.", "cpu.", "energy."].iter().any(|table| key.starts_with(table))
-}
-
-/// The keys that the table of a kind may have.
-pub(super) fn schema() -> Schema {
-    let own = KIND_KEYS.iter().map(|(key, ..)| *key);
-    Schema { keys: own.chain(keys::all().map(|key| key.path).filter(|key| is_of_gpu(key))).collect(), foreign: Vec::new(), nested: None }
+/// The machine around the kinds, as entries and as settings, and how others are opened.
+pub(super) struct Around<'a> {
+    pub(super) entries: &'a [Entry],
+    pub(super) settings: &'a [Setting],
+    pub(super) open: &'a Open<'a>,
 }
 
 /// Takes the entries of kinds out of `entries`: by name, with their keys as those of a machine.
@@ -60,11 +40,11 @@ pub(super) fn take(entries: &mut Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
     kinds
 }
 
-/// Resolves and checks the kinds of `machine`, whose own entries are `around` and whose own settings are `settings`, and puts them into it.
+/// Resolves and checks the kinds of `machine` and puts them into it.
 pub(super) fn add(
     machine: &mut Machine,
     kinds: BTreeMap<String, Vec<Entry>>,
-    (around, settings): (&[Entry], &[Setting]),
+    around: &Around<'_>,
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) -> Vec<KindSettings> {
@@ -76,11 +56,9 @@ pub(super) fn add(
             problems.push(Problem::at(&first.place, format!("`{TABLE}.{name}` means nothing to a machine of one GPU")).help(help));
             continue;
         };
-        if let Some(kind) = resolved(&name, &own, (machine, &system), (around, settings), &made, problems, warnings) {
+        if let Some(kind) = resolved(&name, &own, (machine, &system), around, &made, problems, warnings) {
             let (kind, settings) = kind;
-            if let Some(system) = &mut machine.system {
-                system.kinds.push(kind);
-            }
+            machine.kinds.push(kind);
             made.push(settings);
         }
     }
@@ -92,19 +70,20 @@ fn resolved(
     name: &str,
     own: &[Entry],
     (machine, system): (&Machine, &System),
-    (around, base): (&[Entry], &[Setting]),
+    around: &Around<'_>,
     made: &[KindSettings],
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) -> Option<(GpuKind, KindSettings)> {
     let of = |key: &str| own.iter().rev().find(|entry| entry.path == key);
+    let base = around.settings;
     let whole = Place::whole(&own[0].place.source);
     let before = problems.len();
     let listed = of("gpus");
     let gpus = numbers(name, listed, &own[0].place, (system.gpus, made), problems);
     let below: Vec<Entry> = match of("extends") {
-        None => around.to_vec(),
-        Some(entry) => extended(entry, problems)?,
+        None => around.entries.to_vec(),
+        Some(entry) => extended(entry, around.open, problems)?,
     };
     let below = below.into_iter().filter(|entry| is_of_gpu(&entry.path)).map(|entry| Entry { layer: 0, ..entry });
     let above = own.iter().filter(|entry| KIND_KEYS.iter().all(|(key, ..)| *key != entry.path));
@@ -117,7 +96,7 @@ fn resolved(
     }
     kind.energy = machine.energy.clone();
     kind.decision_latency = machine.decision_latency;
-    kind.system = Some(System { kinds: Vec::new(), ..system.clone() });
+    kind.system = Some(system.clone());
     // What a system has once is read from the machine around, in checks as in the model.
     let of_gpu = |setting: &&Setting| is_of_gpu(setting.key.path);
     let once = base.iter().filter(|setting| !of_gpu(setting));
@@ -174,12 +153,12 @@ fn numbers(
 }
 
 /// The entries of the machine that a kind extends.
-fn extended(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
+fn extended(entry: &Entry, open: &Open<'_>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
     let Raw::Text(machine) = &entry.raw else {
         problems.push(Problem::at(&entry.place, format!("`extends` is {}, expected a text in quotes", entry.shown)));
         return None;
     };
     let source = &entry.place.source;
     let folder = Path::new(&source.name).parent().filter(|_| source.is_file && source.name.ends_with(".toml"));
-    entries_of(machine, &entry.place, folder, problems)
+    open(machine, &entry.place, folder, problems)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::check;
 use super::error::{ConfigErrors, Place, Problem, Source};
 use super::input;
-use super::kinds;
+use super::kinds::{self, Around};
 use super::machine::Machine;
 use super::nearest::nearest;
 use super::provenance::Provenance;
@@ -180,7 +180,8 @@ fn load(top: Text, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     if problems.is_empty() {
         check::check(&machine, &settings, &mut problems, &mut warnings);
         if problems.is_empty() {
-            kinds = kinds::add(&mut machine, tables, (&around, &settings), &mut problems, &mut warnings);
+            let around = Around { entries: &around, settings: &settings, open: &entries_of };
+            kinds = kinds::add(&mut machine, tables, &around, &mut problems, &mut warnings);
         }
         check::check_sizes(&machine, &settings, &mut problems);
     }
@@ -188,7 +189,7 @@ fn load(top: Text, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
 }
 
 /// The entries of the machine `name`, which is asked for at a place, and of all that it extends, the weakest first; `None` with a problem.
-pub(super) fn entries_of(name: &str, asked: &Place, folder: Option<&Path>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
+fn entries_of(name: &str, asked: &Place, folder: Option<&Path>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
     let before = problems.len();
     let mut layers = Layers::default();
     match Text::open(name, Some(asked), folder) {

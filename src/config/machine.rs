@@ -35,6 +35,19 @@ pub struct Machine {
     pub energy: Energy,
     /// The system that it is one of several GPUs of; `None` for a GPU alone.
     pub system: Option<System>,
+    /// Other kinds of GPUs in that system.
+    pub kinds: Vec<GpuKind>,
+}
+
+/// GPUs that differ from what the rest of the machine describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuKind {
+    /// Its name: that of its table.
+    pub name: String,
+    /// The GPUs of the kind, in ascending order; GPU 0 is none of them.
+    pub gpus: Vec<u32>,
+    /// What each of them is, in the same system, which has no kinds here.
+    pub machine: Machine,
 }
 
 impl Machine {
@@ -45,14 +58,12 @@ impl Machine {
 
     /// What a GPU of the machine is: this machine, or another kind's.
     pub fn of_gpu(&self, gpu: u32) -> &Self {
-        let kinds = self.system.iter().flat_map(|system| &system.kinds);
-        kinds.filter(|kind| kind.gpus.contains(&gpu)).map(|kind| &kind.machine).next().unwrap_or(self)
+        self.kinds.iter().find(|kind| kind.gpus.contains(&gpu)).map_or(self, |kind| &kind.machine)
     }
 
     /// The kind of a GPU, counted from 0: that of this machine, then the others.
     pub fn kind_of(&self, gpu: u32) -> usize {
-        let kinds = self.system.as_ref().map_or(&[][..], |system| &system.kinds);
-        kinds.iter().position(|kind| kind.gpus.contains(&gpu)).map_or(0, |kind| kind + 1)
+        self.kinds.iter().position(|kind| kind.gpus.contains(&gpu)).map_or(0, |kind| kind + 1)
     }
 
     /// What each GPU is, in their order.
@@ -62,7 +73,7 @@ impl Machine {
 
     /// Each kind of GPU once: this machine first.
     pub fn each_kind(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(self.system.iter().flat_map(|system| &system.kinds).map(|kind| &kind.machine))
+        std::iter::once(self).chain(self.kinds.iter().map(|kind| &kind.machine))
     }
 }
 

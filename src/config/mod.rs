@@ -19,6 +19,7 @@ pub mod error;
 pub mod import;
 pub mod input;
 pub mod keys;
+mod kind_keys;
 mod kinds;
 pub mod layout;
 pub mod load;

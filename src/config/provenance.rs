@@ -1,7 +1,18 @@
 //! The resolved machine as text: every key with its value, and in a comment the origin of the value.
 
-use super::kinds::{self, KindSettings};
+use super::error::Place;
+use super::kind_keys::TABLE;
 use super::resolve::{Origin, Setting};
+
+/// A kind with the settings in which it differs from the machine around it.
+#[derive(Clone, Debug)]
+pub(super) struct KindSettings {
+    pub(super) name: String,
+    pub(super) gpus: Vec<u32>,
+    /// Where its GPUs are listed.
+    pub(super) place: Place,
+    pub(super) settings: Vec<Setting>,
+}
 
 /// Every value of a machine with its origin.
 #[derive(Clone, Debug)]
@@ -36,7 +47,7 @@ impl Provenance {
         let told = self.settings.iter().filter(|setting| !(setting.key.quiet && matches!(setting.origin, Origin::Default)));
         write(told, "", &mut text);
         for kind in &self.kinds {
-            let table = format!("{}.{}", kinds::TABLE, kind.name);
+            let table = format!("{}.{}", TABLE, kind.name);
             let line = format!("gpus = {:?}", kind.gpus);
             text += &format!(
                 "\n# What is not given here is as above.\n[{table}]\n{line:<40} # {}\n",

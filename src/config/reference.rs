@@ -1,7 +1,7 @@
 //! The key reference of `docs/machines.md`, made from the declarations of the keys.
 
 use super::keys::{self, Key};
-use super::kinds;
+use super::kind_keys;
 use super::resolve::FILE_KEYS;
 use super::value::Kind;
 
@@ -22,9 +22,9 @@ pub fn key_reference() -> String {
     }
     text += &format!(
         "\n### `[{}.NAME]`\n\nBesides all keys of a GPU, which are those of the tables above but `cpu`, `energy` and `system`:\n\n{HEAD}",
-        kinds::TABLE
+        kind_keys::TABLE
     );
-    for (name, takes, doc) in kinds::KIND_KEYS {
+    for (name, takes, doc) in kind_keys::KIND_KEYS {
         let default = if name == "gpus" { "required" } else { "none" };
         text += &format!("| `{name}` | {takes} | {default} | {doc} | |\n");
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::error::{Place, Problem};
 use super::keys::{self, Key};
-use super::kinds;
+use super::kind_keys;
 use super::machine::Machine;
 use super::source::{Entry, Schema, raw_of_text};
 use super::value::Value;
@@ -40,7 +40,7 @@ pub struct Setting {
 /// The keys that a machine file may have.
 pub fn schema() -> Schema {
     let keys = FILE_KEYS.iter().map(|(key, _)| *key).chain(keys::all().map(|key| key.path)).collect();
-    Schema { keys, foreign: vec!["run"], nested: Some((kinds::TABLE, Box::new(kinds::schema()))) }
+    Schema { keys, foreign: vec!["run"], nested: Some((kind_keys::TABLE, Box::new(kind_keys::schema()))) }
 }
 
 /// Resolves `layers`, the first the weakest. `at` is where missing keys are missed.

@@ -3,15 +3,12 @@
 //! A *node* is a GPU, a switch or a host; `"gpu0-gpu1 x2"` is two links between two of them.
 
 pub use super::choices::{Launch, LinkTopology, Placing};
-use super::machine::Machine;
 
 /// The system of a machine of several GPUs.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
-    /// GPUs of the system, of the kind that the rest of the machine describes unless they are among `kinds`.
+    /// GPUs of the system, of the kind that the rest of the machine describes unless they are among the machine's `kinds`.
     pub gpus: u32,
-    /// Other kinds of GPUs.
-    pub kinds: Vec<GpuKind>,
     /// Boards with constant power of their own; 0 is one for each GPU.
     pub boards: u32,
     /// Which GPU's memory holds an address.
@@ -28,17 +25,6 @@ pub struct System {
     pub peer: LinkSet,
     /// Links to hosts.
     pub host: LinkSet,
-}
-
-/// GPUs that differ from what the rest of the machine describes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GpuKind {
-    /// Its name: that of its table.
-    pub name: String,
-    /// The GPUs of the kind, in ascending order; GPU 0 is none of them.
-    pub gpus: Vec<u32>,
-    /// What each of them is, in the same system, which has no kinds here.
-    pub machine: Machine,
 }
 
 /// The end of the links in a GPU.

@@ -233,6 +233,7 @@ fn machines_that_ship_with_the_program_name_sets_that_there_are() {
     for machine in config::builtin_machines() {
         let loaded = Machine::load(machine.name, &[]).unwrap().machine;
         let model = Model::of(&loaded).unwrap();
-        assert_eq!(model.is_none(), machine.name == "tiny", "{}", machine.name);
+        // GPUs with unlike core clocks have no energy.
+        assert_eq!(model.is_none(), ["tiny", "v100-p100"].contains(&machine.name), "{}", machine.name);
     }
 }

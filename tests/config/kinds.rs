@@ -72,7 +72,7 @@ fn what_a_kind_cannot_be_is_refused_with_its_place() {
             "have no common base tick of a femtosecond or more with those of the other GPUs",
         ),
         ("gpus = [1]\nmem.llc.sets = 33", "expected a power of two"),
-        ("gpus = [1]\ngpu.sms = 4096\nmem.map.partitions = 1024", "links, expected at most 65535"),
+        ("gpus = [1, 2, 3]\ngpu.sms = 4096", "links, expected at most 65535"),
         ("gpus = [1]\n[system.kinds.y]\ngpus = [1]", "has GPU 1, which `system.kinds.x` has already"),
     ];
     for (kind, expected) in cases {

@@ -1,8 +1,7 @@
 //! Checks of how much there is of everything: identifiers of 16 bits, and memory of the host.
 
-use super::super::machine::{Cache, CoreStyle, Machine, Sm};
+use super::super::machine::{Cache, CoreStyle, GpuKind, Machine, Sm};
 use super::super::routes::Routes;
-use super::super::system::GpuKind;
 use super::Checker;
 use crate::base::LINE_BYTES;
 
@@ -103,7 +102,7 @@ type Part = (&'static str, u64, u64);
 
 fn entries(machine: &Machine, checker: &mut Checker<'_>) {
     let parts: Vec<Part> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
-    let kinds = machine.system.as_ref().map_or(&[][..], |system| &system.kinds);
+    let kinds = &machine.kinds[..];
     let gpus = u64::from(machine.gpus()) - kinds.iter().map(|kind| kind.gpus.len() as u64).sum::<u64>();
     let total = |part: &Part| part.1.saturating_mul(part.2).saturating_mul(gpus);
     let of_kinds = |kinds: &[GpuKind]| -> u64 {
