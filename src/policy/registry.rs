@@ -10,6 +10,7 @@ use crate::control::Controller;
 
 use super::common::{Alternate, DynCta, HalveOnKernelEnd, Probe, StaticLimit};
 use super::hetero::{CmBal, CmCpu};
+pub use super::sharing::CTA_NUMBERS;
 use super::sharing::{CdSearch, CtaTimes, DualKernel, KernelMgmt, SmartEven, Smc, Smk, StaticPartition};
 use super::wa_sched::{CoreGating, Lcs, PerfSat, Search};
 

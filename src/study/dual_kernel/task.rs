@@ -16,7 +16,7 @@ use crate::config::{Loaded, Machine, Override};
 use crate::frontend::program::Program;
 use crate::frontend::{Part, Workload, mix};
 use crate::policy::registry;
-use crate::policy::sharing::CTA_NUMBERS;
+use crate::policy::registry::CTA_NUMBERS;
 use crate::stats::TimelineEntry;
 use crate::study::lab::Task;
 
