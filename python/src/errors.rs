@@ -19,7 +19,12 @@ create_exception!(
 );
 create_exception!(warpshard, DeadlockError, Error, "Nothing in the simulated machine can proceed; the text says what each part waits for.");
 create_exception!(warpshard, OutputError, Error, "Results cannot be written.");
-create_exception!(warpshard, CheckpointError, Error, "A checkpoint that cannot be written or read, is damaged, or belongs to another run or build.");
+create_exception!(
+    warpshard,
+    CheckpointError,
+    Error,
+    "A checkpoint that cannot be written or read, is damaged, or belongs to another run or build."
+);
 create_exception!(warpshard, InternalError, Error, "A bug of the simulator.");
 
 /// Adds the exceptions to the module, each with its exit code.

@@ -3,8 +3,11 @@
 
 use super::source::Source;
 
+/// A file, and fields in it, in their order there.
+type InFile = (&'static str, &'static [&'static str]);
+
 /// Why fields are not saved, and which: the file, then its fields in the order of the file.
-const FIXED: &[(&str, &[(&str, &[&str])])] = &[
+const FIXED: &[(&str, &[InFile])] = &[
     (
         "the machine's configuration, and tables made of it",
         &[
