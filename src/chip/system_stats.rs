@@ -41,7 +41,7 @@ impl Ids {
         }
     }
 
-    /// The GPU of a component, by its number over all.
+    /// The GPU that a component belongs to.
     fn gpu_of(&self, component: &ComponentStats) -> usize {
         if component.kind == "hub" {
             return component.id as usize;

@@ -1,4 +1,4 @@
-//! Checks of a kind of GPU beside the others of its system.
+//! Checks of a kind of GPU against the other kinds of its system.
 
 use super::super::machine::Machine;
 use super::super::resolve::Setting;

@@ -88,7 +88,7 @@ impl Wheel {
         self.nodes.push(Node { what: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NONE });
     }
 
-    /// The instructions of `warps` complete for nobody.
+    /// Squashes the instructions of `warps`: they complete without writing a register.
     pub(super) fn squash(&mut self, warps: u64) {
         for node in self.nodes.iter_mut().filter(|node| is_in(warps, node.what.warp)) {
             (node.what.warp, node.what.dst) = (NOBODY, NO_REGISTER);

@@ -15,8 +15,7 @@ use crate::chip::{RunOptions, simulate};
 use crate::config::{Loaded, Machine, Override};
 use crate::frontend::program::Program;
 use crate::frontend::{Part, Workload, mix};
-use crate::policy::registry;
-use crate::policy::registry::CTA_NUMBERS;
+use crate::policy::registry::{self, CTA_NUMBERS};
 use crate::stats::TimelineEntry;
 use crate::study::lab::Task;
 
@@ -331,7 +330,7 @@ impl Task for Preempted {
         let longest = (u64::from(self.points) + 10) * self.window;
         let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
-        // Launches of a repeated execution are in the workload alone.
+        // The outcome has no rows for the launches of a repeated execution, the workload has.
         let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
         let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
         Ok(counts(&outcome.timeline, bound, kernel))

@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(lines.bring(0, Addr(0x100), 5), Some((Addr(0x80), 3)));
         assert_eq!(lines.bring(0, Addr(0x100), 7), None, "a line that comes again makes no room");
         lines.forget(0);
-        assert_eq!(lines.bring(0, Addr(0x80), 3), None, "what a write removed made room for nobody");
+        assert_eq!(lines.bring(0, Addr(0x80), 3), None, "a line that a write removed is no victim");
         lines.clear();
         assert_eq!(lines.bring(0, Addr(0x180), 3), None);
     }

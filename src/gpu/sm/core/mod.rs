@@ -111,7 +111,7 @@ impl Core {
     /// The register of a warp was written: its front instruction may go on, or its fence may be over.
     #[inline]
     pub(super) fn register_ready(&mut self, warp: usize, register: u16) {
-        debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for nobody", self.id, self.now);
+        debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for a slot without a warp", self.id, self.now);
         self.scoreboard.release(warp, register);
         let warps = &mut self.warps;
         if warps.hazard >> warp & 1 != 0 {

@@ -92,7 +92,7 @@ pub(in crate::gpu::sm) struct Warps {
     pub(in crate::gpu::sm) allowed: u64,
     /// Neither fetches nor issues, because its CTA leaves the SM or is being restored.
     pub(in crate::gpu::sm) frozen: u64,
-    /// How often what a slot's warp had under way was given up: what comes for an earlier number comes for nobody.
+    /// How often a slot's instructions under way were squashed: replies to an earlier generation have no effect.
     pub(in crate::gpu::sm) generation: [u8; MAX_WARPS],
     replay: Box<[Replay; MAX_WARPS]>,
     /// Replays instructions, one by one, or has to move its cursor past the last of them.

@@ -12,7 +12,7 @@ pub(in crate::gpu::sm) enum Requester {
     },
     /// A store.
     Store {
-        /// The warp that made it, one of 64.
+        /// The slot of the warp that made it, 0 to 63.
         warp: u8,
         /// The generation of its slot.
         generation: u8,

@@ -21,7 +21,7 @@ pub(super) struct Load {
     /// Cycles that its value takes to the registers.
     pub(super) transfer: u16,
     pub(super) kernel: KernelIndex,
-    /// Instructions of its warp that follow it.
+    /// Instructions that the warp has left after this one.
     pub(super) left: u32,
     /// It changes memory.
     pub(super) atomic: bool,
@@ -100,7 +100,7 @@ impl Loads {
         self.slots.iter().filter(|load| load.pending > 0).chain(returning).filter(move |load| is_in(warps, load.warp))
     }
 
-    /// The loads of `warps` are under way for nobody from now on: their data comes, but no register is written.
+    /// Squashes the loads of `warps` that are under way: their data comes, but no register is written.
     pub(super) fn squash(&mut self, warps: u64) {
         for load in self.slots.iter_mut().filter(|load| is_in(warps, load.warp)) {
             (load.warp, load.dst, load.transfer) = (NOBODY, NO_REGISTER, 0);

@@ -70,7 +70,7 @@ struct Entry {
     texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
-    /// Instructions of its warp that follow it.
+    /// Instructions that the warp has left after this one.
     left: u32,
     /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.
     ahead: i32,

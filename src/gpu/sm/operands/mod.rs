@@ -178,8 +178,8 @@ impl Operands {
         free
     }
 
-    /// Squashes the instructions of `warps` before their units, all of them or those for the load/store unit: they pass on for nobody. `squashed`
-    /// hears of each, by its warp and the instructions that follow it.
+    /// Squashes the instructions of `warps` before their units, all of them or those for the load/store unit: they pass on without effect. `squashed`
+    /// is called for each with its warp and the number of instructions after it.
     pub(super) fn squash(&mut self, warps: u64, all: bool, mut squashed: impl FnMut(u8, u32)) {
         for inst in self.issued.iter_mut().filter(|inst| is_in(warps, inst.warp) && (all || inst.kind == UnitKind::Mem)) {
             squashed(inst.warp, inst.left);

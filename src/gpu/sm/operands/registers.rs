@@ -14,7 +14,7 @@ pub(in crate::gpu::sm) struct IssuedInst {
     pub(in crate::gpu::sm) sources: Sources,
     /// Order of issue.
     pub(in crate::gpu::sm) order: u32,
-    /// Instructions of its warp that follow it.
+    /// Instructions that the warp has left after this one.
     pub(in crate::gpu::sm) left: u32,
     pub(in crate::gpu::sm) dst: u16,
     pub(in crate::gpu::sm) latency: u16,

@@ -311,7 +311,7 @@ fn a_cta_is_switched_in_the_time_of_its_context_and_replays_its_load() {
     assert!(sm.context_cycles > 0 && back < 5000, "{back}");
     assert_eq!((sm.ctas_switched, sm.replayed_warp_instructions), (1, 1));
     assert_eq!(bench.kernel().warp_instructions, 4 + 1);
-    // The line comes after 20,000 cycles, whoever asked for it.
+    // The replayed load merges with the first request, whose line comes after 20,000 cycles.
     assert!((40_000..41_000).contains(&ended), "{ended}");
 }
 
