@@ -37,7 +37,7 @@ mod unit;
 
 /// What the engine knows of hosts: the processes of a run, recordings, and how shards are placed.
 pub mod host {
-    pub use crate::engine::{LONG, Ranks, RecordedEpoch, ShardCost, barrier_nanos, improve, place};
+    pub use crate::engine::{LONG, Ranks, RecordedEpoch, ShardCost, barrier_nanos, improve, left_to_owner, place};
 }
 
 pub use crate::engine::{Checkpoints, Scaling};
@@ -46,7 +46,7 @@ pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};
-pub use measure::{Judge, LaunchProgress, Mark, Measure, Measured, Verdict};
+pub use measure::{LeftLine, Mark, Measure, Measured, Skipped};
 pub use observe::Observer;
 pub use progress::Progress;
 pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};

@@ -31,7 +31,7 @@ pub use checkpoint::{Checkpoints, Keep};
 pub use director::{Cut, Director, SeenEvent, View};
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
-pub use placement::{LONG, ShardCost, improve, place};
+pub use placement::{LONG, ShardCost, improve, left_to_owner, place};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
 pub use ranks::{LocalRanks, Ranks, share};
 pub use record::{RecordedEpoch, Recording, barrier_nanos};

@@ -21,6 +21,14 @@ pub struct ShardCost {
 /// wait.
 pub const LONG: f64 = 2.0;
 
+/// Host nanoseconds of a unit's step below which a worker leaves the last one to its owner, which is in the middle of another one by then: what
+/// fetching the unit's state from another core's cache costs, twice.
+const WORTH_TAKING: u64 = 5000;
+
+/// How many units workers leave to their owner, where a step takes so many host nanoseconds in the mean.
+pub const fn left_to_owner(step_nanos: u64) -> usize {
+    if step_nanos < WORTH_TAKING { 1 } else { 0 }
+}
 /// Shards of a kind below this number are placed one by one.
 const FEW: usize = 4;
 

@@ -15,13 +15,12 @@ use super::Unit;
 use super::agenda::Agenda;
 use super::log::{Logged, MessageLog};
 use super::outbox::{Event, Outbox, Sent};
+use super::placement::left_to_owner;
 use super::ranks::{read_messages, write_messages};
 use super::shared::{Shared, Slot, TimeClass};
 
 /// Fewer units than this are not offered to other workers: fetching their state costs more than waiting for them.
 const WORTH_OFFERING: usize = 4;
-/// Units that a worker leaves to their owner, which is in the middle of another one by then.
-const LEAVE: u64 = 1;
 /// Counters that most units have; lists of values start with room for so many.
 const TYPICAL_COUNTERS: usize = 128;
 
@@ -99,6 +98,8 @@ pub(super) struct Worker<U: Unit> {
     pub(super) late: LateMessages,
     pub(super) busy: Duration,
     pub(super) waited: Duration,
+    /// Mean host nanoseconds of a step, in the last epoch in which it was measured.
+    step_nanos: u64,
 }
 
 impl<U: Unit> Worker<U> {
@@ -142,6 +143,7 @@ impl<U: Unit> Worker<U> {
             late: LateMessages::default(),
             busy: Duration::ZERO,
             waited: Duration::ZERO,
+            step_nanos: 0,
         }
     }
 
@@ -255,7 +257,8 @@ impl<U: Unit> Worker<U> {
         if shared.backwards {
             self.due.reverse();
         }
-        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, mark: shared.measured.then(Instant::now) };
+        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next: self.next, steps: 0, mark: shared.measured.then(Instant::now) };
+        let first = stepper.mark;
         let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
         if shared.active == 1 || self.due.len() < WORTH_OFFERING {
             for (i, &place) in self.due.iter().enumerate() {
@@ -281,9 +284,10 @@ impl<U: Unit> Worker<U> {
                 stepper.step(&mut slot);
             }
         }
+        let leave = left_to_owner(self.step_nanos) as u64;
         for distance in 1..shared.active {
             let other = &shared.stealers[(self.index + distance) % shared.active];
-            while other.left() > LEAVE
+            while other.left() > leave
                 && let Some(mut slot) = other.steal()
             {
                 stepper.step(&mut slot);
@@ -292,6 +296,9 @@ impl<U: Unit> Worker<U> {
         }
         self.next = stepper.next;
         let stepped = stepper.mark;
+        if let (Some(first), Some(last)) = (first, stepped) {
+            self.step_nanos = (last - first).as_nanos() as u64 / stepper.steps.max(1);
+        }
         self.send(shared);
         if let (Some(before), Some(stepped)) = (before, stepped) {
             self.exchanging = before + stepped.elapsed();
@@ -393,6 +400,8 @@ struct Stepper<'a, U: Unit, C> {
     shared: &'a Shared<U, C>,
     outbox: &'a mut Outbox<U::Payload, U::Event>,
     next: Tick,
+    /// Units that were stepped.
+    steps: u64,
     /// When the last unit was done, in an epoch that is measured.
     mark: Option<Instant>,
 }
@@ -407,6 +416,7 @@ impl<U: Unit, C> Stepper<'_, U, C> {
             self.outbox.set_sender(slot.id, shared.classes[class].clock);
             slot.unit.run(until, shared.skip, self.outbox);
             slot.next = slot.unit.next_event();
+            self.steps += 1;
             if let Some(mark) = &mut self.mark {
                 let now = Instant::now();
                 slot.nanos += (now - *mark).as_nanos() as u64;

@@ -6,12 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::chip::host::{RecordedEpoch, ShardCost, improve, place};
+use crate::chip::host::{RecordedEpoch, ShardCost, improve, left_to_owner, place};
 
 /// Epochs between two checks of the balance, as in the engine.
 const BALANCE_EVERY: usize = 16;
-/// Units that a worker leaves to their owner, as in the engine.
-const LEAVE: usize = 1;
 
 /// What more than one worker costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,12 +102,13 @@ impl Recorded<'_> {
                 recent[shard] += u64::from(*nanos);
                 queues[usize::from(worker_of[shard])].push((self.long_of[unit.index()], f64::from(*nanos)));
             }
+            let leave = left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
             // A worker takes from the end of its list.
             queues.iter_mut().filter(|_| number % 2 == 0).for_each(|queue| queue.reverse());
             queues.iter_mut().for_each(|queue| queue.sort_by_key(|(long, _)| *long));
             let (serial, shared) = (f64::from(epoch.rest), f64::from(epoch.exchanging) / workers as f64);
             let (barrier, stepping) = (host.barrier_ns * workers as f64 * f64::from(u8::from(workers > 1)), stepping(epoch));
-            replayed.total += slowest(queues, host.steal_ns) + shared + serial + barrier;
+            replayed.total += slowest(queues, leave, host.steal_ns) + shared + serial + barrier;
             replayed.barrier += barrier;
             replayed.serial += serial;
             replayed.even += stepping / workers as f64 + shared;
@@ -153,8 +152,8 @@ fn stepping(epoch: &RecordedEpoch) -> f64 {
     epoch.units.iter().map(|(_, nanos)| f64::from(*nanos)).sum()
 }
 
-/// When the last worker has finished, each taking its own units from the end of its list and then others'.
-fn slowest(mut queues: Vec<Vec<(bool, f64)>>, steal_ns: f64) -> f64 {
+/// When the last worker has finished, each taking its own units from the end of its list and then others', but for so many that are left.
+fn slowest(mut queues: Vec<Vec<(bool, f64)>>, leave: usize, steal_ns: f64) -> f64 {
     let workers = queues.len();
     let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
     let mut end = 0;
@@ -163,7 +162,7 @@ fn slowest(mut queues: Vec<Vec<(bool, f64)>>, steal_ns: f64) -> f64 {
         let own = queues[worker].pop().map(|(_, nanos)| nanos);
         let taken = own.or_else(|| {
             let others = (1..workers).map(|distance| (worker + distance) % workers);
-            let rich = others.into_iter().find(|other| queues[*other].len() > LEAVE)?;
+            let rich = others.into_iter().find(|other| queues[*other].len() > leave)?;
             queues[rich].pop().map(|(_, nanos)| nanos + steal_ns)
         });
         if let Some(nanos) = taken {
@@ -212,13 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_without_work_takes_units_but_for_the_last_of_their_owner() {
+    fn a_worker_without_work_takes_units_but_for_the_last_of_their_owner_where_they_are_short() {
         let list = |count| vec![(false, 100.0); count];
         // Four units at one worker and none at the other, which takes one, and leaves the last one.
-        assert_eq!(slowest(vec![list(4), Vec::new()], 0.0), 300.0);
-        assert_eq!(slowest(vec![list(6), Vec::new()], 30.0), 400.0);
-        assert_eq!(slowest(vec![list(2), Vec::new()], 0.0), 200.0);
-        assert_eq!(slowest(vec![list(1), Vec::new()], 0.0), 100.0);
+        assert_eq!(slowest(vec![list(4), Vec::new()], 1, 0.0), 300.0);
+        assert_eq!(slowest(vec![list(6), Vec::new()], 1, 30.0), 400.0);
+        assert_eq!(slowest(vec![list(2), Vec::new()], 1, 0.0), 200.0);
+        assert_eq!(slowest(vec![list(1), Vec::new()], 1, 0.0), 100.0);
+        assert_eq!(slowest(vec![list(2), Vec::new()], 0, 30.0), 130.0);
+        assert_eq!([4000, 6000].map(left_to_owner), [1, 0]);
     }
 
     #[test]
