@@ -31,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["base", "stats", "config", "energy"]),
     ("view", &["report", "stats"]),
     ("sweep", &["config", "report", "view"]),
-    ("sample", &["base", "config", "stats", "frontend", "chip"]),
+    ("sample", &["base", "config", "stats", "frontend", "chip", "state"]),
     ("rig", &["base", "engine", "protocol", "stats", "config", "frontend", "mem", "noc", "cpu"]),
     (
         "study",

@@ -94,8 +94,8 @@ struct Sampled {
     launches: u64,
     /// Launches that were simulated and measured.
     measured: u64,
-    /// Of these, launches that were ended once they were steady.
-    cut_short: u64,
+    /// Of these, launches of which only parts were simulated.
+    in_parts: u64,
     /// Launches that were simulated to warm caches, and not measured.
     warmed: u64,
     /// Rounds of simulation.
@@ -110,7 +110,7 @@ struct Sampled {
     /// Estimates with their intervals, by name.
     estimates: BTreeMap<String, Estimate>,
     strata: Vec<Stratum>,
-    /// Where the row of each kernel launch comes from: "simulated", "cut short" or "estimated".
+    /// Where the row of each kernel launch comes from: "simulated", "in parts" or "estimated".
     kernels: Vec<String>,
 }
 

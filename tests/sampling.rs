@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warpshard::base::KernelIndex;
-use warpshard::chip::{self, Judge, LaunchProgress, Measure, RunOptions, RunResult, Verdict};
+use warpshard::base::{Addr, CtaIndex, KernelIndex, SectorMask};
+use warpshard::chip::{self, LeftLine, Measure, RunOptions, RunResult, Skipped};
 use warpshard::config::{Machine, Override};
 use warpshard::frontend::program::Program;
 use warpshard::frontend::{Command, Workload, model};
@@ -63,43 +63,82 @@ fn measuring_changes_nothing_and_spans_and_counters_add_up_to_the_run() {
     assert_eq!((last.end.values.len(), &last.end.values), (all.len(), &all));
 }
 
-/// Calls the launch steady in a window.
-struct After(u64);
+#[test]
+fn marks_are_read_once_so_many_ctas_have_ended_and_change_nothing() {
+    let (machine, workload) = (machine("tiny", &[]), vecadd(65_536));
+    let whole = simulate(&machine, &workload, None, 1).outcome;
+    let marked = |threads| {
+        let measure = Measure { marks: [(KernelIndex(0), vec![10, 11, 100, 1_000_000])].into(), skipped: None };
+        simulate(&machine, &workload, Some(measure), threads)
+    };
+    let result = marked(1);
+    assert_eq!(result.outcome, whole);
+    let measured = &result.measured[0];
+    assert!(measured.marks.is_sorted_by_key(|mark| (mark.cycle, mark.warp_instructions)), "{measured:?}");
+    let place = whole.components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info.name)));
+    let done = place.clone().position(|name| name == ("grid", "ctas_done")).unwrap();
+    let at: Vec<u64> = measured.marks.iter().map(|mark| mark.values[done]).collect();
+    // A window is 512 cycles, in which a few more end; a number that is never reached is the end.
+    assert!((10..20).contains(&at[0]) && (100..120).contains(&at[2]) && at[3] == u64::from(whole.kernels[0].ctas), "{at:?}");
+    assert_eq!(measured.marks[3], measured.end);
+    assert_eq!(marked(3).measured, result.measured);
+}
 
-impl Judge for After {
-    fn wants(&self, kernel: KernelIndex) -> bool {
-        kernel == KernelIndex(0)
-    }
+/// Leaves lines before the second launch.
+struct Leaves(Vec<LeftLine>);
 
-    fn window(&self) -> u64 {
-        100
-    }
-
-    fn judge(&mut self, seen: &LaunchProgress) -> Verdict {
-        match seen.cycle / 100 {
-            window if window + 10 == self.0 => Verdict::Begin,
-            window if window == self.0 => Verdict::Steady,
-            _ => Verdict::Wait,
-        }
+impl Skipped for Leaves {
+    fn before(&mut self, kernel: KernelIndex) -> Vec<LeftLine> {
+        if kernel == KernelIndex(1) { std::mem::take(&mut self.0) } else { Vec::new() }
     }
 }
 
 #[test]
-fn a_launch_that_is_cut_short_ends_with_the_ctas_that_were_bound() {
-    let (machine, workload) = (machine("tiny", &[]), vecadd(65_536));
-    let whole = simulate(&machine, &workload, None, 1).outcome;
-    let cut = |threads| simulate(&machine, &workload, Some(Measure { judge: Some(Box::new(After(40))) }), threads);
-    let result = cut(1);
-    let row = &result.outcome.kernels[0];
-    assert!(row.ctas_done > 0 && row.ctas_done < row.ctas && row.ended.is_some(), "{row:?}");
-    assert!(result.outcome.cycles < whole.cycles && result.outcome.ended_by == EndedBy::Completed);
-    let (begin, end) = result.measured[0].steady.as_ref().unwrap();
-    assert_eq!((begin.cycle, end.cycle), (3000, 4000));
-    assert!(begin.warp_instructions < end.warp_instructions);
-    assert_eq!(result.outcome, cut(3).outcome);
-    // Once its last CTA is bound, nothing is cut.
-    let late = simulate(&machine, &workload, Some(Measure { judge: Some(Box::new(After(whole.cycles / 100))) }), 1);
-    assert_eq!((late.outcome, late.measured[0].steady.is_some()), (whole, true));
+fn a_launch_finds_in_the_llc_what_was_left_there() {
+    let machine = machine("tiny", &[("gpu.dispatch.launch_latency", "5000"), ("mem.memcpy_warms_llc", "off"), ("mem.llc.sets", "16")]);
+    // 1024 elements of each of the vectors that the second launch reads.
+    let (first, second) = (vecadd(1024), vecadd(2048));
+    let kernels = vec![first.kernels[0].clone(), second.kernels[0].clone()];
+    let commands = vec![Command::Launch(KernelIndex(0)), Command::Launch(KernelIndex(1))];
+    let workload = Arc::new(Workload { kernels, commands, ..(*first).clone() });
+    let mut lines = Vec::new();
+    let source = &workload.kernels[1].source;
+    for cta in 0..workload.kernels[1].info.ctas() {
+        let program = source.cta(CtaIndex(cta));
+        for warp in &program.warps {
+            let mut reader = warp.read();
+            while let Some(inst) = reader.next() {
+                let mut addresses = [0; 32];
+                let count = reader.addresses(&inst, &mut addresses);
+                lines.extend(addresses[..count].iter().map(|address| Addr(*address).line()));
+            }
+        }
+    }
+    lines.sort_unstable();
+    lines.dedup();
+    let left = |written, from: u64| -> Vec<LeftLine> {
+        lines.iter().map(|addr| LeftLine { addr: Addr(addr.0 + from), bytes: [u32::MAX; 4], written: SectorMask(written) }).collect()
+    };
+    let fetched = |left: Vec<LeftLine>, threads| {
+        let measure = Measure { skipped: Some(Box::new(Leaves(left))), ..Measure::default() };
+        let outcome = simulate(&machine, &workload, Some(measure), threads).outcome;
+        let sum = |name: &str| -> u64 {
+            let all = outcome.components.iter().filter(|c| c.kind == "llc").flat_map(|c| &c.counters);
+            all.filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
+        };
+        (sum("fetches"), sum("write_backs"), outcome.cycles)
+    };
+    let (without, clean) = (fetched(Vec::new(), 1), fetched(left(0, 0), 1));
+    assert!(clean.0 < without.0 && clean.2 < without.2, "{without:?} {clean:?}");
+    // Lines that nothing uses again make room for others.
+    const FAR: u64 = 1 << 20;
+    let (clean, written) = (fetched(left(0, FAR), 1), fetched(left(0xf, FAR), 1));
+    assert!(written.1 > clean.1, "what was modified is written back: {clean:?} {written:?}");
+    assert_eq!(written, fetched(left(0xf, FAR), 3));
+    // What of a sector was not written is fetched when it is read.
+    let mut in_part = left(0xf, 0);
+    in_part.iter_mut().for_each(|line| line.bytes = [0xff; 4]);
+    assert!(fetched(in_part, 1).0 > fetched(left(0xf, 0), 1).0);
 }
 
 #[test]
@@ -114,7 +153,8 @@ fn a_sample_that_would_be_most_of_the_workload_is_the_whole_run() {
 
 #[test]
 fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
-    let (machine, workload) = (machine("tiny", &[]), program("rodinia/gaussian.toml", &[("n", "96")]));
+    let (machine, workload) =
+        (machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]), program("rodinia/gaussian.toml", &[("n", "96")]));
     let whole = simulate(&machine, &workload, None, 1).outcome;
     let result = sampled(&machine, &workload, &Options::default(), 1).unwrap().outcome;
     let facts = result.sampled.as_ref().unwrap();
@@ -141,26 +181,57 @@ fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
 }
 
 #[test]
-fn one_long_launch_is_cut_short_and_estimated() {
-    let (machine, workload) = (machine("tiny", &[]), vecadd(1 << 19));
+fn of_one_long_launch_parts_are_simulated_at_places_that_follow_from_the_seed() {
+    let (machine, workload) = (machine("tiny", &[]), vecadd(1 << 20));
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let result = sampled(&machine, &workload, &Options::default(), 1).unwrap().outcome;
-    let facts = result.sampled.as_ref().unwrap();
-    assert_eq!((facts.cut_short, facts.kernels[0]), (1, Basis::CutShort));
-    assert!(facts.fraction() < 0.5, "{facts:?}");
-    let error = result.cycles as f64 / whole.cycles as f64 - 1.0;
-    assert!(error.abs() < 0.02, "{error}");
+    let run = |seed, threads| sampled(&machine, &workload, &Options { seed, ..Options::default() }, threads).unwrap().outcome;
+    let results: Vec<_> = (1..=5).map(|seed| run(seed, 1)).collect();
+    let net = |outcome: &warpshard::stats::Outcome| {
+        outcome.kernels.iter().map(|row| row.ended.unwrap() - row.started.unwrap()).sum::<u64>() as f64
+    };
+    let mut hits = 0;
+    for result in &results {
+        let facts = result.sampled.as_ref().unwrap();
+        assert_eq!((facts.in_parts, facts.kernels[0]), (1, Basis::InParts));
+        assert!(facts.fraction() < 0.4, "{facts:?}");
+        let known = facts.estimate("net_cycles").unwrap();
+        let error = known.value / net(&whole) - 1.0;
+        assert!(error.abs() < 0.03, "{error}");
+        hits += usize::from((known.value - net(&whole)).abs() <= known.half_width);
+        assert_eq!(result.kernels.last().unwrap().ctas_done, whole.kernels[0].ctas);
+    }
+    assert!(hits >= 4, "of five intervals {hits} contain the truth");
+    assert!(results.windows(2).all(|pair| pair[0].cycles != pair[1].cycles));
+    assert_eq!(results[0], run(1, 3));
     let off = sampled(&machine, &workload, &Options { inside: false, ..Options::default() }, 1).unwrap().outcome;
     assert_eq!((off.cycles, off.sampled), (whole.cycles, None));
 }
 
 #[test]
+fn parts_of_a_launch_of_a_program_are_near_the_whole() {
+    let machine = machine("tiny", &[]);
+    let set: Vec<(&str, &str)> = vec![("width", "1024"), ("height", "1024")];
+    let workload = program("transpose.toml", &set);
+    let whole = simulate(&machine, &workload, None, 1).outcome;
+    let result = sampled(&machine, &program("transpose.toml", &set), &Options { error: 0.1, ..Options::default() }, 1).unwrap().outcome;
+    assert_eq!(result.sampled.as_ref().unwrap().in_parts, 1);
+    let error = result.cycles as f64 / whole.cycles as f64 - 1.0;
+    assert!(error.abs() < 0.05, "{error}");
+}
+
+#[test]
 fn the_same_sample_for_every_number_of_threads_and_another_for_another_seed() {
-    let (machine, workload) = (machine("tiny", &[]), program("rodinia/gaussian.toml", &[("n", "96")]));
-    let run = |seed, threads| sampled(&machine, &workload, &Options { seed, ..Options::default() }, threads).unwrap().outcome;
-    let base = run(1, 1);
-    assert_eq!(base, run(1, 3));
-    assert_ne!(base.sampled, run(2, 1).sampled);
+    let slow = machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]);
+    let workload = program("rodinia/gaussian.toml", &[("n", "96")]);
+    let run = |seed, threads, caches| {
+        let options = Options { seed, caches, warm: u32::from(!caches), ..Options::default() };
+        sampled(&slow, &workload, &options, threads).unwrap().outcome
+    };
+    let base = run(1, 1, true);
+    assert_eq!(base, run(1, 3, true));
+    assert_ne!(base.sampled, run(2, 1, true).sampled);
+    assert_ne!(base.sampled, run(1, 1, false).sampled);
+    assert_eq!(run(1, 1, false), run(1, 2, false));
 }
 
 #[test]

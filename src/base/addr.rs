@@ -10,6 +10,8 @@ pub const LINE_BYTES: u64 = 128;
 pub const SECTOR_BYTES: u64 = 32;
 /// Sectors of a line.
 pub const SECTORS_PER_LINE: u32 = 4;
+/// Bytes of each sector of a line, a bit each.
+pub type SectorBytes = [u32; SECTORS_PER_LINE as usize];
 
 /// The bit at which the number of an application stands in an address; CPU cores have theirs below it, from bit 48 up.
 const APPLICATION_BIT: u32 = 56;

@@ -1,68 +1,51 @@
-//! Measures single launches of a run: what every component counted up to the end of each, and where a launch became steady.
+//! Measures single launches of a run: what every component counted up to the end of each, and when so many of its CTAs had ended.
 //!
-//! In: the counters of all units at cuts, ends of kernels. Out: a [`Measured`] for each launch, and decisions that end a launch before its last
-//! CTA is bound, where a [`Judge`] says that the rest would be as what it has seen. Without a judge it has no effect on anything simulated.
+//! In: the counters of all units at cuts, ends of kernels. Out: a [`Measured`] for each launch. Before a launch, the slices of the LLC may get
+//! what launches that are not simulated left there ([`Skipped`]); without that it has no effect on anything simulated.
 
-use crate::base::{Cycle, KernelIndex, UnitId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::{Addr, Cycle, KernelIndex, PartitionId, SECTOR_BYTES, SectorBytes, SectorMask, UnitId};
 use crate::engine::Cut;
-use crate::gpu::cta::GridDecision;
-use crate::protocol::EventKind;
+use crate::mem::{Left, PartitionDecision};
+use crate::protocol::{AddressMap, EventKind};
 use crate::stats::Counted;
 
 use super::layout::ChipLayout;
 use super::snapshot::{Rows, Snapshot};
 use super::unit::ChipDecision;
 
-/// How far a launch is at the end of a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaunchProgress {
-    /// Which launch.
-    pub kernel: KernelIndex,
-    /// The cut, in core cycles of the run.
-    pub cycle: u64,
-    /// Warp instructions of the launch that all SMs issued so far.
-    pub warp_instructions: u64,
-    /// Its CTAs that ended so far.
-    pub ctas_done: u64,
-    /// Its CTAs that were bound to SMs so far.
-    pub ctas_bound: u64,
-    /// Requests of it that found their sector absent from the LLC so far.
-    pub llc_misses: u64,
-}
-
-/// What a [`Judge`] makes of it.
+/// A line that launches that are not simulated used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing yet.
-    Wait,
-    /// The measured span of the launch begins here.
-    Begin,
-    /// The launch is steady since the span began: no further CTA is bound.
-    Steady,
+pub struct LeftLine {
+    /// Its address.
+    pub addr: Addr,
+    /// The bytes of each sector that are known: all that were read, and those that were written.
+    pub bytes: SectorBytes,
+    /// The sectors that were written.
+    pub written: SectorMask,
 }
 
-/// Judges at the end of every window whether the rest of a launch would be as what it has seen.
-pub trait Judge: Send {
-    /// Whether it wants to judge the launch at all.
-    fn wants(&self, kernel: KernelIndex) -> bool;
-
-    /// Core cycles of a window.
-    fn window(&self) -> u64;
-
-    /// Sees how far the launch is. It is called for one launch at a time, until it says [`Verdict::Steady`] or the launch ends.
-    fn judge(&mut self, seen: &LaunchProgress) -> Verdict;
+/// Knows what launches that are not simulated leave in the LLC.
+pub trait Skipped: Send {
+    /// The lines that were used between the launch before `kernel` and itself, each once, the one used last at the end; empty for nothing.
+    /// Called when the launch before it has ended, in the order of the launches; not for the first one of a run.
+    fn before(&mut self, kernel: KernelIndex) -> Vec<LeftLine>;
 }
 
 /// What a run is measured for.
 #[derive(Default)]
 pub struct Measure {
-    /// Ends launches early; every launch runs to its end when not given.
-    pub judge: Option<Box<dyn Judge>>,
+    /// For launches whose course is of interest: numbers of their CTAs, ascending. When so many have ended, all counters are read.
+    pub marks: BTreeMap<KernelIndex, Vec<u64>>,
+    /// What launches that are not simulated left in the LLC.
+    pub skipped: Option<Box<dyn Skipped>>,
 }
 
 impl std::fmt::Debug for Measure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Measure").field("judged", &self.judge.is_some()).finish()
+        f.debug_struct("Measure").field("marks", &self.marks).field("skipped", &self.skipped.is_some()).finish()
     }
 }
 
@@ -73,6 +56,8 @@ pub struct Mark {
     pub cycle: u64,
     /// Warp instructions of the run so far.
     pub warp_instructions: u64,
+    /// Requests of the run that found their sector absent from the LLC so far.
+    pub llc_misses: u64,
     /// The values.
     pub values: Vec<u64>,
 }
@@ -84,47 +69,49 @@ pub struct Measured {
     pub kernel: KernelIndex,
     /// The counters when it had ended.
     pub end: Mark,
-    /// Begin and end of the span by which it was judged steady, where it was cut short.
-    pub steady: Option<(Mark, Mark)>,
+    /// The counters at its marks, each at the end of the window in which it was reached; those of one window are equal.
+    pub marks: Vec<Mark>,
 }
 
-/// A launch that is judged.
+/// Core cycles of a window, at the end of which marks are taken.
+const WINDOW: u64 = 512;
+
+/// A launch with marks that are not reached yet.
 struct Open {
     kernel: KernelIndex,
-    /// Warp instructions, CTAs done and bound, and misses of the LLC before it.
-    before: [u64; 4],
-    begun: Option<Mark>,
-    /// Set once it is cut short.
-    steady: Option<(Mark, Mark)>,
+    /// CTAs of the run that had ended before it.
+    ctas_before: u64,
+    marks: Vec<Mark>,
 }
 
 /// The measuring part of the observer.
 pub(super) struct Meter {
-    judge: Option<Box<dyn Judge>>,
+    measure: Measure,
+    map: AddressMap,
     open: Option<Open>,
-    /// The same at the end of the last launch.
-    before: [u64; 4],
+    /// CTAs of the run that had ended at the end of the last launch.
+    ctas_before: u64,
     measured: Vec<Measured>,
 }
 
 impl Meter {
-    pub(super) fn new(measure: Measure) -> Self {
-        Self { judge: measure.judge, open: None, before: [0; 4], measured: Vec::new() }
+    pub(super) fn new(measure: Measure, map: AddressMap) -> Self {
+        Self { measure, map, open: None, ctas_before: 0, measured: Vec::new() }
     }
 
     /// Whether this kind of event needs a cut.
     pub(super) fn wants(&self, kind: EventKind) -> bool {
         match kind {
             EventKind::KernelEnded(_) => true,
-            EventKind::KernelStarted(kernel) => self.judge.as_ref().is_some_and(|judge| judge.wants(kernel)),
+            EventKind::KernelStarted(kernel) => self.measure.marks.contains_key(&kernel),
             _ => false,
         }
     }
 
-    /// The end of the window after `now`.
+    /// The end of the window after `now`, where a launch has marks left.
     pub(super) fn next_cut(&self, now: Cycle) -> Option<Cycle> {
-        let open = self.open.as_ref().filter(|open| open.steady.is_none());
-        open.and(self.judge.as_ref()).map(|judge| Cycle((now.0 / judge.window() + 1) * judge.window()))
+        let open = self.open.as_ref().filter(|open| open.marks.len() < self.measure.marks[&open.kernel].len());
+        open.map(|_| Cycle((now.0 / WINDOW + 1) * WINDOW))
     }
 
     /// What was measured.
@@ -136,39 +123,98 @@ impl Meter {
         let sum = |rows: &Rows, name: &str| -> u64 {
             rows.sums().find(|(_, Counted { info, .. })| info.name == name).map_or(0, |(_, counted)| counted.value)
         };
-        let counted: [u64; 4] =
-            [sum(&now.sms, "warp_instructions"), sum(&now.grid, "ctas_done"), sum(&now.grid, "ctas_bound"), sum(&now.partitions, "misses")];
-        let mark = || Mark { cycle: cut.at.0, warp_instructions: counted[0], values: cut.counters.concat() };
+        let ctas_done = sum(&now.grid, "ctas_done");
+        let mark = || Mark {
+            cycle: cut.at.0,
+            warp_instructions: sum(&now.sms, "warp_instructions"),
+            llc_misses: sum(&now.partitions, "misses"),
+            values: cut.counters.concat(),
+        };
+        let mut decisions = Vec::new();
         for event in cut.events {
             match event.kind {
-                EventKind::KernelStarted(kernel) if self.judge.as_ref().is_some_and(|judge| judge.wants(kernel)) => {
-                    self.open = Some(Open { kernel, before: self.before, begun: None, steady: None });
+                EventKind::KernelStarted(kernel) if self.measure.marks.contains_key(&kernel) => {
+                    self.open = Some(Open { kernel, ctas_before: self.ctas_before, marks: Vec::new() });
                 }
                 EventKind::KernelEnded(kernel) => {
-                    let steady = self.open.take().filter(|open| open.kernel == kernel).and_then(|open| open.steady);
-                    self.measured.push(Measured { kernel, end: mark(), steady });
-                    self.before = counted;
+                    let mut marks = self.open.take().filter(|open| open.kernel == kernel).map(|open| open.marks).unwrap_or_default();
+                    if let Some(wanted) = self.measure.marks.remove(&kernel) {
+                        marks.resize_with(wanted.len(), mark);
+                    }
+                    self.measured.push(Measured { kernel, end: mark(), marks });
+                    self.ctas_before = ctas_done;
+                    let lines = self.measure.skipped.as_mut().map(|skipped| skipped.before(KernelIndex(kernel.0 + 1)));
+                    decisions.extend(leave(&self.map, layout, &lines.unwrap_or_default()));
                 }
                 _ => {}
             }
         }
-        let (Some(open), Some(judge)) = (&mut self.open, &mut self.judge) else { return Vec::new() };
-        if open.steady.is_some() || !cut.at.0.is_multiple_of(judge.window()) || cut.last {
-            return Vec::new();
-        }
-        let [warp_instructions, ctas_done, ctas_bound, llc_misses] = [0, 1, 2, 3].map(|i| counted[i] - open.before[i]);
-        let seen = LaunchProgress { kernel: open.kernel, cycle: cut.at.0, warp_instructions, ctas_done, ctas_bound, llc_misses };
-        match judge.judge(&seen) {
-            Verdict::Wait => Vec::new(),
-            Verdict::Begin => {
-                open.begun = Some(mark());
-                Vec::new()
-            }
-            Verdict::Steady => {
-                open.steady = Some((open.begun.take().unwrap_or_default(), mark()));
-                let decision = ChipDecision::Grid(GridDecision::CutShort { kernel: open.kernel });
-                layout.grids().map(|grid| (grid, decision.clone())).collect()
+        if let Some(open) = self.open.as_mut().filter(|_| cut.at.0.is_multiple_of(WINDOW)) {
+            let wanted = &self.measure.marks[&open.kernel];
+            let done = ctas_done - open.ctas_before;
+            let reached = wanted.iter().filter(|ctas| **ctas <= done).count();
+            if reached > open.marks.len() {
+                open.marks.resize(reached, mark());
             }
         }
+        decisions
+    }
+}
+
+/// What the memory partitions are told of these lines: each the parts that lie in its slices.
+fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[LeftLine]) -> Vec<(UnitId, ChipDecision)> {
+    let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
+    for line in lines {
+        let mut before = None;
+        for (index, bytes) in line.bytes.iter().enumerate().filter(|(_, bytes)| **bytes != 0) {
+            let addr = Addr(line.addr.line().0 + index as u64 * SECTOR_BYTES);
+            let slice = map.slice_of(addr);
+            let part = &mut parts[usize::from(slice.0) / map.slices_per_partition as usize];
+            if before != Some(slice) {
+                part.push(Left { addr, bytes: SectorBytes::default(), written: SectorMask(0) });
+            }
+            if let Some(left) = part.last_mut() {
+                left.bytes[index] = *bytes;
+                left.written.0 |= line.written.0 & 1 << index;
+            }
+            before = Some(slice);
+        }
+    }
+    let told = parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
+    told.map(|(i, part)| {
+        let decision = PartitionDecision::Leave(Arc::from(part));
+        (layout.gpus[0].partition(PartitionId(i as u16)), ChipDecision::Partition(decision))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::LINE_BYTES;
+    use crate::config::Machine;
+
+    #[test]
+    fn every_sector_of_a_line_goes_to_the_partition_that_has_it() {
+        let machine = Machine::load("v100", &[]).unwrap().machine;
+        let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0));
+        let lines: Vec<LeftLine> =
+            (0..64).map(|i| LeftLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
+        let decisions = leave(map, &layout, &lines);
+        let mut sectors = 0;
+        for (unit, decision) in &decisions {
+            let ChipDecision::Partition(PartitionDecision::Leave(parts)) = decision else { panic!("{decision:?}") };
+            for left in parts.iter() {
+                let partition = map.slice_of(left.addr).0 / map.slices_per_partition as u16;
+                assert_eq!(*unit, layout.gpus[0].partition(PartitionId(partition)));
+                let of_line = [u32::MAX, 0xf, 0, 1];
+                for (i, bytes) in left.bytes.iter().enumerate().filter(|(_, bytes)| **bytes != 0) {
+                    assert_eq!((*bytes, left.written.0 >> i & 1), (of_line[i], 0xa >> i & 1));
+                    sectors += 1;
+                }
+            }
+        }
+        assert_eq!(sectors, 3 * 64);
+        assert!(leave(map, &layout, &[]).is_empty());
     }
 }

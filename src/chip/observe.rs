@@ -117,8 +117,8 @@ impl Observer {
 
     /// For a run whose launches are measured one by one.
     #[must_use]
-    pub(super) fn measuring(self, measure: Option<Measure>) -> Self {
-        Self { meter: measure.map(Meter::new), ..self }
+    pub(super) fn measuring(self, measure: Option<Measure>, machine: &Machine) -> Self {
+        Self { meter: measure.map(|measure| Meter::new(measure, machine.mem.map.of_gpu())), ..self }
     }
 
     /// How far the run is.

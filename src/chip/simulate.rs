@@ -215,7 +215,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         .map_err(RunError::Config)?
         .watching(options.cpu.as_ref())
         .counting(schemas)
-        .measuring(options.measure)
+        .measuring(options.measure, machine)
         .shown(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
     let mut finished = run_in_ranks(plan, observer, &settings, options.ranks, options.checkpoints).map_err(|error| match error {

@@ -11,7 +11,7 @@ use crate::gpu::sm::{
 use crate::mem::dram::DramCounters;
 use crate::mem::dram::control::{BankCounters, ControlCounters};
 use crate::mem::llc::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
-use crate::mem::{Partition, StallCounts};
+use crate::mem::{Partition, PartitionDecision, StallCounts};
 use crate::noc::hub::{Hub, HubCounters, LinkCounters};
 use crate::noc::mesh::{MeshCounters, MeshNet};
 use crate::noc::{Crossbar, NetCounters};
@@ -44,6 +44,8 @@ pub enum ChipDecision {
     Sm(SmDecision),
     /// For the grid scheduler.
     Grid(GridDecision),
+    /// For a memory partition.
+    Partition(PartitionDecision),
 }
 
 /// An expression over the model inside, whichever it is.
@@ -132,6 +134,7 @@ impl Unit for ChipUnit {
         match (self, decision) {
             (Self::Sm(sm), ChipDecision::Sm(decision)) => sm.apply(at, decision),
             (Self::Grid(grid), ChipDecision::Grid(decision)) => grid.apply(at, decision),
+            (Self::Partition(partition), ChipDecision::Partition(decision)) => partition.apply(at, decision),
             (unit, decision) => panic!("{decision:?} is no decision for this unit, at {at}: {unit:?}"),
         }
     }

@@ -8,7 +8,7 @@ use warpshard_state::{Reader, StateError, Writer};
 
 use crate::base::{Addr, AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
 
-use super::{StaticInst, WarpStream};
+use super::{OpClass, StaticInst, WarpStream};
 
 /// A size in three dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +114,10 @@ pub struct LaunchCounts {
     pub warp_instructions: u64,
     /// 32-byte sectors touched by its accesses to device memory, summed over accesses; `None` where not known.
     pub sectors: Option<u64>,
+    /// Its instructions by the class of their opcodes; `None` where not known.
+    pub classes: Option<[u64; OpClass::COUNT]>,
+    /// Bytes of device memory that the whole workload has; `None` where not known.
+    pub memory_bytes: Option<u64>,
 }
 
 /// Hands out the CTAs of a kernel.
@@ -126,6 +130,11 @@ pub struct LaunchCounts {
 pub trait CtaSource: Send + Sync + fmt::Debug {
     /// The program of a CTA.
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram>;
+    /// Says that in the executions that follow only these CTAs will be requested, in ascending order, or any when `None`. What the others do to
+    /// memory happens all the same.
+    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+        let _ = ctas;
+    }
     /// Takes back a CTA that was taken away from its SM and will be requested once more.
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         let _ = (index, program);

@@ -19,6 +19,6 @@ mod slice_port;
 mod stalls;
 mod warm;
 
-pub use partition::Partition;
+pub use partition::{Left, Partition, PartitionDecision};
 pub use ports::{PartitionPorts, arrival_capacity};
 pub use stalls::StallCounts;

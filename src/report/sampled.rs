@@ -33,7 +33,7 @@ pub(super) fn json(sampled: &Sampled) -> Value {
         "seed": sampled.seed,
         "launches": sampled.launches,
         "measured": sampled.measured,
-        "cut_short": sampled.cut_short,
+        "in_parts": sampled.in_parts,
         "warmed": sampled.warmed,
         "rounds": sampled.rounds,
         "warp_instructions": sampled.warp_instructions,
@@ -48,9 +48,9 @@ pub(super) fn json(sampled: &Sampled) -> Value {
 
 /// The same in sentences, of which the last says how wide the intervals are.
 pub(super) fn words(sampled: &Sampled) -> Vec<String> {
-    let cut = match sampled.cut_short {
+    let cut = match sampled.in_parts {
         0 => String::new(),
-        launches => format!(", {} of them cut short", count(launches.into())),
+        launches => format!(", {} of them in parts", count(launches.into())),
     };
     let what = format!(
         "sampled run: {} of {} launches measured{cut}, {} to warm caches; {} of the warp instructions simulated",
@@ -81,7 +81,7 @@ mod tests {
             seed: 7,
             launches: 40,
             measured: 5,
-            cut_short: 1,
+            in_parts: 1,
             warmed: 4,
             rounds: 2,
             warp_instructions: 1000,
@@ -89,7 +89,7 @@ mod tests {
             warming: 0.01,
             estimates: vec![estimate("net_cycles", 200.0, 5.0), estimate("dram_bursts", 0.0, 0.0)],
             strata: Vec::new(),
-            kernels: vec![Basis::CutShort, Basis::Estimated],
+            kernels: vec![Basis::InParts, Basis::Estimated],
         };
         Outcome { ended_by: EndedBy::Sampled, sampled: Some(sampled), ..sample::outcome() }
     }
@@ -104,10 +104,10 @@ mod tests {
         assert_eq!(value["sampled"]["estimates"]["dram_bursts"]["relative_half_width"], Value::Null);
         let table = csv::kernels(&facts, &outcome);
         let ends: Vec<&str> = table.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
-        assert_eq!(ends, ["sampled", "cut short", "estimated"]);
+        assert_eq!(ends, ["sampled", "in parts", "estimated"]);
         let text = summary(&facts, &outcome, &HostFacts::default(), Style::Plain);
         assert!(text.lines().next().unwrap().contains("estimates"), "{text}");
-        assert!(text.contains("5 of 40 launches measured, 1 of them cut short, 4 to warm caches"), "{text}");
+        assert!(text.contains("5 of 40 launches measured, 1 of them in parts, 4 to warm caches"), "{text}");
         let whole = csv::kernels(&facts, &Outcome { sampled: None, ..outcome });
         assert!(whole.lines().next().unwrap().split(',').all(|name| name != "sampled"), "{whole}");
     }

@@ -1,11 +1,12 @@
 //! From measured launches to the results of a whole run: every counter is the weighted sum of what it counted in them.
 
 use crate::base::KernelIndex;
-use crate::chip::RunResult;
+use crate::chip::{Mark, RunResult};
 use crate::frontend::Workload;
 use crate::stats::{Basis, ComponentStats, Counted, EndedBy, Estimate, KernelStats, Outcome, Sampled, SampledStratum};
 
 use super::estimate::Interval;
+use super::inside::{Inside, Reached};
 use super::launches::Launch;
 use super::options::Options;
 
@@ -22,8 +23,9 @@ pub(super) struct Launched {
     pub(super) warp_instructions: u64,
     /// What every component counted from the end of the launch before it to its own.
     pub(super) values: Vec<u64>,
-    /// What they counted while it was steady, and the warp instructions of that span, where it was cut short.
-    pub(super) steady: Option<(Vec<u64>, u64)>,
+    /// What had been counted at its marks, and at its end, where it has marks.
+    pub(super) marks: Vec<Reached>,
+    pub(super) end: Reached,
     /// Bursts that DRAM moved.
     pub(super) dram_bursts: u64,
     /// Requests for which the LLC had to make room, in sectors.
@@ -52,21 +54,26 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
     let components = &result.outcome.components;
     let issued = places(components, "sm", &["warp_instructions"]);
     let (bursts, fills) = (places(components, "dram", &["reads", "writes"]), places(components, "llc", &["misses"]));
-    let mut before: Vec<u64> = Vec::new();
+    let mut before = Mark::default();
     let difference = |now: &[u64], before: &[u64]| -> Vec<u64> {
         now.iter().enumerate().map(|(i, value)| value - before.get(i).copied().unwrap_or(0)).collect()
     };
     let one = |measured: &crate::chip::Measured| {
         let row = result.outcome.kernels[measured.kernel.index()].clone();
-        let values = difference(&measured.end.values, &before);
-        before.clone_from(&measured.end.values);
+        let values = difference(&measured.end.values, &before.values);
         let own = row.counters.iter().find(|counted| counted.info.name == "warp_instructions").map_or(0, |counted| counted.value);
         let values = balanced(values, &issued, own);
         let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
-        let steady = measured
-            .steady
-            .as_ref()
-            .map(|(begin, end)| (difference(&end.values, &begin.values), end.warp_instructions - begin.warp_instructions));
+        let reached = |mark: &Mark| Reached {
+            cycles: mark.cycle.saturating_sub(started) as f64,
+            warp_instructions: (mark.warp_instructions - before.warp_instructions) as f64,
+            llc_misses: (mark.llc_misses - before.llc_misses) as f64,
+            values: difference(&mark.values, &before.values),
+        };
+        let marks = measured.marks.iter().map(reached).collect();
+        // The cut of the end is some cycles later than the end.
+        let end = Reached { cycles: ended.saturating_sub(started) as f64, ..reached(&measured.end) };
+        before.clone_from(&measured.end);
         Launched {
             latency: started - launched,
             net_cycles: ended - started,
@@ -75,26 +82,26 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
             llc_fills: fills.iter().map(|place| values[*place]).sum(),
             row,
             values,
-            steady,
+            marks,
+            end,
         }
     };
     result.measured.iter().map(one).collect()
 }
 
 impl Launched {
-    /// The launch as if it had run to its end, with `all` warp instructions, at `rate` per cycle beyond those that were simulated.
-    pub(super) fn completed(self, all: u64, rate: Option<f64>) -> Self {
-        let (Some((steady, span)), Some(rate)) = (&self.steady, rate) else { return self };
+    /// The launch as if all its `all` warp instructions had been executed, by what is known of its parts.
+    pub(super) fn completed(self, all: u64, inside: &Inside) -> Self {
+        let (counts, span) = inside.values();
         let left = all.saturating_sub(self.warp_instructions);
-        let more = |value: u64, steady: u64| value + (steady as f64 * left as f64 / (*span).max(1) as f64).round() as u64;
-        let values: Vec<u64> = self.values.iter().zip(steady).map(|(value, steady)| more(*value, *steady)).collect();
+        let more = |value: u64, count: u64| value + (count as f64 * left as f64 / span.max(1.0)).round() as u64;
+        let values: Vec<u64> = self.values.iter().zip(counts).map(|(value, count)| more(*value, *count)).collect();
         let factor = all as f64 / self.warp_instructions.max(1) as f64;
+        let scaled = |value: u64| (value as f64 * factor).round() as u64;
         let mut row = self.row.clone();
-        row.counters.iter_mut().for_each(|counted| counted.value = (counted.value as f64 * factor).round() as u64);
-        row.ctas_done = row.ctas;
-        let bursts = (self.dram_bursts as f64 * factor).round() as u64;
-        let net_cycles = self.net_cycles + (left as f64 / rate).round() as u64;
-        Self { values, row, net_cycles, dram_bursts: bursts, ..self }
+        row.counters.iter_mut().for_each(|counted| counted.value = scaled(counted.value));
+        let net_cycles = inside.cycles(all as f64).0.round() as u64;
+        Self { values, row, net_cycles, dram_bursts: scaled(self.dram_bursts), ..self }
     }
 }
 
@@ -220,8 +227,8 @@ impl<'a> Rows<'a> {
             wanted: facts.options.error,
             seed: facts.options.seed,
             launches: launches.len() as u32,
-            measured: count(Basis::Simulated) + count(Basis::CutShort),
-            cut_short: count(Basis::CutShort),
+            measured: count(Basis::Simulated) + count(Basis::InParts),
+            in_parts: count(Basis::InParts),
             warmed: facts.warmed,
             rounds: facts.rounds,
             warp_instructions: work,

@@ -1,7 +1,14 @@
 //! What each launch of a workload executes, without timing it: its signature.
 
-use crate::base::{CtaIndex, KernelIndex};
-use crate::frontend::{Dim3, Kernel, LaunchCounts, Workload};
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::base::{CtaIndex, KernelIndex, LINE_BYTES};
+use crate::frontend::{Dim3, Kernel, LaunchCounts, OpClass, Workload};
+
+use super::walk;
 
 /// The code and the resources of a launch: launches of one group have the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,8 +29,12 @@ pub(super) struct Launch {
     pub(super) ctas: u32,
     /// Warp instructions of the launch; at least 1.
     pub(super) warp_instructions: u64,
-    /// Sectors of its accesses of device memory, where they are known.
-    pub(super) sectors: Option<u64>,
+    /// Sectors of its accesses of device memory, summed over accesses.
+    pub(super) sectors: f64,
+    /// Its instructions by the class of their opcodes.
+    pub(super) classes: [f64; OpClass::COUNT],
+    /// Lines that it uses and no launch before it, about; `None` where that is not known.
+    pub(super) new_lines: Option<f64>,
 }
 
 /// The launches of a workload in their order.
@@ -31,8 +42,13 @@ pub(super) struct Launch {
 /// # Errors
 /// What is wrong with a trace or program, where that is found while counting.
 pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
+    let mut probed = Probed::default();
     let one = |(index, kernel): (usize, &Kernel)| {
-        let counts = counts(kernel)?;
+        let (warp_instructions, mut signature) = counts(kernel, &mut probed)?;
+        // All memory of a program counts as used by its first launch.
+        if index > 0 && kernel.source.counts().is_some_and(|counts| counts.memory_bytes.is_some()) {
+            signature.new_lines = Some(0.0);
+        }
         let Dim3 { x, y, z } = kernel.info.block;
         Ok(Launch {
             index: KernelIndex(index as u16),
@@ -43,19 +59,102 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
                 registers: kernel.info.registers,
             },
             ctas: kernel.info.ctas(),
-            warp_instructions: counts.warp_instructions.max(1),
-            sectors: counts.sectors,
+            warp_instructions: warp_instructions.max(1),
+            sectors: signature.sectors,
+            classes: signature.classes,
+            new_lines: signature.new_lines,
         })
     };
     workload.kernels.iter().enumerate().map(one).collect()
 }
 
-fn counts(kernel: &Kernel) -> Result<LaunchCounts, String> {
-    let known = kernel.source.counts();
-    let counts = known.unwrap_or_else(|| {
+/// Sectors and classes of a launch.
+#[derive(Clone)]
+struct Signature {
+    sectors: f64,
+    classes: [f64; OpClass::COUNT],
+    new_lines: Option<f64>,
+}
+
+/// CTAs of a launch whose instructions are read where the source knows only how many there are.
+const PROBES: u32 = 2;
+/// Of launches of one kernel with the same grid and as many instructions so many are read; while these agree, only one in [`AGREEING`] later.
+const FIRST: u32 = 4;
+const AGREEING: u32 = 16;
+
+/// What was read of the launches so far.
+#[derive(Default)]
+struct Probed {
+    /// Lines that their CTAs used.
+    lines: FxHashSet<u64>,
+    /// By name, CTAs and warp instructions.
+    alike: FxHashMap<(String, u32, u64), Alike>,
+}
+
+/// Launches that seem to be the same.
+struct Alike {
+    launches: u32,
+    agree: bool,
+    last: Signature,
+}
+
+fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), String> {
+    let ctas = kernel.info.ctas();
+    let lines = &mut probed.lines;
+    let counted = match kernel.source.counts() {
+        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), memory_bytes }) => {
+            let new_lines = memory_bytes.map(|bytes| bytes as f64 / LINE_BYTES as f64);
+            (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })
+        }
+        // CTAs spread over the grid stand for the others.
+        Some(known) => {
+            let key = (kernel.info.name.clone(), ctas, known.warp_instructions);
+            if let Some(alike) = probed.alike.get_mut(&key) {
+                alike.launches += 1;
+                if alike.agree && alike.launches > FIRST && !alike.launches.is_multiple_of(AGREEING) {
+                    return Ok((known.warp_instructions, alike.last.clone()));
+                }
+            }
+            let probes = PROBES.min(ctas);
+            let chosen: Vec<u32> = (0..probes).map(|i| ((u64::from(2 * i) + 1) * u64::from(ctas) / u64::from(2 * probes)) as u32).collect();
+            let ranges: Vec<Range<u32>> = chosen.iter().map(|cta| *cta..cta + 1).collect();
+            kernel.source.choose(Some(&ranges));
+            let (count, read) = read(kernel, chosen.into_iter(), lines);
+            kernel.source.choose(None);
+            let factor = known.warp_instructions as f64 / count.max(1) as f64;
+            let new_lines = read.new_lines.map(|lines| lines * f64::from(ctas) / f64::from(probes));
+            let signature = Signature { sectors: read.sectors * factor, classes: read.classes.map(|count| count * factor), new_lines };
+            match probed.alike.entry(key) {
+                Entry::Occupied(mut alike) => {
+                    let alike = alike.get_mut();
+                    alike.agree &= alike.last.sectors == signature.sectors && alike.last.classes == signature.classes;
+                    alike.last = signature.clone();
+                }
+                Entry::Vacant(first) => {
+                    first.insert(Alike { launches: 1, agree: true, last: signature.clone() });
+                }
+            }
+            (known.warp_instructions, signature)
+        }
         // Every CTA is made once to be counted, and once more where it is simulated.
-        let of_cta = |cta| kernel.source.cta(CtaIndex(cta)).warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
-        LaunchCounts { warp_instructions: (0..kernel.info.ctas()).map(of_cta).sum(), sectors: None }
-    });
-    kernel.source.failure().map_or(Ok(counts), Err)
+        None => read(kernel, 0..ctas, lines),
+    };
+    kernel.source.failure().map_or(Ok(counted), Err)
+}
+
+/// What these CTAs of a launch execute.
+fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
+    let (mut instructions, mut sectors, mut classes) = (0, 0_u64, [0; OpClass::COUNT]);
+    let before = lines.len();
+    for cta in ctas {
+        let program = kernel.source.cta(CtaIndex(cta));
+        instructions += program.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
+        walk::touches(&kernel.info, &program, |touch| {
+            sectors += 1;
+            lines.insert(touch.line);
+        });
+        walk::count_classes(&program, &mut classes);
+    }
+    let new_lines = Some((lines.len() - before) as f64);
+    (instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })
 }

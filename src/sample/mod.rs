@@ -4,21 +4,25 @@
 //! [`Outcome`](crate::stats::Outcome) whose numbers are estimates, with [`Sampled`](crate::stats::Sampled) that says how they came about.
 //!
 //! *Between launches.* `launches.rs` says what each launch executes without timing it; `strata.rs` puts launches of the same code and of about
-//! the same work together; of each stratum some launches, drawn at random, are simulated in their order, each after the launch before it,
-//! which warms the LLC; `estimate.rs` gives every simulated launch a weight. *Inside a launch*, `steady.rs` ends it once its rate is known.
-//! Rounds of simulation follow each other until the interval is as narrow as asked for.
+//! the same work together; of each stratum some launches, drawn at random (`draw.rs`), are simulated in their order. Before each the LLC gets
+//! what skipped launches left there (`history.rs`, `walk.rs`). `estimate.rs` gives every simulated launch a weight, with which `extrapolate.rs`
+//! extrapolates all counters. *Inside a long launch*, parts of its grid are simulated (`inside.rs`, `ranges.rs`). Rounds of simulation follow
+//! each other until the interval is as narrow as asked for (`rounds.rs`).
 //!
 //! What this room does not know: how a launch is simulated, files, terminals.
 
 mod draw;
 mod estimate;
 mod extrapolate;
+mod history;
+mod inside;
 mod launches;
 mod options;
+mod ranges;
 mod rounds;
-mod steady;
 mod strata;
 mod student;
+mod walk;
 
 pub use options::{Options, OptionsError};
 pub use rounds::{SampleError, Simulate, sample};

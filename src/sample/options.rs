@@ -11,17 +11,19 @@ pub struct Options {
     pub confidence: f64,
     /// Seed of the random choice.
     pub seed: u64,
-    /// Launches simulated before each one that is measured, to warm the LLC.
+    /// Launches simulated before each one that is measured, to warm the LLC; one where `caches` is off, unless it was said.
     pub warm: u32,
     /// Launches measured of each group of the same code, at least, where it has so many.
     pub least: u32,
-    /// Whether launches are ended once they are steady.
+    /// Whether of long launches only parts are simulated.
     pub inside: bool,
+    /// Whether the LLC gets what launches that are not simulated leave there, by reading their accesses.
+    pub caches: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { error: 0.02, confidence: 0.95, seed: 1, warm: 1, least: 4, inside: true }
+        Self { error: 0.02, confidence: 0.95, seed: 1, warm: 0, least: 4, inside: true, caches: true }
     }
 }
 
@@ -39,12 +41,22 @@ fn share(text: &str) -> Option<f64> {
     }
 }
 
+/// "on" or "off".
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
 impl FromStr for Options {
     type Err = OptionsError;
 
-    /// Reads "error=2%,confidence=95%,seed=1,warm=1,least=4,inside=on"; what is left out keeps its default.
+    /// Reads "error=2%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; what is left out keeps its default.
     fn from_str(text: &str) -> Result<Self, OptionsError> {
         let mut options = Self::default();
+        let mut given = None;
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
             let wrong = |expected: &str| OptionsError(format!("`{}`: expected {expected}", part.trim()));
             let (key, value) = part.split_once('=').ok_or_else(|| wrong("KEY=VALUE"))?;
@@ -56,22 +68,18 @@ impl FromStr for Options {
                 "seed" => options.seed = value.parse().map_err(|_| wrong("a whole number"))?,
                 "warm" => {
                     let warm = value.parse().ok().filter(|warm| *warm <= 64);
-                    options.warm = warm.ok_or_else(|| wrong("0 to 64 launches"))?;
+                    given = Some(warm.ok_or_else(|| wrong("0 to 64 launches"))?);
                 }
                 "least" => {
                     let least = value.parse().ok().filter(|least| (3..=10_000).contains(least));
                     options.least = least.ok_or_else(|| wrong("3 to 10000 launches"))?;
                 }
-                "inside" => {
-                    options.inside = match value {
-                        "on" => true,
-                        "off" => false,
-                        _ => return Err(wrong("on or off")),
-                    }
-                }
-                _ => return Err(wrong("one of the keys error, confidence, seed, warm, least and inside")),
+                "inside" => options.inside = switch(value).ok_or_else(|| wrong("on or off"))?,
+                "caches" => options.caches = switch(value).ok_or_else(|| wrong("on or off"))?,
+                _ => return Err(wrong("one of the keys error, confidence, seed, warm, least, inside and caches")),
             }
         }
+        options.warm = given.unwrap_or(u32::from(!options.caches));
         Ok(options)
     }
 }
@@ -83,8 +91,11 @@ mod tests {
     #[test]
     fn options_are_read_and_others_keep_their_defaults() {
         assert_eq!("".parse(), Ok(Options::default()));
-        let read: Options = "error=5%, confidence=0.9,warm=0,inside=off".parse().unwrap();
-        assert_eq!(read, Options { error: 0.05, confidence: 0.9, warm: 0, inside: false, ..Options::default() });
+        let read: Options = "error=5%, confidence=0.9,warm=2,inside=off".parse().unwrap();
+        assert_eq!(read, Options { error: 0.05, confidence: 0.9, warm: 2, inside: false, ..Options::default() });
+        // What is not read from skipped launches takes a launch of warming.
+        let warm = |text: &str| text.parse::<Options>().unwrap().warm;
+        assert_eq!(["caches=on", "caches=off", "warm=0,caches=off"].map(warm), [0, 1, 0]);
     }
 
     #[test]
@@ -97,6 +108,7 @@ mod tests {
             ("least=2", "3 to 10000"),
             ("warm=-1", "0 to 64"),
             ("inside=maybe", "on or off"),
+            ("caches=1", "on or off"),
             ("width=3", "one of the keys"),
         ] {
             let error = text.parse::<Options>().unwrap_err().to_string();

@@ -1,20 +1,23 @@
 //! Rounds of simulation: which launches are simulated, until the interval is narrow enough.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
-use crate::base::{KernelIndex, SECTORS_PER_LINE};
-use crate::chip::{Measure, RunError, RunResult, occupancies};
+use crate::base::{KernelIndex, Rng, SECTORS_PER_LINE};
+use crate::chip::{Measure, RunError, RunResult, Skipped, occupancies};
 use crate::config::Machine;
 use crate::frontend::{Command, Workload};
 use crate::stats::{Basis, EndedBy, HostFacts};
 
 use super::draw::{self, Share};
-use super::estimate::{self, GroupEstimate, Interval, Measured, Point};
+use super::estimate::{self, AGE, GroupEstimate, Interval, Measured, Point, STATE};
 use super::extrapolate::{self, Launched};
+use super::history::{History, Known};
+use super::inside::{self, Inside, Long, Plan};
 use super::launches::{Launch, launches};
 use super::options::Options;
-use super::steady::{Long, Rate, Steady};
+use super::ranges::of_ranges;
 use super::strata::{Group, Stratum, groups};
 
 /// Rounds at most.
@@ -31,8 +34,11 @@ const START: usize = 2;
 /// The share of the warp instructions that the start has at most, and of the launches, which may begin small.
 const LONGEST_START: f64 = 0.1;
 const MOST_OF_START: f64 = 0.2;
-/// Times that the workload's fetches fill the LLC, from which on the start is extended until the LLC is full once.
+/// Times that the workload's fetches fill the LLC, from which on the start is extended until the LLC is full once, where it does not get what
+/// skipped launches leave.
 const FILLS: f64 = 3.0;
+/// Core cycles from the end of a launch until the LLC has got what skipped launches left, at most, besides the latency of decisions.
+const LEAVING: u64 = 1000;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +62,17 @@ pub type Simulate<'a> = dyn FnMut(&Arc<Workload>, Option<Measure>) -> Result<Run
 struct Sample {
     launched: Launched,
     point: Point,
+    /// What its parts say, where only parts of it were simulated.
+    inside: Option<Inside>,
+    /// Whether the launch before it was simulated, too.
+    warmed: bool,
+}
+
+impl Sample {
+    /// Net cycles that were simulated, which are fewer than its own where only parts of it were.
+    fn simulated_cycles(&self) -> f64 {
+        if self.inside.is_some() { self.launched.end.cycles } else { self.launched.net_cycles as f64 }
+    }
 }
 
 /// All that is known so far.
@@ -67,8 +84,14 @@ struct State<'a> {
     /// The members of each stratum of each group in the order in which they are drawn.
     drawn: Vec<Vec<Vec<usize>>>,
     long: BTreeMap<usize, Long>,
+    /// Segments of long launches in the next round.
+    segments: BTreeMap<usize, u64>,
+    /// Whether caches are as skipped launches leave them: the LLC gets what these used, or holds all that the workload uses.
+    caches: bool,
+    /// What is known of that, where it is needed.
+    history: Option<Arc<Mutex<Known>>>,
     samples: BTreeMap<usize, Sample>,
-    /// Launches that were simulated without one before them: cycles relative to those that launches like them took.
+    /// Launches that were not measured and simulated without one before them: cycles.
     unwarmed: Vec<(usize, f64)>,
     /// Sectors that the LLC holds.
     llc: f64,
@@ -97,13 +120,15 @@ pub fn sample(
     let mut results: Vec<RunResult> = Vec::new();
     loop {
         let kept = state.with_warming(&wanted);
-        if state.cost(&kept) > WHOLE {
+        let parts = state.in_parts(&wanted, &kept);
+        if state.cost(&kept, &parts) > WHOLE {
             return whole(workload, simulate);
         }
         state.rounds += 1;
-        let result = state.round(&wanted, &kept, simulate)?;
+        let result = state.round(&wanted, &kept, &parts, simulate)?;
         results.push(result);
         if state.rounds == 1
+            && !state.caches
             && let Some(start) = state.longer_start()
         {
             // What was measured so far found an LLC that holds less, and less that is modified, than it does in the whole run.
@@ -111,8 +136,13 @@ pub fn sample(
             wanted = state.first();
             continue;
         }
+        let missing: BTreeSet<usize> = wanted.iter().copied().filter(|launch| !state.samples.contains_key(launch)).collect();
+        if !missing.is_empty() {
+            wanted = missing;
+            continue;
+        }
         let (groups, interval) = state.estimate();
-        if interval.half_width <= options.error * interval.value || state.rounds == ROUNDS {
+        if interval.half_width <= options.error * interval.value || state.rounds >= ROUNDS {
             break;
         }
         let more = state.more(&groups, interval);
@@ -169,19 +199,26 @@ impl<'a> State<'a> {
     fn new(workload: &'a Arc<Workload>, options: &'a Options, launches: Vec<Launch>, resident: &[u32], machine: &Machine) -> Self {
         let (map, llc) = (&machine.mem.map, &machine.mem.llc);
         let lines = u64::from(map.partitions) * u64::from(map.slices_per_partition) * u64::from(llc.sets) * u64::from(llc.ways);
+        let llc_sectors = (lines * u64::from(SECTORS_PER_LINE)) as f64;
         let long = launches.iter().zip(resident).enumerate().filter_map(|(i, (launch, resident))| {
             let wave = u64::from(*resident) * u64::from(machine.gpu.sms);
-            let llc_sectors = lines * u64::from(SECTORS_PER_LINE);
-            let long = Long { ctas: u64::from(launch.ctas), wave, llc_sectors };
+            let long = Long { ctas: u64::from(launch.ctas), wave, sectors: launch.sectors, measured: false, llc_sectors };
             (options.inside && long.is_worth_it()).then_some((i, long))
         });
+        // Later they would come into the next launch.
+        let reads = options.caches && machine.gpu.dispatch.launch_latency >= machine.decision_latency + LEAVING;
+        let lines_used: Option<f64> = launches.iter().map(|launch| launch.new_lines).sum();
+        let fits = options.caches && lines_used.is_some_and(|used| used <= lines as f64);
         let mut state = Self {
             drawn: Vec::new(),
             groups: Vec::new(),
             long: long.collect(),
             options,
             workload,
-            llc: (lines * u64::from(SECTORS_PER_LINE)) as f64,
+            segments: BTreeMap::new(),
+            caches: fits || reads,
+            history: (reads && !fits).then(Arc::default),
+            llc: llc_sectors,
             samples: BTreeMap::new(),
             unwarmed: Vec::new(),
             warmed: 0,
@@ -251,61 +288,100 @@ impl<'a> State<'a> {
     /// The same with the launches that warm the caches for them, of which the start comes first in every round.
     fn with_warming(&self, wanted: &BTreeSet<usize>) -> BTreeSet<usize> {
         let before = wanted.iter().flat_map(|launch| launch.saturating_sub(self.options.warm as usize)..=*launch);
-        before.chain(self.drawn[0][0].iter().copied()).collect()
+        // Where the LLC gets what skipped launches leave, the first launch is enough to begin with.
+        let start = if self.history.is_some() { 1 } else { self.drawn[0][0].len() };
+        before.chain(0..start).chain(self.compared(wanted)).collect()
     }
 
-    /// Whether a launch of a round may be cut short: nothing that follows finds caches as it leaves them.
-    fn may_cut(&self, launch: usize, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> bool {
-        let warms = self.options.warm > 0 && kept.contains(&(launch + 1));
-        wanted.contains(&launch) && !warms && self.long.contains_key(&launch)
+    /// Launches that are simulated so that one of each group follows the launch before it: what that changes is what filling the LLC lacks.
+    fn compared(&self, wanted: &BTreeSet<usize>) -> impl Iterator<Item = usize> {
+        let groups = if self.caches && self.options.warm == 0 { &self.drawn[1..] } else { &[] };
+        let largest = groups.iter().filter_map(|strata| strata.iter().max_by_key(|members| members.len()));
+        largest.filter(|members| members.len() > OF_STRATUM && wanted.contains(&members[0])).map(|members| members[0] - 1)
+    }
+
+    /// The launches of a round of which only parts are simulated: nothing that follows finds caches as they leave them.
+    fn in_parts(&self, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> BTreeMap<usize, Plan> {
+        let warms = |launch: usize| (self.options.warm > 0 || self.caches) && kept.contains(&(launch + 1));
+        let long: Vec<usize> = wanted.iter().copied().filter(|launch| self.long.contains_key(launch) && !warms(*launch)).collect();
+        let first = inside::first(long.len());
+        let plan = |launch: usize| {
+            let mut random = Rng::keyed(self.options.seed, &[0x70_6172_7473, launch as u64, u64::from(self.rounds)]);
+            let segments = self.segments.get(&launch).copied().unwrap_or(first);
+            (launch, self.long[&launch].plan(segments, &mut random))
+        };
+        long.into_iter().map(plan).collect()
     }
 
     /// The share of the workload's warp instructions that simulating a round costs with what was simulated before it.
-    fn cost(&self, kept: &BTreeSet<usize>) -> f64 {
+    fn cost(&self, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Plan>) -> f64 {
         let of = |launch: &usize| {
             let all = self.launches[*launch].warp_instructions as f64;
-            // A launch that is cut short takes about as many batches as it has to.
-            self.long.get(launch).map_or(all, |long| all * (10 * long.wave) as f64 / long.ctas as f64)
+            let ctas = |plan: &Plan| plan.ranges.iter().map(Range::len).sum::<usize>() as f64;
+            parts.get(launch).map_or(all, |plan| all * ctas(plan) / f64::from(self.launches[*launch].ctas))
         };
         let all: f64 = self.launches.iter().map(|launch| launch.warp_instructions as f64).sum();
         (self.simulated as f64 + kept.iter().map(of).sum::<f64>()) / all
     }
 
-    /// Simulates the launches of `kept`, of which those of `wanted` are measured.
-    fn round(&mut self, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>, simulate: &mut Simulate<'_>) -> Result<RunResult, SampleError> {
-        let part = Arc::new(part(self.workload, kept));
+    /// Simulates the launches of `kept`, of which those of `wanted` are measured, and of some of them only `parts`.
+    fn round(
+        &mut self,
+        wanted: &BTreeSet<usize>,
+        kept: &BTreeSet<usize>,
+        parts: &BTreeMap<usize, Plan>,
+        simulate: &mut Simulate<'_>,
+    ) -> Result<RunResult, SampleError> {
         let places: Vec<usize> = kept.iter().copied().collect();
-        let cut = (0..).zip(&places).filter(|(_, launch)| self.may_cut(**launch, wanted, kept));
-        let cut: BTreeMap<KernelIndex, Long> = cut.map(|(place, launch)| (KernelIndex(place), self.long[launch])).collect();
-        let (judge, rates) = Steady::new(cut, self.options.error / 2.0, self.options.confidence);
-        let result = simulate(&part, Some(Measure { judge: Some(Box::new(judge)) }))?;
+        let part = Arc::new(part(self.workload, kept, parts));
+        let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
+        let history = self.history.as_ref().map(|known| History::new(self.workload, &self.launches, &places, self.llc, known));
+        let skipped = history.map(|history| Box::new(history) as Box<dyn Skipped>);
+        let result = simulate(&part, Some(Measure { marks: marked.collect(), skipped }))?;
         if result.outcome.ended_by == EndedBy::Interrupted {
             return Err(SampleError::Interrupted);
         }
-        let rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, launched) in extrapolate::launched(&result).into_iter().enumerate() {
             let launch = places[place];
-            let done = launched.warp_instructions;
-            self.simulated += done;
-            let rate = rates.get(&KernelIndex(place as u16)).filter(|_| launched.steady.is_some());
-            let all = self.launches[launch].warp_instructions;
-            if rate.is_none() && done.max(1) != all {
+            let warmed = launch == 0 || kept.contains(&(launch - 1));
+            self.simulated += launched.warp_instructions;
+            if parts.contains_key(&launch) {
+                self.take_parts(launch, launched, warmed);
+                continue;
+            }
+            let (done, all) = (launched.warp_instructions, self.launches[launch].warp_instructions);
+            if done.max(1) != all {
                 let name = &self.launches[launch].code.name;
                 let problem = format!("launch {} (`{name}`) executed {done} warp instructions where {all} were counted", launch + 1);
                 return Err(SampleError::Run(RunError::Panic(problem)));
             }
             if wanted.contains(&launch) {
-                let point = point(&launched, all, rate);
-                self.samples.insert(launch, Sample { launched: launched.completed(all, rate.map(|rate| rate.mean)), point });
+                let point = Point { work: all as f64, value: launched.net_cycles as f64, variance: 0.0, freedom: 0.0 };
+                self.samples.insert(launch, Sample { launched, point, inside: None, warmed });
             } else {
                 self.warmed += 1;
-                if launch > 0 && !kept.contains(&(launch - 1)) {
+                if !warmed {
                     self.unwarmed.push((launch, launched.net_cycles as f64));
                 }
             }
         }
-        drop(rates);
         Ok(result)
+    }
+
+    /// Takes a launch of which parts were simulated. Where these say too little, others are simulated in the next round, or all of it.
+    fn take_parts(&mut self, launch: usize, launched: Launched, warmed: bool) {
+        let all = self.launches[launch].warp_instructions;
+        let Some(known) = Inside::of(&launched.marks, &launched.end, all as f64, self.llc) else {
+            let corrected = self.long.remove(&launch).and_then(|long| long.with_misses(launched.marks.first()?));
+            self.long.extend(corrected.map(|long| (launch, long)));
+            self.samples.remove(&launch);
+            return;
+        };
+        let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref());
+        let known = before.map_or(known.clone(), |before| known.with(before));
+        let (value, variance, freedom) = known.cycles(all as f64);
+        let point = Point { work: all as f64, value, variance, freedom };
+        self.samples.insert(launch, Sample { launched: launched.completed(all, &known), point, inside: Some(known), warmed });
     }
 
     /// What was measured, by group and stratum, with another value in place of the cycles where `value` says one.
@@ -313,7 +389,12 @@ impl<'a> State<'a> {
         let work = |launch: &usize| self.launches[*launch].warp_instructions as f64;
         let of_stratum = |members: &Vec<usize>| {
             let samples = members.iter().filter_map(|launch| self.samples.get(launch));
-            let points = samples.map(|sample| value(sample).map_or(sample.point, |value| Point { value, variance: 0.0, ..sample.point }));
+            let replaced = |sample: &Sample, value: f64| {
+                // What is counted is as uncertain as the cycles.
+                let scale = value / sample.point.value.max(1.0);
+                Point { value, variance: sample.point.variance * scale * scale, ..sample.point }
+            };
+            let points = samples.map(|sample| value(sample).map_or(sample.point, |value| replaced(sample, value)));
             Measured { works: members.iter().map(work).collect(), points: points.collect() }
         };
         self.drawn.iter().map(|strata| strata.iter().map(of_stratum).collect()).collect()
@@ -322,12 +403,49 @@ impl<'a> State<'a> {
     fn estimate(&self) -> (Vec<GroupEstimate>, Interval) {
         let groups: Vec<GroupEstimate> = self.measured(|_| None).iter().map(|strata| estimate::estimate(strata)).collect();
         let interval = estimate::sum(&groups, self.options.confidence);
-        let known: f64 = self.samples.values().map(|sample| sample.launched.net_cycles as f64).sum();
-        (groups, interval.with_resolution(known))
+        (groups, interval)
+    }
+
+    /// The same interval with what may be wrong although the drawn launches agree; more launches would not narrow it.
+    fn with_biases(&self, groups: &[GroupEstimate], interval: Interval) -> Interval {
+        let simulated: f64 = self.samples.values().map(Sample::simulated_cycles).sum();
+        let rest = (interval.value - simulated).max(0.0);
+        let weights = self.drawn.iter().flatten().zip(groups.iter().flat_map(|group| &group.weights));
+        let samples = weights.flat_map(|(members, weights)| members.iter().filter_map(|launch| self.samples.get(launch)).zip(weights));
+        let in_parts = samples.filter(|(sample, _)| sample.inside.is_some());
+        let rest_of_parts: f64 = in_parts.map(|(sample, weight)| weight * sample.point.value - sample.simulated_cycles()).sum();
+        // Where launches take longer or shorter after a simulated one, the others may be wrong by as much.
+        let warming = if self.caches { self.difference(groups).abs() } else { 0.0 };
+        let biases = [warming * rest, STATE * rest, AGE * rest_of_parts];
+        biases.into_iter().fold(interval, Interval::with_bias)
+    }
+
+    /// By how much launches whose predecessor was not simulated took longer than those whose was, relative to these: the mean over groups that
+    /// have both, by their cycles.
+    fn difference(&self, groups: &[GroupEstimate]) -> f64 {
+        let measured = self.samples.iter().map(|(launch, sample)| (*launch, sample.point.value, sample.warmed));
+        let all = measured.chain(self.unwarmed.iter().map(|(launch, cycles)| (*launch, *cycles, false)));
+        // Sums of residuals and their number, with a predecessor and without.
+        let mut sums = vec![[(0.0, 0.0); 2]; groups.len()];
+        for (launch, cycles, warmed) in all {
+            let Some((g, s)) = self.place_of(launch).filter(|(g, _)| *g > 0) else { continue };
+            let expected = groups[g].expected(s, self.launches[launch].warp_instructions as f64);
+            if expected > 0.0 {
+                let (sum, count) = &mut sums[g][usize::from(warmed)];
+                *sum += cycles / expected - 1.0;
+                *count += 1.0;
+            }
+        }
+        let both = groups.iter().zip(&sums).filter(|(_, [without, with])| without.1 > 0.0 && with.1 > 0.0);
+        let of_group =
+            |(group, [without, with]): (&GroupEstimate, &[(f64, f64); 2])| (group.total, without.0 / without.1 - with.0 / with.1);
+        let (difference, cycles) =
+            both.map(of_group).fold((0.0, 0.0), |(sum, all), (cycles, difference)| (sum + cycles * difference, all + cycles));
+        if cycles > 0.0 { difference / cycles } else { 0.0 }
     }
 
     /// The launches of the next round.
-    fn more(&self, groups: &[GroupEstimate], interval: Interval) -> BTreeSet<usize> {
+    fn more(&mut self, groups: &[GroupEstimate], interval: Interval) -> BTreeSet<usize> {
         let cost = |members: &[usize]| {
             let of = |launch: &usize| self.launches[*launch].warp_instructions as f64;
             members.iter().map(of).sum::<f64>() / members.len() as f64
@@ -348,14 +466,30 @@ impl<'a> State<'a> {
         // What is known of few launches may be far off: their number grows step by step.
         let taken = taken.into_iter().zip(&shares).map(|(taken, share)| taken.min(GROWTH * share.measured));
         let more = strata().zip(taken).flat_map(|((members, _), taken)| &members[..taken]);
-        more.copied().filter(|launch| !self.samples.contains_key(launch)).collect()
+        let mut more: BTreeSet<usize> = more.copied().filter(|launch| !self.samples.contains_key(launch)).collect();
+        // Launches of which parts are known take more parts where these say too little.
+        let factor = (interval.variance / (aim * aim)).min((1 + GROWTH) as f64) - 1.0;
+        let weights = self.drawn.iter().flatten().zip(groups.iter().flat_map(|group| &group.weights));
+        let weighted =
+            weights.flat_map(|(members, weights)| members.iter().filter(|launch| self.samples.contains_key(launch)).zip(weights));
+        let uncertain = weighted.filter_map(|(launch, weight)| {
+            let sample = &self.samples[launch];
+            let known = sample.inside.as_ref()?;
+            let variance = weight * weight * sample.point.variance;
+            (variance > 0.1 * interval.variance && factor > 0.0).then(|| (*launch, (known.spans() as f64 * factor).ceil() as u64))
+        });
+        let segments: BTreeMap<usize, u64> = uncertain.collect();
+        more.extend(segments.keys());
+        self.segments = segments;
+        more
     }
 
     /// The estimates as the result of a run.
     fn finish(self, results: Vec<RunResult>, resident: &[u32]) -> RunResult {
-        let (groups, interval) = self.estimate();
+        let (groups, drawn) = self.estimate();
+        let interval = self.with_biases(&groups, drawn);
         let kind = |launch: usize| match self.samples.get(&launch) {
-            Some(sample) if sample.launched.steady.is_some() => Basis::CutShort,
+            Some(sample) if sample.inside.is_some() => Basis::InParts,
             Some(_) => Basis::Simulated,
             None => Basis::Estimated,
         };
@@ -373,16 +507,10 @@ impl<'a> State<'a> {
                 rows.deviation(estimate.deviations[s]);
             }
         }
-        let unwarmed = self.unwarmed.iter().filter_map(|(launch, cycles)| {
-            let (g, s) = self.place_of(*launch)?;
-            let expected = groups[g].expected(s, self.launches[*launch].warp_instructions as f64);
-            Some((cycles - expected, expected))
-        });
-        let (difference, expected) = unwarmed.fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
         let facts = extrapolate::Facts {
             options: self.options,
             net_cycles: interval,
-            warming: if expected > 0.0 { difference / expected } else { 0.0 },
+            warming: self.difference(&groups),
             warmed: self.warmed,
             rounds: self.rounds,
             simulated: self.simulated,
@@ -402,19 +530,16 @@ impl<'a> State<'a> {
     }
 }
 
-/// A measured launch as the estimate sees it.
-fn point(launched: &Launched, work: u64, rate: Option<&Rate>) -> Point {
-    let extra = rate.map_or(0.0, |rate| work.saturating_sub(launched.warp_instructions) as f64 / rate.mean);
-    let variance = rate.map_or(0.0, |rate| (extra * rate.error / rate.mean).powi(2));
-    Point { work: work as f64, value: launched.net_cycles as f64 + extra, variance }
-}
-
-/// The workload with the launches of `kept` only; copies stay.
-fn part(workload: &Workload, kept: &BTreeSet<usize>) -> Workload {
+/// The workload with the launches of `kept` only, and of some of them only `parts`; copies stay.
+fn part(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Plan>) -> Workload {
+    for (launch, kernel) in workload.kernels.iter().enumerate() {
+        kernel.source.choose(parts.get(&launch).map(|plan| &*plan.ranges));
+    }
     let place: BTreeMap<usize, u16> = kept.iter().copied().zip(0..).collect();
     let of = |kernel: KernelIndex| place.get(&kernel.index()).map(|place| KernelIndex(*place));
     let kernels = kept.iter().map(|launch| {
-        let mut kernel = workload.kernels[*launch].clone();
+        let whole = &workload.kernels[*launch];
+        let mut kernel = parts.get(launch).map_or_else(|| whole.clone(), |plan| of_ranges(whole, &plan.ranges));
         kernel.info.after = kernel.info.after.iter().filter_map(|before| of(*before)).collect();
         kernel
     });

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::frontend::OpClass;
+
 use super::launches::{Code, Launch};
 
 /// A stratum is split while the coefficient of variation of some measure of its launches' work is above this.
 const VARIATION: f64 = 0.35;
+/// It is also split while launches that differ by more than `APART` from its median have more than `SHARE` of their group's measure: a cycle
+/// per instruction that differs as much there would not be seen otherwise.
+const APART: f64 = 0.25;
+const SHARE: f64 = 0.01;
 
 /// Launches of about the same work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +36,8 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = by_code
         .into_iter()
         .map(|(code, members)| {
-            let mut strata = split(launches, members, least);
+            let all: Vec<f64> = (0..MEASURES).map(|which| sum(launches, &members, which)).collect();
+            let mut strata = split(launches, members, &all, least);
             strata.sort_by_key(|stratum| stratum.launches[0]);
             Group { name: code.name.clone(), strata }
         })
@@ -39,31 +46,55 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     groups
 }
 
-/// How much work a launch has: warp instructions, sectors, CTAs.
-fn measures(launch: &Launch) -> [f64; 3] {
-    [launch.warp_instructions as f64, launch.sectors.map_or(0.0, |sectors| sectors as f64), f64::from(launch.ctas)]
+/// How many measures there are.
+const MEASURES: usize = 3 + OpClass::COUNT;
+/// Share of a group's instructions from which on those of a class are a measure.
+const CLASS: f64 = 0.01;
+
+/// How much work a launch has: warp instructions, sectors, CTAs, and instructions of each class.
+fn measure(launch: &Launch, which: usize) -> f64 {
+    match which {
+        0 => launch.warp_instructions as f64,
+        1 => launch.sectors,
+        2 => f64::from(launch.ctas),
+        class => launch.classes[class - 3],
+    }
 }
 
-/// Splits at the place that leaves the least variation, as long as there is too much.
-fn split(launches: &[Launch], members: Vec<usize>, least: usize) -> Vec<Stratum> {
+fn sum(launches: &[Launch], members: &[usize], which: usize) -> f64 {
+    members.iter().map(|member| measure(&launches[*member], which)).sum()
+}
+
+/// Whether a measure of these launches says something of their work.
+fn matters(launches: &[Launch], members: &[usize], which: usize) -> bool {
+    which < 3 || sum(launches, members, which) >= CLASS * sum(launches, members, 0)
+}
+
+/// Splits at the place that leaves the least variation, as long as there is too much; `all` is the sum of each measure over the group.
+fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
     let whole = |mut members: Vec<usize>| {
         members.sort_unstable();
         vec![Stratum { launches: members }]
     };
-    let value = |member: usize, measure: usize| measures(&launches[member])[measure];
-    let worst = (0..3)
-        .map(|measure| (measure, variation(members.iter().map(|&member| value(member, measure)))))
+    let value = |member: usize, which: usize| measure(&launches[member], which);
+    let worst = (0..MEASURES)
+        .filter(|which| matters(launches, &members, *which))
+        .map(|which| {
+            let values: Vec<f64> = members.iter().map(|&member| value(member, which)).collect();
+            // Relative to what is allowed.
+            (which, (variation(values.iter().copied()) / VARIATION).max(apart(values) / (SHARE * all[which]).max(1.0)))
+        })
         .reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
-    let Some((measure, _)) = worst.filter(|(_, variation)| *variation > VARIATION && members.len() >= 2 * least.max(1)) else {
+    let Some((which, _)) = worst.filter(|(_, excess)| *excess > 1.0 && members.len() >= 2 * least.max(1)) else {
         return whole(members);
     };
     let mut sorted = members;
-    sorted.sort_by(|a, b| value(*a, measure).total_cmp(&value(*b, measure)).then(a.cmp(b)));
-    let logs: Vec<f64> = sorted.iter().map(|&member| value(member, measure).max(1.0).ln()).collect();
+    sorted.sort_by(|a, b| value(*a, which).total_cmp(&value(*b, which)).then(a.cmp(b)));
+    let logs: Vec<f64> = sorted.iter().map(|&member| value(member, which).max(1.0).ln()).collect();
     let Some(at) = best_cut(&logs, least.max(1)) else { return whole(sorted) };
     let upper = sorted.split_off(at);
-    let mut strata = split(launches, sorted, least);
-    strata.extend(split(launches, upper, least));
+    let mut strata = split(launches, sorted, all, least);
+    strata.extend(split(launches, upper, all, least));
     strata
 }
 
@@ -73,6 +104,13 @@ fn variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let mean = values.clone().sum::<f64>() / count;
     let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
+}
+
+/// The sum of the values that are apart from the median.
+fn apart(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    values.into_iter().filter(|value| (value - median).abs() > APART * median).sum()
 }
 
 /// Where to cut ascending values in two so that the squares of the distances from the means of both parts are least, with at least `least`
@@ -98,7 +136,7 @@ fn best_cut(values: &[f64], least: usize) -> Option<usize> {
 pub(super) mod tests {
     use super::*;
     use crate::base::KernelIndex;
-    use crate::frontend::{Kernel, KernelInfo, LaunchCounts, Workload};
+    use crate::frontend::{Kernel, KernelInfo, Workload};
 
     pub(crate) fn launch(index: usize, name: &str, warp_instructions: u64) -> Launch {
         let source = crate::frontend::model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
@@ -106,8 +144,7 @@ pub(super) mod tests {
         let kernel = Kernel { info, source: source.kernels[0].source.clone() };
         let mut launch = super::super::launches::launches(&Workload { kernels: vec![kernel], ..source }).unwrap().remove(0);
         (launch.index, launch.warp_instructions, launch.ctas) = (KernelIndex(index as u16), warp_instructions, 8);
-        let LaunchCounts { sectors, .. } = LaunchCounts::default();
-        launch.sectors = sectors;
+        (launch.sectors, launch.classes, launch.new_lines) = (0.0, [0.0; OpClass::COUNT], None);
         launch
     }
 
@@ -118,6 +155,27 @@ pub(super) mod tests {
         let groups = groups(&launches, 2);
         let strata: Vec<&[usize]> = groups[0].strata.iter().map(|stratum| &*stratum.launches).collect();
         assert_eq!((groups.len(), strata), (1, vec![&[0, 1, 2, 3][..], &[4, 5, 6, 7, 8]]));
+    }
+
+    #[test]
+    fn a_few_launches_that_differ_are_apart_where_their_work_matters() {
+        // A tenth of the launches has a third less work than the others: a coefficient of variation of 0.1.
+        let strata = |others: u64| {
+            let work = |i| if i < 10 { others } else { 900 };
+            let launches: Vec<Launch> = (0..100).map(|i| launch(i, "a", work(i))).collect();
+            groups(&launches, 4)[0].strata.len()
+        };
+        assert_eq!([strata(600), strata(800), strata(50)], [2, 1, 1]);
+    }
+
+    #[test]
+    fn launches_of_equal_length_with_another_mix_are_apart_unless_it_is_of_a_rare_class() {
+        let strata = |loads: f64| {
+            let mut launches: Vec<Launch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
+            launches[..4].iter_mut().for_each(|launch| launch.classes[OpClass::Load as usize] = loads);
+            groups(&launches, 2)[0].strata.len()
+        };
+        assert_eq!([strata(300.0), strata(15.0)], [2, 1]);
     }
 
     #[test]

@@ -23,8 +23,8 @@ impl Estimate {
 pub enum Basis {
     /// It was simulated to its end.
     Simulated,
-    /// It was simulated until its rate was steady, and extrapolated from there.
-    CutShort,
+    /// Parts of it were simulated, and the rest follows from them.
+    InParts,
     /// It was not simulated: the row is what launches like it came to.
     Estimated,
 }
@@ -34,7 +34,7 @@ impl Basis {
     pub fn name(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
-            Self::CutShort => "cut short",
+            Self::InParts => "in parts",
             Self::Estimated => "estimated",
         }
     }
@@ -70,8 +70,8 @@ pub struct Sampled {
     pub launches: u32,
     /// Launches that were measured.
     pub measured: u32,
-    /// Of these, launches that were cut short.
-    pub cut_short: u32,
+    /// Of these, launches of which only parts were simulated.
+    pub in_parts: u32,
     /// Launches that were simulated to warm the LLC for others, and not measured.
     pub warmed: u32,
     /// Rounds of simulation.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
 use crate::base::{Addr, AppId, CtaIndex, KernelIndex};
-use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, WarpStream, Workload};
+use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
 use super::exec::{Executor, LOCAL_WINDOW, SHARED_WINDOW, Tally};
@@ -130,6 +131,8 @@ struct Stage {
     ready: BTreeMap<(usize, u32), Arc<CtaProgram>>,
     /// The launches that were asked for a CTA since execution began.
     wanted: Vec<bool>,
+    /// The CTAs of a launch that will be requested, where they are not all.
+    chosen: BTreeMap<usize, Vec<Range<u32>>>,
     /// What each launch comes to, once somebody asked.
     counts: Option<Vec<LaunchCounts>>,
     failure: Option<String>,
@@ -160,7 +163,8 @@ impl Stage {
         loop {
             let number = self.runner.launch;
             // Execution is in order of launches; what belongs to one that nobody runs is not kept.
-            let record = self.wanted.get(number).copied().unwrap_or(false);
+            let chosen = self.chosen.get(&number).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&self.runner.cta)));
+            let record = chosen && self.wanted.get(number).copied().unwrap_or(false);
             let Some((number, index, warps)) = self.runner.next(record)? else {
                 return Ok(Arc::new(empty(&program.launches[launch])));
             };
@@ -194,7 +198,7 @@ impl CtaSource for Source {
             return;
         }
         let stage = self.lock();
-        let Stage { runner, ready, wanted, counts: _, failure } = &*stage;
+        let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &*stage;
         let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped).save(to);
         memory.save(to);
@@ -211,7 +215,7 @@ impl CtaSource for Source {
             return Ok(());
         }
         let mut stage = self.lock();
-        let Stage { runner, ready, wanted, counts: _, failure } = &mut *stage;
+        let Stage { runner, ready, wanted, chosen: _, counts: _, failure } = &mut *stage;
         let Runner { program: _, memory, executor, launch, cta, stepped, tallies, measure: _, unwritten } = runner;
         (*launch, *cta, *stepped) = State::read(from)?;
         memory.load(from)?;
@@ -232,6 +236,14 @@ impl CtaSource for Source {
             }
         }
         Arc::new(empty(&self.program.launches[self.launch]))
+    }
+
+    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+        let mut stage = self.lock();
+        match ctas {
+            Some(ctas) => stage.chosen.insert(self.launch, ctas.to_vec()),
+            None => stage.chosen.remove(&self.launch),
+        };
     }
 
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
@@ -264,10 +276,15 @@ impl fmt::Debug for Source {
 fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
     let mut runner = Runner::new(program, true)?;
     while runner.next(false)?.is_some() {}
+    let memory_bytes = Some(runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum());
     let one = |(launch, tally): (&Launch, &Tally)| {
         let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
         let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
-        LaunchCounts { warp_instructions: tally.0.iter().map(|count| count.warps).sum(), sectors: Some(sectors) }
+        let code = launch.statics.as_deref().unwrap_or_default();
+        let mut classes = [0; OpClass::COUNT];
+        code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
+        let warp_instructions = tally.0.iter().map(|count| count.warps).sum();
+        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), memory_bytes }
     };
     Ok(program.launches.iter().zip(&runner.tallies).map(one).collect())
 }
@@ -322,7 +339,8 @@ pub(super) fn workload(program: &Arc<Program>) -> Result<Workload, ProgramError>
     let placed = program.buffers.iter().zip(runner.memory.allocations());
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
     let wanted = vec![false; program.launches.len()];
-    let stage = Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, counts: None, failure: None }));
+    let stage =
+        Arc::new(Mutex::new(Stage { runner, ready: BTreeMap::new(), wanted, chosen: BTreeMap::new(), counts: None, failure: None }));
     let kernel = |(number, launch): (usize, &Launch)| {
         let source = Source { stage: Arc::clone(&stage), program: Arc::clone(program), launch: number };
         Kernel { info: info(launch, number), source: Arc::new(source) }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ impl CtaSource for Resident {
 
     fn counts(&self) -> Option<LaunchCounts> {
         let warps = self.0.iter().flat_map(|cta| &cta.warps);
-        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), sectors: None })
+        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), ..LaunchCounts::default() })
     }
 }
 
@@ -59,6 +60,8 @@ pub(super) struct Window {
     bytes: usize,
     /// CTAs beyond the slots that were taken before the window was made anew.
     gone: BTreeSet<u32>,
+    /// Whether CTAs are requested in ascending order, and some of them never.
+    chosen: bool,
     end: Option<End>,
     /// Notes of the CTAs that were taken.
     tally: Tally,
@@ -66,7 +69,16 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(decoder: Decoder) -> Self {
-        Self { decoder, base: 0, slots: VecDeque::new(), bytes: 0, gone: BTreeSet::new(), end: None, tally: Tally::default() }
+        Self {
+            decoder,
+            base: 0,
+            slots: VecDeque::new(),
+            bytes: 0,
+            gone: BTreeSet::new(),
+            chosen: false,
+            end: None,
+            tally: Tally::default(),
+        }
     }
 
     /// Decodes one batch of about `budget` bytes of text.
@@ -136,19 +148,29 @@ impl Window {
         self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table.notes()))
     }
 
+    /// Forgets what was taken and what was decoded ahead, and begins at a CTA.
+    fn restart(&mut self, index: u32) {
+        (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
+        self.slots = VecDeque::new();
+        self.gone.clear();
+        self.tally = Tally::default();
+    }
+
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
         let taken = index
             .checked_sub(self.base)
             .is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
         if taken {
-            (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
+            self.restart(index);
+        }
+        if self.chosen && index > self.base + self.slots.len() as u32 && self.decoder.instructions().is_some() {
+            // Nobody asks for those before it any more.
+            (self.base, self.bytes) = (self.decoder.seek(index), 0);
             self.slots.clear();
-            self.gone.clear();
-            self.tally = Tally::default();
         }
         while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
             // Deltas of two characters become four bytes: decoded text is at most twice as long.
-            self.advance((limit.saturating_sub(self.bytes) / 2).max(1));
+            self.advance(if self.chosen { 1 } else { (limit.saturating_sub(self.bytes) / 2).max(1) });
         }
         let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
         self.bytes -= bytes(&cta);
@@ -196,6 +218,15 @@ impl CtaSource for Streamed {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
     }
 
+    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+        let mut window = self.lock();
+        window.chosen = ctas.is_some();
+        // What was decoded ahead for other requests would stay until the next execution.
+        if window.decoder.instructions().is_some() {
+            window.restart(0);
+        }
+    }
+
     fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
     }
@@ -231,7 +262,7 @@ impl CtaSource for Streamed {
 
     fn counts(&self) -> Option<LaunchCounts> {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, sectors: None })
+        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, ..LaunchCounts::default() })
     }
 
     fn notes(&self) -> Vec<(String, u64)> {

@@ -142,12 +142,6 @@ impl Dispatch {
         }
     }
 
-    /// A kernel in a slot has fewer CTAs left than before.
-    pub(super) fn grid_changed(&mut self, streams: &Streams, now: Cycle) {
-        self.kernels_changed(streams, now);
-        self.drop_idle_candidates(streams, now);
-    }
-
     /// At most `limit` CTAs of a kernel on an SM, or on each when `None`, where kernels are interleaved.
     pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
         if let Some(shares) = &mut self.shares {

@@ -104,11 +104,6 @@ pub enum GridDecision {
         /// CTAs.
         limit: u32,
     },
-    /// No further CTA of a kernel is bound: it ends with those that are. Has no effect once its last CTA is bound, or on one that has no slot.
-    CutShort {
-        /// The kernel.
-        kernel: KernelIndex,
-    },
 }
 
 /// How far the copies of an application are.
@@ -322,7 +317,7 @@ impl Grid {
                 self.dispatch.done(sm, kernel, &self.streams, now);
                 record.done += 1;
                 out.event(now, EventKind::CtaEnded(sm, kernel));
-                if self.streams.ctas_of(kernel) == Some(record.done) {
+                if record.done == self.workload.kernel(kernel).info.ctas() {
                     record.ended = Some(happened);
                     self.counters.kernels_ended += 1;
                     out.event(now, EventKind::KernelEnded(kernel));
@@ -459,11 +454,6 @@ impl Unit for Grid {
             GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
             GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),
             GridDecision::KernelCtas { sm, kernel, limit } => self.dispatch.set_share(sm, kernel, limit, &self.streams, at),
-            GridDecision::CutShort { kernel } => {
-                if self.streams.cut_short(kernel, self.records.record(kernel).done) {
-                    self.dispatch.grid_changed(&self.streams, at);
-                }
-            }
         }
     }
 

@@ -366,25 +366,6 @@ impl Streams {
         self.slots.iter().flatten()
     }
 
-    /// CTAs that a kernel with a slot runs: those of its grid, or fewer when it was cut short.
-    #[inline]
-    pub(super) fn ctas_of(&self, kernel: KernelIndex) -> Option<u32> {
-        self.slot(self.slot_of(kernel)?).map(|slot| slot.ctas)
-    }
-
-    /// Ends the grid of a kernel, of which `done` CTAs ended, with the CTAs bound so far; returns whether that changes anything. CTAs that
-    /// SMs gave back are bound once more.
-    pub(super) fn cut_short(&mut self, kernel: KernelIndex, done: u32) -> bool {
-        let Some(slot) = self.slot_of(kernel).and_then(|slot| self.slots[slot].as_mut()) else { return false };
-        // With none under way, no end of a CTA would end the kernel.
-        let changes = done < slot.next && slot.next < slot.ctas;
-        if changes {
-            slot.ctas = slot.next;
-            slot.round = slot.unassigned();
-        }
-        changes
-    }
-
     /// An SM gave a CTA back.
     pub(super) fn give_back(&mut self, kernel: KernelIndex, cta: CtaIndex) {
         let slot = self.slot_of(kernel).and_then(|slot| self.slots[slot].as_mut());

@@ -1,6 +1,6 @@
 //! A data cache: tags, MSHRs, miss queue and data ports, the path of a read, and that of data which comes.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
 use crate::config::machine::{Allocate, Cache, WriteMiss};
 
 use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
@@ -85,6 +85,35 @@ impl DataCache {
     /// Fills sectors of a line without a request: a line is evicted without being written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
+    }
+
+    /// Leaves sectors of a line as accesses that are not simulated would have: used last, with these bytes of each known, and modified where they
+    /// were `written`. A line that makes room is not written back, which was done while they went on. Changes nothing where no line can make
+    /// room.
+    pub fn leave(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
+        let set = self.set_index(set_addr);
+        for (sector, bytes) in (0..).map(|index| SectorMask(1 << index)).zip(bytes).filter(|(_, bytes)| *bytes != 0) {
+            let in_part = bytes != u32::MAX && self.rules.fetches_later();
+            if bytes != u32::MAX && !self.rules.allocates() {
+                continue;
+            }
+            let probe = self.tags.probe(addr, set, sector, in_part);
+            if probe.lookup == Lookup::NoLine {
+                return;
+            }
+            self.tags.access(probe, addr, sector, now.0);
+            let missed = matches!(probe.lookup, Lookup::Miss | Lookup::SectorMiss);
+            if missed && !in_part {
+                self.tags.fill(probe.line, addr, sector);
+            }
+            // What is reserved gets its data as it would.
+            if written.0 & sector.0 != 0 && probe.lookup != Lookup::HitReserved {
+                self.tags.write(probe.line, sector, if in_part { bytes } else { u32::MAX });
+                if missed && in_part {
+                    self.tags.write_missed(probe.line, sector, false);
+                }
+            }
+        }
     }
 
     /// Brings a sector into one of the states that accesses leave: 0 there, 1 waiting for data, 2 written, 3 written in part.

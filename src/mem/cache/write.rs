@@ -88,6 +88,11 @@ impl Rules {
         !matches!(self.miss, OnMiss { needs_line: false, .. })
     }
 
+    /// Whether a line takes a part of a sector without the rest, which is fetched when it is read.
+    pub(super) const fn fetches_later(self) -> bool {
+        matches!(self.miss.action, Action::Mask)
+    }
+
     /// Whether modified lines are written back when they make room; else what they hold went on before.
     #[inline]
     pub(super) const fn writes_back(self) -> bool {

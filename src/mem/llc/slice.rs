@@ -5,7 +5,7 @@
 //! sector by sector. Replies enter the queue to the network, which sends one packet per cycle.
 //! Invariant: each requested sector is replied to exactly once.
 
-use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, SliceId, prefetch};
+use crate::base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use crate::config::machine::{Cache, PartitionQueues};
 use crate::mem::cache::{Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Status, Waiter};
 use crate::protocol::{LocalMap, MemOp, MemPacket};
@@ -159,6 +159,11 @@ impl Slice {
     /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.cache.warm(addr, set_addr, sectors, now);
+    }
+
+    /// As [`DataCache::leave`]. Counts nothing.
+    pub fn leave(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
+        self.cache.leave(addr, set_addr, bytes, written, now);
     }
 
     /// As [`DataCache::touch`].

@@ -12,8 +12,9 @@ mod tests;
 mod unit;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::base::{ClockDomain, Crossing, Cycle, LinkId, PartitionId, SliceId};
+use crate::base::{Addr, ClockDomain, Crossing, Cycle, LinkId, PartitionId, SectorBytes, SectorMask, SliceId};
 use crate::config::machine::{Machine, MemcpyWarms};
 use crate::engine::Unit;
 use crate::protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
@@ -39,6 +40,27 @@ macro_rules! each {
 }
 
 use each;
+
+/// Sectors of one line that lie in one slice, as accesses that are not simulated left them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
+pub struct Left {
+    /// The line, or the first of the sectors.
+    pub addr: Addr,
+    /// The bytes of each sector that are known.
+    pub bytes: SectorBytes,
+    /// Those of them that were written.
+    pub written: SectorMask,
+}
+
+/// What a partition is told.
+#[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
+pub enum PartitionDecision {
+    /// Its slices hold what accesses that are not simulated left, in the order in which it was used; this takes no time and counts nothing.
+    Leave(Arc<[Left]>),
+}
+
+/// LLC cycles over which the times of use of lines that are left are spread.
+const LEFT_WITHIN: u64 = 500;
 
 /// Requests that may leave the data bus in one span, more or less.
 const DATA: usize = 6;
@@ -288,6 +310,20 @@ impl Partition {
             warm::warm(&mut self.arbiter.slice_ports, &self.map, copy, self.warms, self.arbiter.now);
         }
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
+    }
+
+    /// See [`PartitionDecision::Leave`].
+    fn leave(&mut self, lines: &[Left]) {
+        let Self { map, arbiter: DramArbiter { slice_ports, now, .. }, .. } = self;
+        let first = slice_ports.first().map_or(0, |side| side.slice.id().0);
+        for (i, left) in (0..).zip(lines) {
+            // Replacement goes by the time of use, so each has its own, up to some spread, which ends before the next launch begins.
+            let used = Cycle(now.0 + 1 + i * LEFT_WITHIN / lines.len() as u64);
+            let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| slice_ports.get_mut(usize::from(slice)));
+            if let Some(side) = port {
+                side.slice.leave(left.addr, map.within_slice(left.addr), left.bytes, left.written, used);
+            }
+        }
     }
 
     /// One cycle of the slices that have something to do.

@@ -1,7 +1,5 @@
 //! The contract of a unit: messages, spans, cuts and counters of a partition.
 
-use std::convert::Infallible;
-
 use crate::base::{Cycle, LinkId, prefetch};
 use crate::engine::Unit;
 use crate::mem::dram::Clocked;
@@ -9,12 +7,12 @@ use crate::protocol::{EventKind, Outbox, Payload};
 use crate::stats::CounterVisitor;
 use crate::stats::components::APPLICATION_LLC;
 
-use super::{Channel, Partition, each};
+use super::{Channel, Partition, PartitionDecision, each};
 
 impl Unit for Partition {
     type Payload = Payload;
     type Event = EventKind;
-    type Decision = Infallible;
+    type Decision = PartitionDecision;
 
     // Called for every message, from one loop: nearly all are requests, which are copied once, from where they lie.
     #[inline(always)]
@@ -93,6 +91,10 @@ impl Unit for Partition {
         }
         visitor.component("stall", id);
         visitor.counters(&self.stalls);
+    }
+
+    fn apply(&mut self, _: Cycle, PartitionDecision::Leave(lines): &PartitionDecision) {
+        self.leave(lines);
     }
 
     fn sends_events(&self) -> bool {

@@ -1,0 +1,264 @@
+//! Parts of a long launch: which of its CTAs are simulated, and what follows for the others.
+//!
+//! A launch begins with a *head*, in which it fills the chip, and the LLC where it streams through it, and ends with a *tail*, in which the chip
+//! empties. Between them lie *segments* of some waves of CTAs, one at a random place of each of as many equal parts of the grid (a stratified
+//! random sample, Cochran, Sampling Techniques, Chapter 5). They are executed one after the other without a pause, so that the chip stays full.
+//! The first wave of a segment brings caches and DRAM rows from the segment before it to its own, and is not measured; nor is the last, which
+//! shares the chip with the next segment. Head and tail are counted as they are; all other CTAs take as many cycles per instruction as the
+//! measured spans in the mean (a ratio estimate), and the variance is that between the segments.
+
+use std::ops::Range;
+
+use crate::base::Rng;
+
+/// Waves of CTAs of a segment: one to settle, two that are measured, one that shares the chip with what follows.
+const SEGMENT: u64 = 4;
+/// Waves that a launch begins with at least, and that it ends with.
+const HEAD: u64 = 2;
+const TAIL: u64 = 2;
+/// Segments of a launch at first, where it is one of few, and otherwise.
+const SEGMENTS: u64 = 10;
+const FEW: u64 = 5;
+/// Measured spans, at least.
+const LEAST: usize = 4;
+/// Times that a launch fills the LLC, from which on it counts as one that streams; and times until the LLC is full for sure, although sets
+/// fill unevenly.
+const FILLS: f64 = 4.0;
+const FULL: f64 = 1.5;
+/// The share of its CTAs above which a launch is simulated whole.
+const MOST: f64 = 0.5;
+
+/// A launch of which parts may be simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Long {
+    /// CTAs of its grid.
+    pub(super) ctas: u64,
+    /// CTAs that the chip holds.
+    pub(super) wave: u64,
+    /// Sectors that its accesses touch, summed over accesses; or, where that is `measured`, those of them that are not in the LLC.
+    pub(super) sectors: f64,
+    pub(super) measured: bool,
+    /// Sectors that the LLC holds.
+    pub(super) llc_sectors: f64,
+}
+
+/// The parts of a launch that are simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Plan {
+    /// Its CTAs.
+    pub(super) ranges: Vec<Range<u32>>,
+    /// How many of these have ended when: the head ends, then for each segment when its measured span begins and ends, then the tail begins.
+    pub(super) marks: Vec<u64>,
+}
+
+/// How many segments of each launch are simulated at first, where so many launches have segments.
+pub(super) fn first(launches: usize) -> u64 {
+    if launches <= 2 { SEGMENTS } else { FEW }
+}
+
+impl Long {
+    /// CTAs before the first segment.
+    fn head(&self) -> u64 {
+        let per_cta = self.sectors / self.ctas as f64;
+        let streams = self.sectors >= FILLS * self.llc_sectors;
+        let full = if streams { (FULL * self.llc_sectors / per_cta).ceil() as u64 } else { 0 };
+        full.max(HEAD * self.wave)
+    }
+
+    /// The share of its CTAs that is simulated with so many segments.
+    pub(super) fn share(&self, segments: u64) -> f64 {
+        (self.head() + (segments * SEGMENT + TAIL) * self.wave) as f64 / self.ctas as f64
+    }
+
+    /// Whether it is worth while.
+    pub(super) fn is_worth_it(&self) -> bool {
+        self.share(FEW) <= MOST
+    }
+
+    /// The same with the misses that were counted in its head, of which there are fewer than accesses, so that it takes longer to fill the LLC.
+    /// `None` where that was done before, or where the launch is not worth it then.
+    pub(super) fn with_misses(self, head: &Reached) -> Option<Self> {
+        let corrected = Self { sectors: head.llc_misses * self.ctas as f64 / self.head() as f64, measured: true, ..self };
+        (!self.measured && corrected.is_worth_it()).then_some(corrected)
+    }
+
+    /// The parts with so many segments, or as many as are worth while.
+    pub(super) fn plan(&self, segments: u64, random: &mut Rng) -> Plan {
+        let left = (MOST * self.ctas as f64) as u64 - self.head() - TAIL * self.wave;
+        let segments = segments.min(left / (SEGMENT * self.wave)).max(1);
+        let length = SEGMENT * self.wave;
+        let (first, end) = (self.head(), self.ctas - TAIL * self.wave);
+        let mut ranges: Vec<Range<u32>> = std::iter::once(0..first as u32).collect();
+        let mut marks = vec![first];
+        let mut before = first;
+        for segment in 0..segments {
+            let bound = |i: u64| first + (end - first) * i / segments;
+            let (low, high) = (bound(segment), bound(segment + 1));
+            let start = low + random.below(high - low - length + 1);
+            ranges.push(start as u32..(start + length) as u32);
+            marks.extend([before + self.wave, before + length - self.wave]);
+            before += length;
+        }
+        ranges.push(end as u32..self.ctas as u32);
+        marks.push(before + self.wave);
+        Plan { ranges, marks }
+    }
+}
+
+/// What was counted since a launch began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Reached {
+    /// Core cycles since the start of its first CTA.
+    pub(super) cycles: f64,
+    pub(super) warp_instructions: f64,
+    pub(super) llc_misses: f64,
+    /// Of all components.
+    pub(super) values: Vec<u64>,
+}
+
+/// What is known of a launch of which parts were simulated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Inside {
+    /// Cycles and instructions of head and tail.
+    fixed: [f64; 2],
+    /// Cycles and instructions of the measured spans.
+    spans: Vec<[f64; 2]>,
+    /// What all components counted in them.
+    values: Vec<u64>,
+}
+
+impl Inside {
+    /// From what was counted at the marks of the plan and at the end; `work` is the instructions of the whole launch. `None` where there are
+    /// too few spans with a full LLC.
+    pub(super) fn of(marks: &[Reached], end: &Reached, work: f64, llc_sectors: f64) -> Option<Self> {
+        let (head, rest) = marks.split_first()?;
+        let (tail, spans) = rest.split_last()?;
+        let streams = end.llc_misses / end.warp_instructions.max(1.0) * work >= FILLS * llc_sectors;
+        // Until the LLC is full nothing modified is written back.
+        let full = |at: &Reached| !streams || at.llc_misses >= FULL * llc_sectors;
+        let spans: Vec<&[Reached]> = spans.chunks_exact(2).filter(|pair| full(&pair[0])).collect();
+        if spans.len() < LEAST {
+            return None;
+        }
+        let head = if full(head) { head } else { &spans[0][0] };
+        let fixed = [head.cycles + end.cycles - tail.cycles, head.warp_instructions + end.warp_instructions - tail.warp_instructions];
+        let mut values = vec![0; end.values.len()];
+        for pair in &spans {
+            values.iter_mut().zip(&pair[1].values).zip(&pair[0].values).for_each(|((sum, after), before)| *sum += after - before);
+        }
+        let span = |pair: &&[Reached]| [pair[1].cycles - pair[0].cycles, pair[1].warp_instructions - pair[0].warp_instructions];
+        let spans: Vec<[f64; 2]> = spans.iter().map(span).filter(|span| span[1] > 0.0).collect();
+        (spans.len() >= LEAST).then_some(Self { fixed, spans, values })
+    }
+
+    /// The same with the spans of another simulation of other parts of the launch.
+    #[must_use]
+    pub(super) fn with(mut self, other: &Self) -> Self {
+        self.spans.extend(&other.spans);
+        self.values.iter_mut().zip(&other.values).for_each(|(sum, value)| *sum += value);
+        self
+    }
+
+    /// Spans.
+    pub(super) fn spans(&self) -> usize {
+        self.spans.len()
+    }
+
+    fn sums(&self) -> [f64; 2] {
+        self.spans.iter().fold([0.0; 2], |[cycles, work], span| [cycles + span[0], work + span[1]])
+    }
+
+    /// What components counted per instruction of the spans: the counts, and the instructions.
+    pub(super) fn values(&self) -> (&[u64], f64) {
+        (&self.values, self.sums()[1])
+    }
+
+    /// The cycles of the launch, their variance, and the degrees of freedom of that; `work` is its instructions.
+    pub(super) fn cycles(&self, work: f64) -> (f64, f64, f64) {
+        let ([cycles, sum], count) = (self.sums(), self.spans.len() as f64);
+        let rate = cycles / sum;
+        let squares: f64 = self.spans.iter().map(|span| (span[0] - rate * span[1]).powi(2)).sum();
+        let mean = sum / count;
+        let of_rate = squares / (count - 1.0) / count / (mean * mean);
+        let left = (work - self.fixed[1]).max(0.0);
+        (self.fixed[0] + rate * left, left * left * of_rate, count - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Long = Long { ctas: 2000, wave: 10, sectors: 0.0, measured: false, llc_sectors: 1000.0 };
+
+    #[test]
+    fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
+        let plan = |seed| LONG.plan(10, &mut Rng::keyed(seed, &[]));
+        let Plan { ranges, marks } = plan(1);
+        assert_eq!((ranges.len(), ranges[0].clone(), ranges[11].clone(), marks.len()), (12, 0..20, 1980..2000, 22));
+        assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
+        for (i, range) in (0..).zip(&ranges[1..11]) {
+            assert!(range.len() == 40 && range.start >= 20 + 196 * i && range.end <= 20 + 196 * (i + 1), "{range:?}");
+        }
+        assert_eq!(marks[..5], [20, 30, 50, 70, 90]);
+        assert_eq!(marks[21], 20 + 400 + 10);
+        assert_ne!(plan(2).ranges, ranges);
+    }
+
+    #[test]
+    fn a_launch_that_streams_fills_the_llc_first_and_short_ones_are_not_worth_it() {
+        assert_eq!(Long { sectors: 20_000.0, ..LONG }.head(), 150);
+        assert_eq!(Long { sectors: 3_000.0, ..LONG }.head(), 20);
+        let worth = |ctas| Long { ctas, ..LONG }.is_worth_it();
+        assert_eq!([worth(480), worth(470)], [true, false]);
+        // 20,000 accesses of which half are hits: it takes twice as many CTAs to fill the LLC.
+        let at = |llc_misses| Reached { llc_misses, ..Reached::default() };
+        let streams = Long { sectors: 20_000.0, ..LONG };
+        let corrected = streams.with_misses(&at(750.0)).unwrap();
+        assert_eq!((corrected.head(), corrected.with_misses(&at(400.0))), (300, None));
+        // No more segments than are worth while.
+        let plan = Long { ctas: 480, ..LONG }.plan(10, &mut Rng::keyed(1, &[]));
+        assert_eq!(plan.ranges.len(), 7);
+    }
+
+    /// A launch whose spans take these cycles per instruction.
+    fn inside(rates: &[f64], misses: f64, work: f64) -> Option<Inside> {
+        let at = |cycles, warp_instructions| Reached {
+            cycles,
+            warp_instructions,
+            llc_misses: misses * warp_instructions,
+            values: vec![warp_instructions as u64],
+        };
+        let (mut cycles, mut done) = (500.0, 100.0);
+        let mut marks = vec![at(cycles, done)];
+        for rate in rates {
+            for instructions in [50.0, 100.0] {
+                (cycles, done) = (cycles + rate * instructions, done + instructions);
+                marks.push(at(cycles, done));
+            }
+        }
+        marks.push(at(cycles, done));
+        Inside::of(&marks, &at(cycles + 300.0, done + 60.0), work, 1000.0)
+    }
+
+    #[test]
+    fn head_and_tail_count_as_they_are_and_the_rest_at_the_mean_rate_of_the_spans() {
+        let known = inside(&[2.0, 2.0, 2.0, 2.0], 0.0, 10_160.0).unwrap();
+        assert_eq!((known.cycles(10_160.0), known.values()), ((800.0 + 20_000.0, 0.0, 3.0), (&[400][..], 400.0)));
+        let known = inside(&[1.0, 2.0, 2.0, 3.0], 0.0, 10_160.0).unwrap();
+        let (cycles, variance, _) = known.cycles(10_160.0);
+        // The standard error of the mean of 1, 2, 2 and 3, for each of 10000 instructions.
+        assert_eq!((cycles, variance.sqrt().round()), (20_800.0, 4082.0));
+        assert_eq!(known.clone().with(&known).cycles(10_160.0).0, cycles);
+    }
+
+    #[test]
+    fn spans_before_the_llc_is_full_are_part_of_the_head() {
+        // A miss per instruction: full after 1500 instructions, before the tenth span.
+        assert_eq!(inside(&[2.0; 12], 1.0, 1e6), None);
+        let known = inside(&[2.0; 13], 1.0, 1e6).unwrap();
+        assert_eq!(known.spans(), 4);
+        // The launch fills it less than four times.
+        assert_eq!(inside(&[2.0; 12], 1.0, 3900.0).unwrap().spans(), 12);
+    }
+}
