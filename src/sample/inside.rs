@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((known.cycles(10_160.0), known.values()), ((800.0 + 20_000.0, 0.0, 3.0), (&[400][..], 400.0)));
         let known = inside(&[1.0, 2.0, 2.0, 3.0], 0.0, 10_160.0).unwrap();
         let (cycles, variance, _) = known.cycles(10_160.0);
-        // The standard error of the mean of 1, 2, 2 and 3, for each of 10000 instructions.
+        // The standard error of the mean of 1, 2, 2 and 3, times 10000 instructions.
         assert_eq!((cycles, variance.sqrt().round()), (20_800.0, 4082.0));
         assert_eq!(known.clone().with(&known).cycles(10_160.0).0, cycles);
     }

@@ -82,7 +82,7 @@ const PROBES: u32 = 2;
 const FIRST: u32 = 4;
 const AGREEING: u32 = 16;
 
-/// What was read of the launches so far.
+/// Lines and signatures of the launches read so far.
 #[derive(Default)]
 struct Probed {
     /// Lines that their CTAs used.
@@ -142,7 +142,7 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
     kernel.source.failure().map_or(Ok(counted), Err)
 }
 
-/// What these CTAs of a launch execute.
+/// Counts the instructions, sectors and classes of these CTAs.
 fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
     let (mut instructions, mut sectors, mut classes) = (0, 0_u64, [0; OpClass::COUNT]);
     let before = lines.len();

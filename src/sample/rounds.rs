@@ -288,7 +288,7 @@ impl<'a> State<'a> {
     /// The same with the launches that warm the caches for them, of which the start comes first in every round.
     fn with_warming(&self, wanted: &BTreeSet<usize>) -> BTreeSet<usize> {
         let before = wanted.iter().flat_map(|launch| launch.saturating_sub(self.options.warm as usize)..=*launch);
-        // Where the LLC gets what skipped launches leave, the first launch is enough to begin with.
+        // Where the lines of skipped launches are put into the LLC, a round starts with the first launch alone.
         let start = if self.history.is_some() { 1 } else { self.drawn[0][0].len() };
         before.chain(0..start).chain(self.compared(wanted)).collect()
     }

@@ -70,7 +70,8 @@ fn matters(launches: &[Launch], members: &[usize], which: usize) -> bool {
     which < 3 || sum(launches, members, which) >= CLASS * sum(launches, members, 0)
 }
 
-/// Splits at the place that leaves the least variation, as long as there is too much; `all` is the sum of each measure over the group.
+/// Splits launches into strata, at the value of a measure that leaves the least variation, while some measure varies too much; `all` is each
+/// measure's sum over the group.
 fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
     let whole = |mut members: Vec<usize>| {
         members.sort_unstable();
