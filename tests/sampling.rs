@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::base::{Addr, CtaIndex, KernelIndex, SectorMask};
-use warpshard::chip::{self, LeftLine, Measure, RunOptions, RunResult, Skipped};
+use warpshard::chip::{self, Measure, RunOptions, RunResult, Skipped};
 use warpshard::config::{Machine, Override};
 use warpshard::frontend::program::Program;
-use warpshard::frontend::{Command, Workload, model};
+use warpshard::frontend::{Command, UsedLine, Workload, model};
 use warpshard::sample::{Options, SampleError, sample};
 use warpshard::stats::{Basis, EndedBy};
 
@@ -85,10 +85,10 @@ fn marks_are_read_once_so_many_ctas_have_ended_and_change_nothing() {
 }
 
 /// Leaves lines before the second launch.
-struct Leaves(Vec<LeftLine>);
+struct Leaves(Vec<UsedLine>);
 
 impl Skipped for Leaves {
-    fn before(&mut self, kernel: KernelIndex) -> Vec<LeftLine> {
+    fn before(&mut self, kernel: KernelIndex) -> Vec<UsedLine> {
         if kernel == KernelIndex(1) { std::mem::take(&mut self.0) } else { Vec::new() }
     }
 }
@@ -116,10 +116,10 @@ fn a_launch_finds_in_the_llc_what_was_left_there() {
     }
     lines.sort_unstable();
     lines.dedup();
-    let left = |written, from: u64| -> Vec<LeftLine> {
-        lines.iter().map(|addr| LeftLine { addr: Addr(addr.0 + from), bytes: [u32::MAX; 4], written: SectorMask(written) }).collect()
+    let left = |written, from: u64| -> Vec<UsedLine> {
+        lines.iter().map(|addr| UsedLine { addr: Addr(addr.0 + from), bytes: [u32::MAX; 4], written: SectorMask(written) }).collect()
     };
-    let fetched = |left: Vec<LeftLine>, threads| {
+    let fetched = |left: Vec<UsedLine>, threads| {
         let measure = Measure { skipped: Some(Box::new(Leaves(left))), ..Measure::default() };
         let outcome = simulate(&machine, &workload, Some(measure), threads).outcome;
         let sum = |name: &str| -> u64 {

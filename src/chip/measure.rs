@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::base::{Addr, Cycle, KernelIndex, PartitionId, SECTOR_BYTES, SectorBytes, SectorMask, UnitId};
 use crate::engine::Cut;
+use crate::frontend::UsedLine;
 use crate::mem::{Left, PartitionDecision};
 use crate::protocol::{AddressMap, EventKind};
 use crate::stats::Counted;
@@ -16,22 +17,11 @@ use super::layout::ChipLayout;
 use super::snapshot::{Rows, Snapshot};
 use super::unit::ChipDecision;
 
-/// A line that launches that are not simulated used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftLine {
-    /// Its address.
-    pub addr: Addr,
-    /// The bytes of each sector that are known: all that were read, and those that were written.
-    pub bytes: SectorBytes,
-    /// The sectors that were written.
-    pub written: SectorMask,
-}
-
 /// Knows what launches that are not simulated leave in the LLC.
 pub trait Skipped: Send {
     /// The lines that were used between the launch before `kernel` and itself, each once, the one used last at the end; empty for nothing.
     /// Called when the launch before it has ended, in the order of the launches; not for the first one of a run.
-    fn before(&mut self, kernel: KernelIndex) -> Vec<LeftLine>;
+    fn before(&mut self, kernel: KernelIndex) -> Vec<UsedLine>;
 }
 
 /// What a run is measured for.
@@ -162,7 +152,7 @@ impl Meter {
 }
 
 /// What the memory partitions are told of these lines: each the parts that lie in its slices.
-fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[LeftLine]) -> Vec<(UnitId, ChipDecision)> {
+fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(UnitId, ChipDecision)> {
     let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
     for line in lines {
         let mut before = None;
@@ -198,8 +188,8 @@ mod tests {
     fn every_sector_of_a_line_goes_to_the_partition_that_has_it() {
         let machine = Machine::load("v100", &[]).unwrap().machine;
         let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0));
-        let lines: Vec<LeftLine> =
-            (0..64).map(|i| LeftLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
+        let lines: Vec<UsedLine> =
+            (0..64).map(|i| UsedLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
         let decisions = leave(map, &layout, &lines);
         let mut sectors = 0;
         for (unit, decision) in &decisions {

@@ -46,7 +46,7 @@ pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuSource};
 pub use facts::facts;
 pub use layout::ChipLayout;
 pub use live::{Live, LiveView, Wish};
-pub use measure::{LeftLine, Mark, Measure, Measured, Skipped};
+pub use measure::{Mark, Measure, Measured, Skipped};
 pub use observe::Observer;
 pub use progress::Progress;
 pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};

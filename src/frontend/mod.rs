@@ -19,10 +19,12 @@ pub mod program;
 pub mod sass;
 mod spread;
 mod stream;
+mod used;
 mod workload;
 
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 pub use mix::{MixError, Part, mix};
 pub use spread::{Nothing, for_gpus};
 pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
+pub use used::{Touch, UsedLine, UsedLines, count_classes, touches};
 pub use workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload};

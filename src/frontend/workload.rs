@@ -8,7 +8,7 @@ use warpshard_state::{Reader, StateError, Writer};
 
 use crate::base::{Addr, AppId, CtaIndex, Cycle, GpuId, KernelIndex, StreamId};
 
-use super::{OpClass, StaticInst, WarpStream};
+use super::{OpClass, StaticInst, UsedLine, WarpStream};
 
 /// A size in three dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,8 +116,8 @@ pub struct LaunchCounts {
     pub sectors: Option<u64>,
     /// Its instructions by the class of their opcodes; `None` where not known.
     pub classes: Option<[u64; OpClass::COUNT]>,
-    /// Bytes of device memory that the whole workload has; `None` where not known.
-    pub memory_bytes: Option<u64>,
+    /// Lines of device memory that it uses and no launch before it, at most; `None` where not known.
+    pub new_lines: Option<u64>,
 }
 
 /// Hands out the CTAs of a kernel.
@@ -154,6 +154,12 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     }
     /// What the whole launch comes to, where that is known without handing out its CTAs.
     fn counts(&self) -> Option<LaunchCounts> {
+        None
+    }
+    /// The lines of device memory that the whole launch uses, in the order of their last use in the order of CTAs and warps: the `limit` used last,
+    /// or all. `None` where that is not known without handing out its CTAs.
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        let _ = limit;
         None
     }
     /// The static instructions that start a basic block, by ascending index, when the source knows them for the whole

@@ -27,7 +27,7 @@ pub(crate) fn stored<T: Serialize + DeserializeOwned>(
     key: &str,
     make: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    let key = format!("{} {}\n{key}", env!("CARGO_PKG_VERSION"), super::commit());
+    let key = format!("{} {}\n{key}", env!("CARGO_PKG_VERSION"), env!("WARPSHARD_SOURCES"));
     let mut hasher = FxHasher::default();
     key.hash(&mut hasher);
     let path = folder.map(|folder| folder.join(format!("{:016x}.json", hasher.finish())));

@@ -3,22 +3,30 @@
 //! A launch begins with a *head*, in which it fills the chip, and the LLC where it streams through it, and ends with a *tail*, in which the chip
 //! empties. Between them lie *segments* of some waves of CTAs, one at a random place of each of as many equal parts of the grid (a stratified
 //! random sample, Cochran, Sampling Techniques, Chapter 5). They are executed one after the other without a pause, so that the chip stays full.
-//! The first wave of a segment brings caches and DRAM rows from the segment before it to its own, and is not measured; nor is the last, which
+//! A segment first *settles*: caches and DRAM rows go from the segment before it to its own. Where a launch streams through the LLC, that takes
+//! until the LLC holds nothing of the segment before it; modified lines of another part of the grid, which are written back meanwhile, lie in
+//! other DRAM rows than those that the whole launch would write back. This is not measured, nor is the last wave, which
 //! shares the chip with the next segment. Head and tail are counted as they are; all other CTAs take as many cycles per instruction as the
-//! measured spans in the mean (a ratio estimate), and the variance is that between the segments.
+//! measured spans in the mean (a ratio estimate), and the variance is that between the segments. Where that is too large, the next round measures
+//! longer spans, which costs less than to settle more often.
 
 use std::ops::Range;
 
 use crate::base::Rng;
 
-/// Waves of CTAs of a segment: one to settle, two that are measured, one that shares the chip with what follows.
-const SEGMENT: u64 = 4;
+/// Waves of CTAs of a segment to settle, at least, that are measured, and that share the chip with what follows.
+const SETTLE: u64 = 1;
+const MEASURED: u64 = 2;
+const SHARED: u64 = 1;
+/// Segments of a launch in each round.
+const SEGMENTS: u64 = 5;
 /// Waves that a launch begins with at least, and that it ends with.
 const HEAD: u64 = 2;
 const TAIL: u64 = 2;
-/// Segments of a launch at first, where it is one of few, and otherwise.
-const SEGMENTS: u64 = 10;
-const FEW: u64 = 5;
+/// The share of a launch that its head is at least, and the waves up to which that holds: SMs, which start together, drift apart for some tens of
+/// waves, and DRAM rows are hit less meanwhile (`sdk/BlackScholes`: 63.5 to 66 cycles per 1000 instructions over 70 waves).
+const OLD: u64 = 64;
+const OLDEST: u64 = 128;
 /// Measured spans, at least.
 const LEAST: usize = 4;
 /// Times that a launch fills the LLC, from which on it counts as one that streams; and times until the LLC is full for sure, although sets
@@ -51,28 +59,36 @@ pub(super) struct Plan {
     pub(super) marks: Vec<u64>,
 }
 
-/// How many segments of each launch are simulated at first, where so many launches have segments.
-pub(super) fn first(launches: usize) -> u64 {
-    if launches <= 2 { SEGMENTS } else { FEW }
-}
+/// Waves that are measured of each launch at first.
+pub(super) const FIRST: u64 = SEGMENTS * MEASURED;
 
 impl Long {
-    /// CTAs before the first segment.
-    fn head(&self) -> u64 {
+    /// CTAs that replace what the LLC holds, where the launch streams through it.
+    fn turnover(&self) -> u64 {
         let per_cta = self.sectors / self.ctas as f64;
         let streams = self.sectors >= FILLS * self.llc_sectors;
-        let full = if streams { (FULL * self.llc_sectors / per_cta).ceil() as u64 } else { 0 };
-        full.max(HEAD * self.wave)
+        if streams { (FULL * self.llc_sectors / per_cta).ceil() as u64 } else { 0 }
     }
 
-    /// The share of its CTAs that is simulated with so many segments.
-    pub(super) fn share(&self, segments: u64) -> f64 {
-        (self.head() + (segments * SEGMENT + TAIL) * self.wave) as f64 / self.ctas as f64
+    /// CTAs before the first segment.
+    fn head(&self) -> u64 {
+        self.turnover().max(HEAD * self.wave).max((self.ctas / OLD).min(OLDEST * self.wave))
+    }
+
+    /// CTAs of a segment before its measured span.
+    fn settle(&self) -> u64 {
+        self.turnover().max(SETTLE * self.wave)
+    }
+
+    /// CTAs that are simulated where each segment has so many measured waves.
+    fn simulated(&self, measured: u64) -> u64 {
+        let segment = self.settle() + (measured + SHARED) * self.wave;
+        self.head() + SEGMENTS * segment + TAIL * self.wave
     }
 
     /// Whether it is worth while.
     pub(super) fn is_worth_it(&self) -> bool {
-        self.share(FEW) <= MOST
+        self.simulated(MEASURED) as f64 <= MOST * self.ctas as f64
     }
 
     /// The same with the misses that were counted in its head, of which there are fewer than accesses, so that it takes longer to fill the LLC.
@@ -82,21 +98,26 @@ impl Long {
         (!self.measured && corrected.is_worth_it()).then_some(corrected)
     }
 
-    /// The parts with so many segments, or as many as are worth while.
-    pub(super) fn plan(&self, segments: u64, random: &mut Rng) -> Plan {
-        let left = (MOST * self.ctas as f64) as u64 - self.head() - TAIL * self.wave;
-        let segments = segments.min(left / (SEGMENT * self.wave)).max(1);
-        let length = SEGMENT * self.wave;
+    /// The waves that so many instructions are.
+    pub(super) fn waves(&self, instructions: f64, of_launch: f64) -> f64 {
+        instructions / of_launch * self.ctas as f64 / self.wave as f64
+    }
+
+    /// The parts where so many waves are measured, or as many as are worth while.
+    pub(super) fn plan(&self, waves: u64, random: &mut Rng) -> Plan {
+        let left = ((MOST * self.ctas as f64) as u64).saturating_sub(self.simulated(0));
+        let measured = waves.div_ceil(SEGMENTS).min(left / (SEGMENTS * self.wave)).max(MEASURED);
+        let length = self.settle() + (measured + SHARED) * self.wave;
         let (first, end) = (self.head(), self.ctas - TAIL * self.wave);
         let mut ranges: Vec<Range<u32>> = std::iter::once(0..first as u32).collect();
         let mut marks = vec![first];
         let mut before = first;
-        for segment in 0..segments {
-            let bound = |i: u64| first + (end - first) * i / segments;
+        for segment in 0..SEGMENTS {
+            let bound = |i: u64| first + (end - first) * i / SEGMENTS;
             let (low, high) = (bound(segment), bound(segment + 1));
             let start = low + random.below(high - low - length + 1);
             ranges.push(start as u32..(start + length) as u32);
-            marks.extend([before + self.wave, before + length - self.wave]);
+            marks.extend([before + self.settle(), before + length - SHARED * self.wave]);
             before += length;
         }
         ranges.push(end as u32..self.ctas as u32);
@@ -159,9 +180,9 @@ impl Inside {
         self
     }
 
-    /// Spans.
-    pub(super) fn spans(&self) -> usize {
-        self.spans.len()
+    /// Instructions of the measured spans.
+    pub(super) fn measured(&self) -> f64 {
+        self.sums()[1]
     }
 
     fn sums(&self) -> [f64; 2] {
@@ -193,32 +214,57 @@ mod tests {
 
     #[test]
     fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
-        let plan = |seed| LONG.plan(10, &mut Rng::keyed(seed, &[]));
+        let plan = |seed| LONG.plan(FIRST, &mut Rng::keyed(seed, &[]));
         let Plan { ranges, marks } = plan(1);
-        assert_eq!((ranges.len(), ranges[0].clone(), ranges[11].clone(), marks.len()), (12, 0..20, 1980..2000, 22));
+        assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
-        for (i, range) in (0..).zip(&ranges[1..11]) {
-            assert!(range.len() == 40 && range.start >= 20 + 196 * i && range.end <= 20 + 196 * (i + 1), "{range:?}");
+        for (i, range) in (0..).zip(&ranges[1..6]) {
+            assert!(range.len() == 40 && range.start >= 31 + 389 * i && range.end <= 31 + 390 * (i + 1), "{range:?}");
         }
-        assert_eq!(marks[..5], [20, 30, 50, 70, 90]);
-        assert_eq!(marks[21], 20 + 400 + 10);
+        assert_eq!(marks[..5], [31, 41, 61, 81, 101]);
+        assert_eq!(marks[11], 31 + 200 + 10);
         assert_ne!(plan(2).ranges, ranges);
+    }
+
+    #[test]
+    fn more_waves_make_spans_longer_up_to_half_of_the_grid() {
+        let spans = |long: Long, waves| -> Vec<u64> {
+            let marks = long.plan(waves, &mut Rng::keyed(1, &[])).marks;
+            marks[1..11].chunks(2).map(|pair| pair[1] - pair[0]).collect()
+        };
+        assert_eq!(spans(LONG, 21), [50; 5]);
+        assert_eq!(spans(LONG, 1000), [(1000 - 151) / 50 * 10; 5]);
+        assert_eq!((LONG.waves(300.0, 2000.0), LONG.waves(1.0, 100.0)), (30.0, 2.0));
+    }
+
+    #[test]
+    fn a_launch_of_very_many_waves_has_a_longer_head() {
+        let head = |waves: u64| Long { ctas: waves * 10, ..LONG }.head() / 10;
+        assert_eq!([head(100), head(2048), head(1 << 20)], [2, 32, 128]);
+    }
+
+    #[test]
+    fn a_segment_of_a_launch_that_streams_settles_until_the_llc_has_nothing_of_the_one_before() {
+        // 10 sectors per CTA: 150 CTAs are one and a half times the LLC.
+        let long = Long { sectors: 40_000.0, ctas: 4000, ..LONG };
+        let marks = long.plan(FIRST, &mut Rng::keyed(1, &[])).marks;
+        assert_eq!(marks[..4], [150, 300, 320, 330 + 150]);
     }
 
     #[test]
     fn a_launch_that_streams_fills_the_llc_first_and_short_ones_are_not_worth_it() {
         assert_eq!(Long { sectors: 20_000.0, ..LONG }.head(), 150);
-        assert_eq!(Long { sectors: 3_000.0, ..LONG }.head(), 20);
+        assert_eq!(Long { sectors: 3_000.0, ..LONG }.head(), 2000 / 64);
         let worth = |ctas| Long { ctas, ..LONG }.is_worth_it();
         assert_eq!([worth(480), worth(470)], [true, false]);
+        // As many CTAs as before, and in each of five segments 140 more, to settle.
+        let streams = |ctas| Long { ctas, sectors: 10.0 * ctas as f64, ..LONG }.is_worth_it();
+        assert_eq!([streams(2 * (150 + 5 * 180 + 20)), streams(2 * (150 + 5 * 180 + 20) - 2)], [true, false]);
         // 20,000 accesses of which half are hits: it takes twice as many CTAs to fill the LLC.
         let at = |llc_misses| Reached { llc_misses, ..Reached::default() };
-        let streams = Long { sectors: 20_000.0, ..LONG };
+        let streams = Long { sectors: 50_000.0, ctas: 5000, ..LONG };
         let corrected = streams.with_misses(&at(750.0)).unwrap();
         assert_eq!((corrected.head(), corrected.with_misses(&at(400.0))), (300, None));
-        // No more segments than are worth while.
-        let plan = Long { ctas: 480, ..LONG }.plan(10, &mut Rng::keyed(1, &[]));
-        assert_eq!(plan.ranges.len(), 7);
     }
 
     /// A launch whose spans take these cycles per instruction.
@@ -257,8 +303,8 @@ mod tests {
         // A miss per instruction: full after 1500 instructions, before the tenth span.
         assert_eq!(inside(&[2.0; 12], 1.0, 1e6), None);
         let known = inside(&[2.0; 13], 1.0, 1e6).unwrap();
-        assert_eq!(known.spans(), 4);
+        assert_eq!(known.spans.len(), 4);
         // The launch fills it less than four times.
-        assert_eq!(inside(&[2.0; 12], 1.0, 3900.0).unwrap().spans(), 12);
+        assert_eq!(inside(&[2.0; 12], 1.0, 3900.0).unwrap().spans.len(), 12);
     }
 }

@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::base::{CtaIndex, KernelIndex, LINE_BYTES};
-use crate::frontend::{Dim3, Kernel, LaunchCounts, OpClass, Workload};
-
-use super::walk;
+use crate::base::{CtaIndex, KernelIndex};
+use crate::frontend::{Dim3, Kernel, LaunchCounts, OpClass, Workload, count_classes, touches};
 
 /// The code and the resources of a launch: launches of one group have the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,11 +42,7 @@ pub(super) struct Launch {
 pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
     let mut probed = Probed::default();
     let one = |(index, kernel): (usize, &Kernel)| {
-        let (warp_instructions, mut signature) = counts(kernel, &mut probed)?;
-        // All memory of a program counts as used by its first launch.
-        if index > 0 && kernel.source.counts().is_some_and(|counts| counts.memory_bytes.is_some()) {
-            signature.new_lines = Some(0.0);
-        }
+        let (warp_instructions, signature) = counts(kernel, &mut probed)?;
         let Dim3 { x, y, z } = kernel.info.block;
         Ok(Launch {
             index: KernelIndex(index as u16),
@@ -102,8 +96,8 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
     let ctas = kernel.info.ctas();
     let lines = &mut probed.lines;
     let counted = match kernel.source.counts() {
-        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), memory_bytes }) => {
-            let new_lines = memory_bytes.map(|bytes| bytes as f64 / LINE_BYTES as f64);
+        Some(LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), new_lines }) => {
+            let new_lines = new_lines.map(|lines| lines as f64);
             (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })
         }
         // CTAs spread over the grid stand for the others.
@@ -149,11 +143,11 @@ fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<
     for cta in ctas {
         let program = kernel.source.cta(CtaIndex(cta));
         instructions += program.warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
-        walk::touches(&kernel.info, &program, |touch| {
+        touches(&kernel.info, &program, |touch| {
             sectors += 1;
             lines.insert(touch.line);
         });
-        walk::count_classes(&program, &mut classes);
+        count_classes(&program, &mut classes);
     }
     let new_lines = Some((lines.len() - before) as f64);
     (instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), new_lines })

@@ -5,7 +5,7 @@
 //!
 //! *Between launches.* `launches.rs` says what each launch executes without timing it; `strata.rs` puts launches of the same code and of about
 //! the same work together; of each stratum some launches, drawn at random (`draw.rs`), are simulated in their order. Before each the LLC gets
-//! what skipped launches left there (`history.rs`, `walk.rs`). `estimate.rs` gives every simulated launch a weight, with which `extrapolate.rs`
+//! what skipped launches left there (`history.rs`). `estimate.rs` gives every simulated launch a weight, with which `extrapolate.rs`
 //! extrapolates all counters. *Inside a long launch*, parts of its grid are simulated (`inside.rs`, `ranges.rs`). Rounds of simulation follow
 //! each other until the interval is as narrow as asked for (`rounds.rs`).
 //!
@@ -22,7 +22,6 @@ mod ranges;
 mod rounds;
 mod strata;
 mod student;
-mod walk;
 
 pub use options::{Options, OptionsError};
 pub use rounds::{SampleError, Simulate, sample};

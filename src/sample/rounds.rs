@@ -13,7 +13,7 @@ use crate::stats::{Basis, EndedBy, HostFacts};
 use super::draw::{self, Share};
 use super::estimate::{self, AGE, GroupEstimate, Interval, Measured, Point, STATE};
 use super::extrapolate::{self, Launched};
-use super::history::{History, Known};
+use super::history::{History, Known, Llc};
 use super::inside::{self, Inside, Long, Plan};
 use super::launches::{Launch, launches};
 use super::options::Options;
@@ -84,8 +84,8 @@ struct State<'a> {
     /// The members of each stratum of each group in the order in which they are drawn.
     drawn: Vec<Vec<Vec<usize>>>,
     long: BTreeMap<usize, Long>,
-    /// Segments of long launches in the next round.
-    segments: BTreeMap<usize, u64>,
+    /// Waves that are measured of long launches in the next round, where other than at first.
+    waves: BTreeMap<usize, u64>,
     /// Whether caches are as skipped launches leave them: the LLC gets what these used, or holds all that the workload uses.
     caches: bool,
     /// What is known of that, where it is needed.
@@ -95,6 +95,8 @@ struct State<'a> {
     unwarmed: Vec<(usize, f64)>,
     /// Sectors that the LLC holds.
     llc: f64,
+    /// Whether it holds all lines of the workload.
+    fits: bool,
     warmed: u32,
     simulated: u64,
     rounds: u32,
@@ -209,15 +211,18 @@ impl<'a> State<'a> {
         let reads = options.caches && machine.gpu.dispatch.launch_latency >= machine.decision_latency + LEAVING;
         let lines_used: Option<f64> = launches.iter().map(|launch| launch.new_lines).sum();
         let fits = options.caches && lines_used.is_some_and(|used| used <= lines as f64);
+        // A native trace says what each launch uses, and that is cheap to read.
+        let stored = workload.kernels.first().is_some_and(|kernel| kernel.source.used_lines(0).is_some());
         let mut state = Self {
             drawn: Vec::new(),
             groups: Vec::new(),
             long: long.collect(),
             options,
             workload,
-            segments: BTreeMap::new(),
+            waves: BTreeMap::new(),
             caches: fits || reads,
-            history: (reads && !fits).then(Arc::default),
+            history: (reads && (stored || !fits)).then(Arc::default),
+            fits,
             llc: llc_sectors,
             samples: BTreeMap::new(),
             unwarmed: Vec::new(),
@@ -304,11 +309,10 @@ impl<'a> State<'a> {
     fn in_parts(&self, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> BTreeMap<usize, Plan> {
         let warms = |launch: usize| (self.options.warm > 0 || self.caches) && kept.contains(&(launch + 1));
         let long: Vec<usize> = wanted.iter().copied().filter(|launch| self.long.contains_key(launch) && !warms(*launch)).collect();
-        let first = inside::first(long.len());
         let plan = |launch: usize| {
             let mut random = Rng::keyed(self.options.seed, &[0x70_6172_7473, launch as u64, u64::from(self.rounds)]);
-            let segments = self.segments.get(&launch).copied().unwrap_or(first);
-            (launch, self.long[&launch].plan(segments, &mut random))
+            let waves = self.waves.get(&launch).copied().unwrap_or(inside::FIRST);
+            (launch, self.long[&launch].plan(waves, &mut random))
         };
         long.into_iter().map(plan).collect()
     }
@@ -335,7 +339,10 @@ impl<'a> State<'a> {
         let places: Vec<usize> = kept.iter().copied().collect();
         let part = Arc::new(part(self.workload, kept, parts));
         let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
-        let history = self.history.as_ref().map(|known| History::new(self.workload, &self.launches, &places, self.llc, known));
+        let history = self.history.as_ref().map(|known| {
+            let llc = Llc { sectors: self.llc, holds_all: self.fits };
+            History::new(self.workload, &self.launches, &places, llc, known)
+        });
         let skipped = history.map(|history| Box::new(history) as Box<dyn Skipped>);
         let result = simulate(&part, Some(Measure { marks: marked.collect(), skipped }))?;
         if result.outcome.ended_by == EndedBy::Interrupted {
@@ -476,11 +483,12 @@ impl<'a> State<'a> {
             let sample = &self.samples[launch];
             let known = sample.inside.as_ref()?;
             let variance = weight * weight * sample.point.variance;
-            (variance > 0.1 * interval.variance && factor > 0.0).then(|| (*launch, (known.spans() as f64 * factor).ceil() as u64))
+            let waves = self.long[launch].waves(known.measured(), self.launches[*launch].warp_instructions as f64);
+            (variance > 0.1 * interval.variance && factor > 0.0).then(|| (*launch, (waves * factor).ceil() as u64))
         });
-        let segments: BTreeMap<usize, u64> = uncertain.collect();
-        more.extend(segments.keys());
-        self.segments = segments;
+        let waves: BTreeMap<usize, u64> = uncertain.collect();
+        more.extend(waves.keys());
+        self.waves = waves;
         more
     }
 

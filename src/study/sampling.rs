@@ -3,8 +3,11 @@
 //! Programs are executed once and recorded as native traces, which are kept; whole and sampled runs read the same file. A workload is run
 //! whole once and sampled with several seeds.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::chip::{self, Measure, RunError, RunOptions, RunResult};
 use crate::config::{Machine, Override};
@@ -15,6 +18,7 @@ use crate::report::metrics::{self, Totals};
 use crate::sample::{Options, SampleError, sample};
 use crate::stats::Outcome;
 
+use super::lab::Task;
 use super::lab::request::Request;
 use super::lab::verdict::Verdict;
 use super::reference::native_trace;
@@ -57,15 +61,17 @@ const CASES: &[Case] = &[
     case("cfd", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
     Case { machine: SMALL, ..case("vecadd", "vecadd.toml", &[("n", 33_554_432)]) },
     Case { machine: SMALL, ..case("transpose", "transpose.toml", &[("width", 4096), ("height", 4096)]) },
-    Case { fresh: true, ..case("lud", "rodinia/lud.toml", &[("n", 1024)]) },
-    Case { fresh: true, ..case("sssp", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]) },
-    Case { fresh: true, ..case("bfs", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]) },
-    Case { fresh: true, machine: SMALL, ..case("BlackScholes", "sdk/BlackScholes.toml", &[("n", 4_194_304), ("ctas", 32_768)]) },
-    Case {
-        fresh: true,
-        machine: SMALL,
-        ..case("scalarProd", "sdk/scalarProd.toml", &[("vectors", 16_384), ("length", 256), ("ctas", 16_384)])
-    },
+    case("lud", "rodinia/lud.toml", &[("n", 2048)]),
+    case("sssp", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]),
+    case("bfs", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]),
+    Case { machine: SMALL, ..case("BlackScholes", "sdk/BlackScholes.toml", &[("n", 33_554_432), ("ctas", 262_144)]) },
+    Case { machine: SMALL, ..case("scalarProd", "sdk/scalarProd.toml", &[("vectors", 65_536), ("length", 256), ("ctas", 65_536)]) },
+    Case { fresh: true, ..case("3DConvolution", "polybench/3DConvolution.toml", &[("n", 300)]) },
+    Case { fresh: true, ..case("sortingNetworks", "sdk/sortingNetworks.toml", &[("n", 524_288), ("doublings", 9)]) },
+    Case { fresh: true, machine: SMALL, ..case("2DConvolution", "polybench/2DConvolution.toml", &[("n", 6144)]) },
+    Case { fresh: true, machine: SMALL, ..case("dct8x8", "sdk/dct8x8.toml", &[("n", 4096)]) },
+    Case { fresh: true, machine: SMALL, ..case("backprop", "rodinia/backprop.toml", &[("n", 1_048_560)]) },
+    Case { fresh: true, machine: SMALL, ..case("cp", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 512)]) },
 ];
 
 /// What is asked of the whole study.
@@ -77,6 +83,7 @@ const COVERAGE: f64 = 90.0;
 type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, String> + 'a;
 
 /// What one run came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     net_cycles: f64,
     half_width: f64,
@@ -194,9 +201,11 @@ fn one(
     let wrong = |error: String| StudyError::Input(format!("{}: {error}", case.name));
     let machine = machine(case, &request.set).map_err(wrong)?;
     let trace = recorded(case, request.cache.as_deref().unwrap_or(Path::new("target/traces"))).map_err(wrong)?;
-    let truth = whole(&machine, &|| load(&trace)).map_err(wrong)?;
-    let runs = (1..=seeds).map(|seed| sampled(&machine, &|| load(&trace), seed));
-    let runs: Vec<Run> = runs.collect::<Result<_, _>>().map_err(wrong)?;
+    let lab = request.lab();
+    // One after the other, so that times of this process are theirs.
+    let run = |seed| lab.one(&OneRun { case, machine: &machine, trace: &trace, seed });
+    let truth = run(None).map_err(StudyError::Input)?;
+    let runs: Vec<Run> = (1..=seeds).map(|seed| run(Some(seed))).collect::<Result<_, _>>().map_err(StudyError::Input)?;
 
     let errors: Vec<f64> = runs.iter().map(|run| percent(run.net_cycles, truth.net_cycles)).collect();
     let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / runs.len() as f64;
@@ -234,6 +243,37 @@ fn one(
     all.instructions.push(speed_up);
     all.seconds.push(of_time);
     Ok(())
+}
+
+/// A run of a case, whole or sampled with a seed.
+struct OneRun<'a> {
+    case: &'a Case,
+    machine: &'a Machine,
+    trace: &'a Path,
+    seed: Option<u64>,
+}
+
+impl fmt::Display for OneRun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.seed {
+            Some(seed) => write!(f, "{} sampled with seed {seed}", self.case.name),
+            None => write!(f, "{} whole", self.case.name),
+        }
+    }
+}
+
+impl Task for OneRun<'_> {
+    type Result = Run;
+
+    fn key(&self) -> Result<String, String> {
+        let program = std::fs::read_to_string(Path::new(PROGRAMS).join(self.case.program)).map_err(|error| error.to_string())?;
+        Ok(format!("{self} {:?} {:?} {:08x}", self.case.parameters, self.machine, crc32fast::hash(program.as_bytes())))
+    }
+
+    fn run(&self) -> Result<Run, String> {
+        let load = || load(self.trace);
+        self.seed.map_or_else(|| whole(self.machine, &load), |seed| sampled(self.machine, &load, seed))
+    }
 }
 
 fn percent(value: f64, base: f64) -> f64 {
@@ -281,7 +321,7 @@ fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, String> {
     if native.is_file() {
         return Ok(native);
     }
-    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let text = |error: &dyn fmt::Display| error.to_string();
     let program = Program::load(&Path::new(PROGRAMS).join(case.program), Some(70), &parameters).map_err(|error| text(&error))?;
     std::fs::create_dir_all(cache).map_err(|error| text(&error))?;
     let folder = cache.join(format!("{name}-text"));

@@ -31,7 +31,7 @@ fn text(ctas: u32) -> String {
 fn native(scratch: &Path, ctas: u32, compress: bool) -> PathBuf {
     let folder = scratch.join("trace");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("kernelslist.g"), "MemcpyHtoD,0x1000,4096\nkernel-1.traceg\n").unwrap();
+    std::fs::write(folder.join("kernelslist.g"), "MemcpyHtoD,0x1000,4096\nkernel-1.traceg\nkernel-1.traceg\n").unwrap();
     std::fs::write(folder.join("kernel-1.traceg"), text(ctas)).unwrap();
     let path = scratch.join("trace.wst");
     packed(&folder, &path, compress);
@@ -72,7 +72,7 @@ fn messages_name_file_block_and_offset() {
         refused(&path)
     };
     let at = |mark: &[u8]| whole.windows(4).position(|window| window == mark).unwrap();
-    for (mark, name) in [(b"CTAS", "CTAs"), (b"TEXT", "text"), (b"CODE", "instructions")] {
+    for (mark, name) in [(b"CTAS", "CTAs"), (b"TEXT", "text"), (b"CODE", "instructions"), (b"LINE", "lines")] {
         let offset = at(mark);
         let message = with(offset + 25, 0xa5);
         let expected = format!("error: trace.wst: the {name} block of kernel-1.traceg at byte {offset} is damaged\n  found: checksum ");
@@ -91,12 +91,12 @@ fn a_newer_version_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let path = native(scratch.path(), 1, true);
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&3u32.to_le_bytes());
     let crc = crc32fast::hash(&bytes[..12]);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
-    let expected = "error: trace.wst: the file is of a version that this program does not read\n  found: version 2 at byte 8\n  \
-                    expected: version 1 or older\n  help: use a newer warpshard, or convert the trace again from its text";
+    let expected = "error: trace.wst: the file is of a version that this program does not read\n  found: version 3 at byte 8\n  \
+                    expected: version 2 or older\n  help: use a newer warpshard, or convert the trace again from its text";
     assert_eq!(refused(&path), expected);
 }
 

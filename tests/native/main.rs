@@ -2,6 +2,7 @@
 
 mod broken;
 mod common;
+mod lines;
 mod odd;
 mod references;
 #[path = "../common/shared.rs"]

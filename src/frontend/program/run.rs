@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-use crate::base::{Addr, AppId, CtaIndex, KernelIndex};
+use crate::base::{Addr, AppId, CtaIndex, KernelIndex, LINE_BYTES};
 use crate::frontend::{Command, CtaProgram, CtaSource, Kernel, KernelInfo, LaunchCounts, MemSpace, OpClass, WarpStream, Workload};
 
 use super::error::ProgramError;
@@ -276,17 +276,19 @@ impl fmt::Debug for Source {
 fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
     let mut runner = Runner::new(program, true)?;
     while runner.next(false)?.is_some() {}
-    let memory_bytes = Some(runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum());
-    let one = |(launch, tally): (&Launch, &Tally)| {
+    // All memory counts as used by the first launch.
+    let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
+    let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
         let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
         let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
         let code = launch.statics.as_deref().unwrap_or_default();
         let mut classes = [0; OpClass::COUNT];
         code.iter().zip(&tally.0).for_each(|(inst, count)| classes[inst.class as usize] += count.warps);
         let warp_instructions = tally.0.iter().map(|count| count.warps).sum();
-        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), memory_bytes }
+        let new_lines = Some(if number == 0 { bytes.div_ceil(LINE_BYTES) } else { 0 });
+        LaunchCounts { warp_instructions, sectors: Some(sectors), classes: Some(classes), new_lines }
     };
-    Ok(program.launches.iter().zip(&runner.tallies).map(one).collect())
+    Ok(program.launches.iter().zip(&runner.tallies).enumerate().map(one).collect())
 }
 
 /// What a launch needs, as kernels of traces say it.

@@ -68,6 +68,13 @@ pub(super) struct Opened {
     pub(super) notes: Vec<String>,
 }
 
+impl Opened {
+    /// Reads the lines that a native file says the kernel uses, and finds nothing wrong with them.
+    pub(super) fn check_lines(&self) -> Result<(), TraceError> {
+        self.setup.native.as_ref().map_or(Ok(()), |native| native.used_lines(0).map(drop))
+    }
+}
+
 /// Reads the header of `kernel`.
 pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Result<Opened, TraceError> {
     let label = kernel.label();

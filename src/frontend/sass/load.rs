@@ -80,14 +80,12 @@ fn source(
     match window.end() {
         Some(End::Failed { error, .. }) => Err(error.clone()),
         Some(End::Finished) => {
+            opened.check_lines()?;
             let (programs, found) = window.into_programs();
             add(notes, found.into_iter());
-            Ok(Arc::new(Resident(programs)))
+            Ok(Arc::new(Resident::new(programs, opened.setup.native.clone())))
         }
-        None => {
-            let (ctas, warps) = (opened.setup.ctas, opened.setup.layout.warps);
-            Ok(Arc::new(Streamed::new(window, ctas, warps, options.window_bytes, Arc::clone(&options.clock))))
-        }
+        None => Ok(Arc::new(Streamed::new(window, &opened.setup, options))),
     }
 }
 
@@ -128,6 +126,7 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
                 Some(End::Failed { error, .. }) => return Err(error),
             }
         }
+        opened.check_lines()?;
         kernel.text_bytes = decoder.bytes_read();
         kernel.static_instructions = decoder.table().map_or(0, |table| table.entries().len()) as u64;
         add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));

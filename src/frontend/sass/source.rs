@@ -9,20 +9,51 @@ use std::time::Instant;
 use warpshard_state::{Reader, State, StateError, Writer};
 
 use crate::base::CtaIndex;
-use crate::frontend::{CtaProgram, CtaSource, LaunchCounts};
+use crate::frontend::{CtaProgram, CtaSource, LaunchCounts, UsedLine};
 
 use super::decode::Decoder;
-use super::decoder::{Decoded, End};
+use super::decoder::{Decoded, End, Setup};
+use super::native::NativeKernel;
 use super::notes::Tally;
-use super::options::DecodeClock;
+use super::options::{DecodeClock, TraceOptions};
 
 /// A kernel that was decoded wholly while loading. It can be run any number of times.
 #[derive(Debug)]
-pub(super) struct Resident(pub(super) Vec<Arc<CtaProgram>>);
+pub(super) struct Resident {
+    programs: Vec<Arc<CtaProgram>>,
+    file: InFile,
+}
+
+/// What a native file says of a kernel besides its CTAs.
+#[derive(Debug)]
+struct InFile {
+    native: Option<Arc<NativeKernel>>,
+    failure: OnceLock<String>,
+}
+
+impl InFile {
+    fn counts(&self) -> Option<LaunchCounts> {
+        self.native.as_ref().map(|native| native.counts())
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        let lines = self.native.as_ref()?.used_lines(limit);
+        lines.unwrap_or_else(|error| {
+            self.failure.get_or_init(|| error.to_string());
+            Some(Vec::new())
+        })
+    }
+}
+
+impl Resident {
+    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, native: Option<Arc<NativeKernel>>) -> Self {
+        Self { programs, file: InFile { native, failure: OnceLock::new() } }
+    }
+}
 
 impl CtaSource for Resident {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        Arc::clone(&self.0[index.index()])
+        Arc::clone(&self.programs[index.index()])
     }
 
     fn save(&self, _: &mut Writer) {}
@@ -32,8 +63,18 @@ impl CtaSource for Resident {
     }
 
     fn counts(&self) -> Option<LaunchCounts> {
-        let warps = self.0.iter().flat_map(|cta| &cta.warps);
-        Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), ..LaunchCounts::default() })
+        self.file.counts().or_else(|| {
+            let warps = self.programs.iter().flat_map(|cta| &cta.warps);
+            Some(LaunchCounts { warp_instructions: warps.map(|warp| u64::from(warp.len())).sum(), ..LaunchCounts::default() })
+        })
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        self.file.used_lines(limit)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.file.failure.get().cloned()
     }
 }
 
@@ -44,7 +85,7 @@ pub(super) struct Streamed {
     window: Mutex<Window>,
     /// CTAs that were put back.
     kept: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
-    failure: OnceLock<String>,
+    file: InFile,
     ctas: u32,
     warps: usize,
     window_bytes: usize,
@@ -185,15 +226,15 @@ impl Streamed {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn new(window: Window, ctas: u32, warps: u32, window_bytes: usize, clock: Arc<DecodeClock>) -> Self {
+    pub(super) fn new(window: Window, setup: &Setup, options: &TraceOptions) -> Self {
         Self {
             window: Mutex::new(window),
             kept: Mutex::default(),
-            failure: OnceLock::new(),
-            ctas,
-            warps: warps as usize,
-            window_bytes,
-            clock,
+            file: InFile { native: setup.native.clone(), failure: OnceLock::new() },
+            ctas: setup.ctas,
+            warps: setup.layout.warps as usize,
+            window_bytes: options.window_bytes,
+            clock: Arc::clone(&options.clock),
         }
     }
 }
@@ -245,7 +286,7 @@ impl CtaSource for Streamed {
         // The failure is reported when a CTA at or after it is requested, however far decoding ran ahead.
         let failed = match &window.end {
             Some(End::Failed { from, error }) if index.0 >= *from => {
-                self.failure.get_or_init(|| error.to_string());
+                self.file.failure.get_or_init(|| error.to_string());
                 true
             }
             _ => false,
@@ -257,12 +298,15 @@ impl CtaSource for Streamed {
     }
 
     fn failure(&self) -> Option<String> {
-        self.failure.get().cloned()
+        self.file.failure.get().cloned()
     }
 
     fn counts(&self) -> Option<LaunchCounts> {
-        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        window.decoder.instructions().map(|warp_instructions| LaunchCounts { warp_instructions, ..LaunchCounts::default() })
+        self.file.counts()
+    }
+
+    fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
+        self.file.used_lines(limit)
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
@@ -272,7 +316,7 @@ impl CtaSource for Streamed {
 
 impl fmt::Debug for Streamed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streamed").field("ctas", &self.ctas).field("failure", &self.failure).finish_non_exhaustive()
+        f.debug_struct("Streamed").field("ctas", &self.ctas).field("failure", &self.file.failure).finish_non_exhaustive()
     }
 }
 

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::input;
+use crate::frontend::{LaunchCounts, UsedLine};
 
 use super::super::error::{Problem, ProblemKind, TraceError, unreadable};
+use super::footprint;
 use super::frame::{BLOCK_HEADER, BlockRef, END_MAGIC, FILE_HEADER, Kind, MAGIC, TRAILER, VERSION, unpack};
-use super::index::Index;
+use super::index::{Index, KernelIndex};
 use super::template::Template;
 use super::wire::{Bytes, put, put_text};
 
@@ -77,7 +79,7 @@ impl Container {
             return Err(cut(path, format!("{bytes} bytes"), format!("at least {least}")).into());
         }
         file.read_exact(&mut header).map_err(io)?;
-        check_header(path, &header)?;
+        let version = check_header(path, &header)?;
         let mut trailer = [0; TRAILER];
         file.seek(SeekFrom::Start(bytes - TRAILER as u64)).and_then(|_| file.read_exact(&mut trailer)).map_err(io)?;
         let mut fields = Bytes::new(&trailer);
@@ -96,7 +98,7 @@ impl Container {
         let mut block = vec![0; length as usize];
         file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut block)).map_err(io)?;
         let raw = unpack(Kind::Index, &block, None).map_err(|found| damaged(path, &place, found))?;
-        let index = Index::decode(&raw).ok_or_else(|| damaged(path, &place, "contents that contradict each other".into()))?;
+        let index = Index::decode(&raw, version).ok_or_else(|| damaged(path, &place, "contents that contradict each other".into()))?;
         Ok(Arc::new(Self { path: path.to_path_buf(), index, file: Mutex::new(file), bytes }))
     }
 
@@ -171,11 +173,32 @@ impl NativeKernel {
 
     /// Bytes in the file that simulation reads, and those that hold text only.
     pub(in super::super) fn file_bytes(&self) -> (u64, u64) {
-        self.container.index.kernels[self.number].file_bytes()
+        self.index().file_bytes()
+    }
+
+    pub(super) fn index(&self) -> &KernelIndex {
+        &self.container.index.kernels[self.number]
+    }
+
+    /// What the kernel comes to.
+    pub(in super::super) fn counts(&self) -> LaunchCounts {
+        let index = self.index();
+        let short = LaunchCounts { warp_instructions: index.instructions, ..LaunchCounts::default() };
+        index.footprint.map_or(short, |footprint| footprint.counts(index.instructions))
+    }
+
+    /// The lines that it uses, the `limit` used last or all; `None` where the file does not have them.
+    pub(in super::super) fn used_lines(&self, limit: usize) -> Result<Option<Vec<UsedLine>>, TraceError> {
+        let Some(at) = self.index().footprint.as_ref().and_then(|footprint| footprint.block_with(limit)) else { return Ok(None) };
+        let kind = Kind::Lines;
+        let raw = self.container.block(kind, at, self.number)?;
+        let lines = footprint::decode(&raw, limit);
+        lines.map(Some).ok_or_else(|| self.container.damaged(kind, at, self.number, CONTRADICTION.into()).into())
     }
 }
 
-fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), TraceError> {
+/// The version of the file.
+fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<u32, TraceError> {
     let mut fields = Bytes::new(&header[MAGIC.len()..]);
     let (version, crc) = (fields.word().unwrap_or_default(), fields.word().unwrap_or_default());
     if header[..MAGIC.len()] != MAGIC {
@@ -203,7 +226,7 @@ fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<(), TraceErro
         )
         .into());
     }
-    Ok(())
+    Ok(version)
 }
 
 fn problem(path: &Path, kind: ProblemKind, what: String, found: String, expected: String, help: &str) -> Problem {

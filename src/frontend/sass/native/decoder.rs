@@ -39,7 +39,7 @@ impl NativeDecoder {
 
     /// Warp instructions of the kernel.
     pub(in super::super) fn instructions(&self) -> u64 {
-        self.kernel.container.index.kernels[self.kernel.number].instructions
+        self.kernel.index().instructions
     }
 
     /// Bytes of the text that was decoded so far.
@@ -54,7 +54,7 @@ impl NativeDecoder {
 
     /// Goes to the block that holds a CTA; returns the first CTA of it.
     pub(in super::super) fn seek(&mut self, cta: u32) -> u32 {
-        let batches = &self.kernel.container.index.kernels[self.kernel.number].batches;
+        let batches = &self.kernel.index().batches;
         (self.next, self.produced, self.read) = (0, 0, 0);
         while let Some(batch) = batches.get(self.next).filter(|batch| self.produced.saturating_add(batch.ctas) <= cta) {
             self.produced += batch.ctas;
@@ -78,7 +78,7 @@ impl NativeDecoder {
         if let Some(meanings) = &self.meanings {
             return Ok(Arc::clone(meanings));
         }
-        let index = &self.kernel.container.index.kernels[self.kernel.number];
+        let index = self.kernel.index();
         if index.ctas() != u64::from(self.setup.ctas) {
             return Err(self.count(index.ctas()).into());
         }
@@ -94,7 +94,7 @@ impl NativeDecoder {
 
     fn blocks(&mut self, meanings: &Arc<Meanings>, budget: usize) -> Result<Batch, TraceError> {
         let kernel = Arc::clone(&self.kernel);
-        let batches = &kernel.container.index.kernels[kernel.number].batches;
+        let batches = &kernel.index().batches;
         let first = self.next;
         let mut text = 0;
         let mut packed = Vec::new();

@@ -12,7 +12,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89WST\r\n\x1a\n";
 /// The last bytes of a native file.
 pub(super) const END_MAGIC: [u8; 8] = *b"WSTend\r\n";
 /// The version that this program writes, and the newest that it reads.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes before the first block: magic, version, checksum of both.
 pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a block's header.
@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Programs,
     /// What the text of these CTAs has beyond the canonical spelling.
     Text,
+    /// The lines of memory that a kernel uses.
+    Lines,
     /// The kernel list, and where all blocks are.
     Index,
 }
@@ -41,6 +43,7 @@ impl Kind {
             Self::Code => b"CODE",
             Self::Programs => b"CTAS",
             Self::Text => b"TEXT",
+            Self::Lines => b"LINE",
             Self::Index => b"INDX",
         }
     }
@@ -51,6 +54,7 @@ impl Kind {
             Self::Code => "instructions",
             Self::Programs => "CTAs",
             Self::Text => "text",
+            Self::Lines => "lines",
             Self::Index => "index",
         }
     }

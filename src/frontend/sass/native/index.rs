@@ -1,5 +1,6 @@
 //! The index of a native file: the trace's name, its kernel list, and where each kernel's blocks are.
 
+use super::footprint::Footprint;
 use super::frame::BlockRef;
 use super::wire::{Bytes, put, put_text};
 
@@ -27,6 +28,8 @@ pub(super) struct KernelIndex {
     pub(super) instructions: u64,
     /// Its CTAs, in order.
     pub(super) batches: Vec<BatchIndex>,
+    /// What it does to memory; files of version 1 do not say it.
+    pub(super) footprint: Option<Footprint>,
 }
 
 /// Where some consecutive CTAs are.
@@ -50,7 +53,8 @@ impl KernelIndex {
     pub(super) fn file_bytes(&self) -> (u64, u64) {
         let programs: u64 = self.batches.iter().map(|batch| batch.programs.file_bytes()).sum();
         let text = self.batches.iter().filter_map(|batch| batch.text.as_ref()).map(BlockRef::file_bytes).sum();
-        (self.code.file_bytes() + programs, text)
+        let lines = self.footprint.and_then(|footprint| footprint.block).map_or(0, |block| block.file_bytes());
+        (self.code.file_bytes() + programs + lines, text)
     }
 }
 
@@ -75,11 +79,13 @@ impl Index {
                 put(&mut out, u64::from(batch.text.is_some()));
                 batch.text.iter().for_each(|text| text.put(&mut out));
             }
+            kernel.footprint.unwrap_or_default().put(&mut out);
         }
         out
     }
 
-    pub(super) fn decode(raw: &[u8]) -> Option<Self> {
+    /// The index of a file of this version.
+    pub(super) fn decode(raw: &[u8], version: u32) -> Option<Self> {
         let mut bytes = Bytes::new(raw);
         let string = |bytes: &mut Bytes<'_>| String::from_utf8(bytes.text()?.to_vec()).ok();
         let flag = |bytes: &mut Bytes<'_>| bytes.byte().filter(|&flag| flag < 2).map(|flag| flag == 1);
@@ -99,7 +105,8 @@ impl Index {
                 let text = if flag(&mut bytes)? { Some(BlockRef::read(&mut bytes)?) } else { None };
                 batches.push(BatchIndex { ctas, text_bytes, programs, text });
             }
-            kernels.push(KernelIndex { listed, code, instructions, batches });
+            let footprint = if version > 1 { Some(Footprint::read(&mut bytes)?) } else { None };
+            kernels.push(KernelIndex { listed, code, instructions, batches, footprint });
         }
         let complete = bytes.left() == 0 && launches.iter().all(|&kernel| (kernel as usize) < kernels.len());
         complete.then_some(Self { name, list: listed.then_some(list), launches, kernels })

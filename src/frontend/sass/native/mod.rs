@@ -1,12 +1,13 @@
 //! The native trace format: a whole trace in one file, compact, seekable by kernel and CTA, and with every byte of its text.
 //!
 //! `frame` writes and reads blocks with checksums, `index` says where they are, `container` opens a file. Of a kernel
-//! `template` holds what lines have in common, `record` the CTAs as paths and addresses, `render` their text. `program` and
+//! `footprint` says what it does to memory, `template` holds what lines have in common, `record` the CTAs as paths and addresses, `render` their text. `program` and
 //! `decoder` make the streams that are simulated; `pack` and `unpack` convert. docs/traces.md specifies every byte.
 
 mod container;
 mod decoder;
 mod facts;
+mod footprint;
 mod frame;
 mod index;
 mod pack;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::frontend::CtaProgram;
+use crate::frontend::{CtaProgram, KernelInfo};
 
 use super::super::decode::Decoder;
 use super::super::decoder::{End, TextDecoder};
@@ -15,6 +15,7 @@ use super::super::list::{Line, List};
 use super::super::load::pool;
 use super::super::options::TraceOptions;
 use super::container::Code;
+use super::footprint::{OfKernel, Reading};
 use super::frame::{BlockWriter, Kind};
 use super::index::{BatchIndex, Index, KernelIndex};
 use super::program;
@@ -123,23 +124,26 @@ pub fn to_native(
     }
     let pool = pool(options);
     let mut blocks = BlockWriter::new(out, compress)?;
+    let mut reading = Reading::default();
     let mut done = Converted { kernels: files.len(), text_bytes: index.list.as_ref().map_or(0, Vec::len) as u64, ..Converted::default() };
     for (number, (file, listed)) in files.iter().enumerate() {
         let progress = ConvertProgress { kernels_done: number, kernels: files.len(), text_bytes: done.text_bytes };
         let opened = kernel::open(file, options, pool.as_ref())?;
+        let info = &opened.info;
         let decoder = match Decoder::new(Arc::clone(&opened.setup)) {
             Decoder::Text(decoder) => decoder,
             Decoder::Native(_) => return Err(already_native(path).into()),
         };
         let lead = opened.setup.layout.lead;
-        let mut packer = Packer {
+        let packer = Packer {
             scanner: Scanner::new(opened.setup.dialect.clone(), lead),
             warps: opened.setup.layout.warps,
             file: file.to_string(),
-            ..Packer::new(decoder, &mut blocks, KernelIndex { listed: listed.clone(), ..KernelIndex::default() })
+            keeps_lines: index.launches.len() > 1,
+            ..Packer::new(decoder, info, &mut blocks, KernelIndex { listed: listed.clone(), ..KernelIndex::default() })
         };
-        let kernel = packer.kernel(progress, watch)?;
-        done.text_bytes += packer.text_bytes;
+        let (kernel, text_bytes) = packer.kernel(&mut reading, progress, watch)?;
+        done.text_bytes += text_bytes;
         done.warp_instructions += kernel.instructions;
         done.program_bytes += kernel.file_bytes().0;
         index.kernels.push(kernel);
@@ -180,13 +184,16 @@ struct Packer<'a, 'b> {
     programs: Vec<Arc<CtaProgram>>,
     ctas: u64,
     text_bytes: u64,
+    footprint: OfKernel<'a>,
+    /// Whether the file says which lines the kernel uses.
+    keeps_lines: bool,
     /// Canonical text of a CTA, and the ends of the pieces of both texts.
     canonical: Vec<u8>,
     marks: [Vec<usize>; 2],
 }
 
 impl<'a, 'b> Packer<'a, 'b> {
-    fn new(mut decoder: TextDecoder, out: &'a mut BlockWriter<'b>, kernel: KernelIndex) -> Self {
+    fn new(mut decoder: TextDecoder, info: &'a KernelInfo, out: &'a mut BlockWriter<'b>, kernel: KernelIndex) -> Self {
         decoder.keep_tail();
         let scanner = Scanner::new(decoder.setup().dialect.clone(), 0);
         Self {
@@ -205,12 +212,14 @@ impl<'a, 'b> Packer<'a, 'b> {
             programs: Vec::new(),
             ctas: 0,
             text_bytes: 0,
+            footprint: OfKernel::new(info),
+            keeps_lines: false,
             canonical: Vec::new(),
             marks: Default::default(),
         }
     }
 
-    fn kernel(&mut self, progress: ConvertProgress, watch: Watcher<'_>) -> Result<KernelIndex, ConvertError> {
+    fn kernel(mut self, reading: &mut Reading, progress: ConvertProgress, watch: Watcher<'_>) -> Result<(KernelIndex, u64), ConvertError> {
         loop {
             if !watch(ConvertProgress { text_bytes: progress.text_bytes + self.text_bytes, ..progress }) {
                 return Err(ConvertError::Stopped);
@@ -232,7 +241,10 @@ impl<'a, 'b> Packer<'a, 'b> {
         let templates = std::mem::take(&mut self.scanner.templates);
         let code = Code { head: std::mem::take(&mut self.head), tail, templates };
         self.kernel.code = self.out.block(Kind::Code, &code.encode())?;
-        Ok(std::mem::take(&mut self.kernel))
+        let (mut footprint, lines) = self.footprint.finish(reading);
+        footprint.block = if self.keeps_lines { Some(self.out.block(Kind::Lines, &lines)?) } else { None };
+        self.kernel.footprint = Some(footprint);
+        Ok((self.kernel, self.text_bytes))
     }
 
     /// Packs the CTA of that number in the decoder's last batch.
@@ -258,6 +270,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         self.text.extend_from_slice(text);
         self.ends.push(self.text.len());
         self.kernel.instructions += cta.warps.iter().map(|warp| warp.steps.len() as u64).sum::<u64>();
+        self.footprint.cta(&program);
         self.block.add(cta, self.scanner.templates.len());
         self.programs.push(program);
         self.ctas += 1;

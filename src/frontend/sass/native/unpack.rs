@@ -103,6 +103,8 @@ fn write_kernel(
             return Err(wrong(Kind::Text, at));
         }
     }
+    // Text does not need them, but what is damaged is no trace to go on with.
+    native.used_lines(0)?;
     out.write_all(&native.code.tail)?;
     Ok(written + native.code.tail.len() as u64)
 }
