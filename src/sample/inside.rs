@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::base::Rng;
 
-/// Waves of CTAs of a segment to settle, at least, that are measured, and that share the chip with what follows.
+/// Waves of CTAs of a segment to settle and that are measured, at least, and that share the chip with what follows.
 const SETTLE: u64 = 1;
 const MEASURED: u64 = 2;
 const SHARED: u64 = 1;
@@ -59,9 +59,6 @@ pub(super) struct Plan {
     pub(super) marks: Vec<u64>,
 }
 
-/// Waves that are measured of each launch at first.
-pub(super) const FIRST: u64 = SEGMENTS * MEASURED;
-
 impl Long {
     /// CTAs that replace what the LLC holds, where the launch streams through it.
     fn turnover(&self) -> u64 {
@@ -96,6 +93,11 @@ impl Long {
     pub(super) fn with_misses(self, head: &Reached) -> Option<Self> {
         let corrected = Self { sectors: head.llc_misses * self.ctas as f64 / self.head() as f64, measured: true, ..self };
         (!self.measured && corrected.is_worth_it()).then_some(corrected)
+    }
+
+    /// Waves that are measured at first: as many as settle, so that most of what is simulated counts.
+    pub(super) fn first(&self) -> u64 {
+        SEGMENTS * self.settle().div_ceil(self.wave).max(MEASURED)
     }
 
     /// The waves that so many instructions are.
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
-        let plan = |seed| LONG.plan(FIRST, &mut Rng::keyed(seed, &[]));
+        let plan = |seed| LONG.plan(LONG.first(), &mut Rng::keyed(seed, &[]));
         let Plan { ranges, marks } = plan(1);
         assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
@@ -247,7 +249,8 @@ mod tests {
     fn a_segment_of_a_launch_that_streams_settles_until_the_llc_has_nothing_of_the_one_before() {
         // 10 sectors per CTA: 150 CTAs are one and a half times the LLC.
         let long = Long { sectors: 40_000.0, ctas: 4000, ..LONG };
-        let marks = long.plan(FIRST, &mut Rng::keyed(1, &[])).marks;
+        assert_eq!((LONG.first(), long.first()), (10, 75));
+        let marks = long.plan(10, &mut Rng::keyed(1, &[])).marks;
         assert_eq!(marks[..4], [150, 300, 320, 330 + 150]);
     }
 
