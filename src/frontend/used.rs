@@ -118,16 +118,17 @@ impl UsedLines {
         Self { limit, places: FxHashMap::default(), lines: Vec::new(), now: 0 }
     }
 
-    /// A sector is accessed.
-    pub fn touch(&mut self, touch: Touch) {
+    /// A sector is accessed. Returns whether its line is new.
+    pub fn touch(&mut self, touch: Touch) -> bool {
         let mut bytes = SectorBytes::default();
         bytes[touch.sector] = touch.bytes;
-        self.see(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) });
+        self.see(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) })
     }
 
-    /// A line is used.
-    pub fn see(&mut self, used: UsedLine) {
+    /// A line is used. Returns whether it is new: not known, or forgotten.
+    pub fn see(&mut self, used: UsedLine) -> bool {
         self.now += 1;
+        let known = self.lines.len();
         let place = *self.places.entry(used.addr.0).or_insert_with(|| {
             self.lines.push((0, UsedLine { bytes: SectorBytes::default(), written: SectorMask(0), ..used }));
             self.lines.len() as u32 - 1
@@ -136,9 +137,11 @@ impl UsedLines {
         *last = self.now;
         line.bytes.iter_mut().zip(used.bytes).for_each(|(known, bytes)| *known |= bytes);
         line.written.0 |= used.written.0;
+        let new = self.lines.len() > known;
         if self.lines.len() > 2 * self.limit.max(1) {
             self.forget();
         }
+        new
     }
 
     /// The lines used last, in the order of that.

@@ -79,10 +79,10 @@ impl State<'_> {
     pub(super) fn in_parts(&self, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> BTreeMap<usize, Plan> {
         let warms = |launch: usize| (self.options.warm > 0 || self.caches) && kept.contains(&(launch + 1));
         let long: Vec<usize> = wanted.iter().copied().filter(|launch| self.long.contains_key(launch) && !warms(*launch)).collect();
+        let launches = long.len();
         let plan = |launch: usize| {
             let mut random = Rng::keyed(self.options.seed, &[0x70_6172_7473, launch as u64, u64::from(self.rounds)]);
-            let long = &self.long[&launch];
-            (launch, long.plan(self.waves.get(&launch).copied().unwrap_or_else(|| long.first()), &mut random))
+            (launch, self.long[&launch].plan(launches, self.waves.get(&launch).copied(), &mut random))
         };
         long.into_iter().map(plan).collect()
     }

@@ -77,7 +77,9 @@ impl History {
             let mut used = UsedLines::new(self.lines);
             for cta in 0..kernel.info.ctas() {
                 let program = kernel.source.cta(CtaIndex(cta));
-                touches(&kernel.info, &program, |touch| used.touch(touch));
+                touches(&kernel.info, &program, |touch| {
+                    used.touch(touch);
+                });
             }
             used.last()
         };
@@ -95,7 +97,9 @@ impl Skipped for History {
         let Some(launches) = self.read.remove(&kernel) else { return Vec::new() };
         let mut used = UsedLines::new(self.lines);
         for launch in launches {
-            self.of(launch).iter().for_each(|line| used.see(*line));
+            for line in self.of(launch).iter() {
+                used.see(*line);
+            }
         }
         used.last()
     }

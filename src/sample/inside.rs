@@ -18,8 +18,9 @@ use crate::base::Rng;
 const SETTLE: u64 = 1;
 const MEASURED: u64 = 2;
 const SHARED: u64 = 1;
-/// Segments of a launch in each round.
-const SEGMENTS: u64 = 5;
+/// Segments of a launch in each round: where it is one of few, and otherwise, or where more are not worth while.
+const SEGMENTS: u64 = 6;
+const FEWEST: u64 = 5;
 /// Waves that a launch begins with at least, and that it ends with.
 const HEAD: u64 = 2;
 const TAIL: u64 = 2;
@@ -27,6 +28,8 @@ const TAIL: u64 = 2;
 /// waves, and DRAM rows are hit less meanwhile (`sdk/BlackScholes`: 63.5 to 66 cycles per 1000 instructions over 70 waves).
 const OLD: u64 = 64;
 const OLDEST: u64 = 128;
+/// Launches with parts up to which they are few.
+const FEW: usize = 2;
 /// Measured spans, at least.
 const LEAST: usize = 4;
 /// Times that a launch fills the LLC, from which on it counts as one that streams; and times until the LLC is full for sure, although sets
@@ -78,14 +81,14 @@ impl Long {
     }
 
     /// CTAs that are simulated where each segment has so many measured waves.
-    fn simulated(&self, measured: u64) -> u64 {
+    fn simulated(&self, segments: u64, measured: u64) -> u64 {
         let segment = self.settle() + (measured + SHARED) * self.wave;
-        self.head() + SEGMENTS * segment + TAIL * self.wave
+        self.head() + segments * segment + TAIL * self.wave
     }
 
     /// Whether it is worth while.
     pub(super) fn is_worth_it(&self) -> bool {
-        self.simulated(MEASURED) as f64 <= MOST * self.ctas as f64
+        self.simulated(FEWEST, MEASURED) as f64 <= MOST * self.ctas as f64
     }
 
     /// The same with the misses that were counted in its head, of which there are fewer than accesses, so that it takes longer to fill the LLC.
@@ -95,27 +98,26 @@ impl Long {
         (!self.measured && corrected.is_worth_it()).then_some(corrected)
     }
 
-    /// Waves that are measured at first: as many as settle, so that most of what is simulated counts.
-    pub(super) fn first(&self) -> u64 {
-        SEGMENTS * self.settle().div_ceil(self.wave).max(MEASURED)
-    }
-
     /// The waves that so many instructions are.
     pub(super) fn waves(&self, instructions: f64, of_launch: f64) -> f64 {
         instructions / of_launch * self.ctas as f64 / self.wave as f64
     }
 
-    /// The parts where so many waves are measured, or as many as are worth while.
-    pub(super) fn plan(&self, waves: u64, random: &mut Rng) -> Plan {
-        let left = ((MOST * self.ctas as f64) as u64).saturating_sub(self.simulated(0));
-        let measured = waves.div_ceil(SEGMENTS).min(left / (SEGMENTS * self.wave)).max(MEASURED);
+    /// The parts of one of so many launches where so many waves are measured, or as many as are worth while; at first half as many as
+    /// settle, so that a good part of what is simulated counts.
+    pub(super) fn plan(&self, launches: usize, waves: Option<u64>, random: &mut Rng) -> Plan {
+        let most = (MOST * self.ctas as f64) as u64;
+        let fits = |segments: &u64| launches <= FEW && self.simulated(*segments, MEASURED) <= most;
+        let segments = (FEWEST..=SEGMENTS).rev().find(fits).unwrap_or(FEWEST);
+        let of_each = waves.map_or(self.settle() / (2 * self.wave), |waves| waves.div_ceil(segments));
+        let measured = of_each.min(most.saturating_sub(self.simulated(segments, 0)) / (segments * self.wave)).max(MEASURED);
         let length = self.settle() + (measured + SHARED) * self.wave;
         let (first, end) = (self.head(), self.ctas - TAIL * self.wave);
         let mut ranges: Vec<Range<u32>> = std::iter::once(0..first as u32).collect();
         let mut marks = vec![first];
         let mut before = first;
-        for segment in 0..SEGMENTS {
-            let bound = |i: u64| first + (end - first) * i / SEGMENTS;
+        for segment in 0..segments {
+            let bound = |i: u64| first + (end - first) * i / segments;
             let (low, high) = (bound(segment), bound(segment + 1));
             let start = low + random.below(high - low - length + 1);
             ranges.push(start as u32..(start + length) as u32);
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
-        let plan = |seed| LONG.plan(LONG.first(), &mut Rng::keyed(seed, &[]));
+        let plan = |seed| LONG.plan(3, None, &mut Rng::keyed(seed, &[]));
         let Plan { ranges, marks } = plan(1);
         assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
@@ -230,12 +232,14 @@ mod tests {
 
     #[test]
     fn more_waves_make_spans_longer_up_to_half_of_the_grid() {
-        let spans = |long: Long, waves| -> Vec<u64> {
-            let marks = long.plan(waves, &mut Rng::keyed(1, &[])).marks;
-            marks[1..11].chunks(2).map(|pair| pair[1] - pair[0]).collect()
+        let spans = |launches, ctas, waves| -> Vec<u64> {
+            let marks = Long { ctas, ..LONG }.plan(launches, waves, &mut Rng::keyed(1, &[])).marks;
+            marks[1..marks.len() - 1].chunks(2).map(|pair| pair[1] - pair[0]).collect()
         };
-        assert_eq!(spans(LONG, 21), [50; 5]);
-        assert_eq!(spans(LONG, 1000), [(1000 - 151) / 50 * 10; 5]);
+        assert_eq!(spans(3, 2000, Some(21)), [50; 5]);
+        assert_eq!(spans(3, 2000, Some(1000)), [(1000 - 151) / 50 * 10; 5]);
+        // Of few launches more segments, as many as are worth while.
+        assert_eq!((spans(2, 2000, None), spans(1, 550, None)), (vec![20; 6], vec![20; 5]));
         assert_eq!((LONG.waves(300.0, 2000.0), LONG.waves(1.0, 100.0)), (30.0, 2.0));
     }
 
@@ -249,9 +253,9 @@ mod tests {
     fn a_segment_of_a_launch_that_streams_settles_until_the_llc_has_nothing_of_the_one_before() {
         // 10 sectors per CTA: 150 CTAs are one and a half times the LLC.
         let long = Long { sectors: 40_000.0, ctas: 4000, ..LONG };
-        assert_eq!((LONG.first(), long.first()), (10, 75));
-        let marks = long.plan(10, &mut Rng::keyed(1, &[])).marks;
-        assert_eq!(marks[..4], [150, 300, 320, 330 + 150]);
+        let marks = |waves| long.plan(3, waves, &mut Rng::keyed(1, &[])).marks;
+        assert_eq!(marks(Some(10))[..4], [150, 300, 320, 330 + 150]);
+        assert_eq!(marks(None)[..3], [150, 300, 370], "half as many waves are measured as settle");
     }
 
     #[test]

@@ -90,8 +90,9 @@ impl<'a> OfKernel<'a> {
     pub(super) fn cta(&mut self, program: &CtaProgram) {
         touches(self.info, program, |touch| {
             self.footprint.sectors += 1;
-            self.used.touch(touch);
-            self.all.insert(touch.line / LINE_BYTES);
+            if self.used.touch(touch) {
+                self.all.insert(touch.line / LINE_BYTES);
+            }
         });
         count_classes(program, &mut self.footprint.classes);
     }
