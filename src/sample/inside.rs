@@ -36,6 +36,8 @@ const LEAST: usize = 4;
 /// fill unevenly.
 const FILLS: f64 = 4.0;
 const FULL: f64 = 1.5;
+/// Times that segments have to settle longer than they did, from which on they are simulated again.
+const LONGER: f64 = 1.25;
 /// The share of its CTAs above which a launch is simulated whole.
 const MOST: f64 = 0.5;
 
@@ -92,10 +94,21 @@ impl Long {
     }
 
     /// The same with the misses that were counted in its head, of which there are fewer than accesses, so that it takes longer to fill the LLC.
-    /// `None` where that was done before, or where the launch is not worth it then.
+    fn corrected(self, head: &Reached) -> Self {
+        // When the CTAs of the head have ended, those of another wave have begun.
+        let ctas = (self.head() + self.wave) as f64;
+        Self { sectors: head.llc_misses * self.ctas as f64 / ctas, measured: true, ..self }
+    }
+
+    /// The same with the misses of its head; `None` where that was done before, or where the launch is not worth it then.
     pub(super) fn with_misses(self, head: &Reached) -> Option<Self> {
-        let corrected = Self { sectors: head.llc_misses * self.ctas as f64 / self.head() as f64, measured: true, ..self };
+        let corrected = self.corrected(head);
         (!self.measured && corrected.is_worth_it()).then_some(corrected)
+    }
+
+    /// Whether by the misses of its head segments did not settle for long enough.
+    pub(super) fn settled_too_short(&self, head: &Reached) -> bool {
+        !self.measured && self.corrected(head).settle() as f64 > LONGER * self.settle() as f64
     }
 
     /// The waves that so many instructions are.
@@ -270,8 +283,10 @@ mod tests {
         // 20,000 accesses of which half are hits: it takes twice as many CTAs to fill the LLC.
         let at = |llc_misses| Reached { llc_misses, ..Reached::default() };
         let streams = Long { sectors: 50_000.0, ctas: 5000, ..LONG };
-        let corrected = streams.with_misses(&at(750.0)).unwrap();
+        let corrected = streams.with_misses(&at(800.0)).unwrap();
         assert_eq!((corrected.head(), corrected.with_misses(&at(400.0))), (300, None));
+        assert_eq!([1600.0, 1300.0, 1200.0].map(|misses| streams.settled_too_short(&at(misses))), [false, false, true]);
+        assert!(!corrected.settled_too_short(&at(1.0)));
     }
 
     /// A launch whose spans take these cycles per instruction.

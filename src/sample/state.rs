@@ -183,7 +183,9 @@ impl<'a> State<'a> {
     /// Takes a launch of which parts were simulated. Where these say too little, others are simulated in the next round, or all of it.
     fn take_parts(&mut self, launch: usize, launched: Launched, warmed: bool) {
         let all = self.launches[launch].warp_instructions;
-        let Some(known) = Inside::of(&launched.marks, &launched.end, all as f64, self.llc) else {
+        let too_short = launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_short(head));
+        let known = Inside::of(&launched.marks, &launched.end, all as f64, self.llc).filter(|_| !too_short);
+        let Some(known) = known else {
             let corrected = self.long.remove(&launch).and_then(|long| long.with_misses(launched.marks.first()?));
             self.long.extend(corrected.map(|long| (launch, long)));
             self.samples.remove(&launch);

@@ -61,7 +61,7 @@ const CASES: &[Case] = &[
     case("cfd", "rodinia/cfd.toml", &[("n", 3072), ("steps", 150)]),
     Case { machine: SMALL, ..case("vecadd", "vecadd.toml", &[("n", 33_554_432)]) },
     Case { machine: SMALL, ..case("transpose", "transpose.toml", &[("width", 4096), ("height", 4096)]) },
-    case("lud", "rodinia/lud.toml", &[("n", 2048)]),
+    case("lud", "rodinia/lud.toml", &[("n", 1024)]),
     case("sssp", "lonestar/sssp.toml", &[("n", 8192), ("launches", 400)]),
     case("bfs", "lonestar/bfs.toml", &[("n", 16384), ("launches", 300)]),
     Case { machine: SMALL, ..case("BlackScholes", "sdk/BlackScholes.toml", &[("n", 33_554_432), ("ctas", 262_144)]) },
