@@ -75,9 +75,11 @@ impl State<'_> {
         largest.filter(|members| members.len() > OF_STRATUM && wanted.contains(&members[0])).map(|members| members[0] - 1)
     }
 
-    /// The launches of a round of which only parts are simulated: nothing that follows finds caches as they leave them.
+    /// The launches of a round of which only parts are simulated: nothing that follows finds caches as they leave them, or the LLC gets the lines
+    /// that all of the launch used last.
     pub(super) fn in_parts(&self, wanted: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> BTreeMap<usize, Plan> {
-        let warms = |launch: usize| (self.options.warm > 0 || self.caches) && kept.contains(&(launch + 1));
+        let filled = self.stored && self.history.is_some();
+        let warms = |launch: usize| (self.options.warm > 0 || self.caches && !filled) && kept.contains(&(launch + 1));
         let long: Vec<usize> = wanted.iter().copied().filter(|launch| self.long.contains_key(launch) && !warms(*launch)).collect();
         let launches = long.len();
         let plan = |launch: usize| {

@@ -1,7 +1,7 @@
 //! What launches that are not simulated leave in the LLC: their accesses are read from their instructions, without timing, and the lines used
 //! last are put there before the next launch that is simulated.
 //!
-//! Which lines: those of the launches right before it, back to the last that was simulated, or to where their accesses touch [`REUSE`] times
+//! Which lines: those of the launches right before it, back to the last that was simulated whole, or to where their accesses touch [`REUSE`] times
 //! the sectors that the LLC holds; all of them where it holds all that the workload uses. A native trace has the lines of each launch. In which order: that of launches, CTAs and warps, which is about the order in time.
 
 use std::collections::BTreeMap;
@@ -49,17 +49,25 @@ pub(super) struct History {
 }
 
 impl History {
-    /// For a part of a workload, the launches `places`, on a machine with this LLC.
-    pub(super) fn new(workload: &Arc<Workload>, launches: &[Launch], places: &[usize], llc: Llc, known: &Arc<Mutex<Known>>) -> Self {
+    /// For a part of a workload, the launches `places` with those of which only parts are simulated, on a machine with this LLC.
+    pub(super) fn new(
+        workload: &Arc<Workload>,
+        launches: &[Launch],
+        places: &[(usize, bool)],
+        llc: Llc,
+        known: &Arc<Mutex<Known>>,
+    ) -> Self {
         let mut read = BTreeMap::new();
         for (place, pair) in (1..).zip(places.windows(2)) {
-            let (mut first, mut missing) = (pair[1], if llc.holds_all { f64::INFINITY } else { REUSE * llc.sectors });
-            while first > pair[0] + 1 && missing > 0.0 {
+            let [(before, in_parts), (launch, _)] = [pair[0], pair[1]];
+            let from = before + usize::from(!in_parts);
+            let (mut first, mut missing) = (launch, if llc.holds_all { f64::INFINITY } else { REUSE * llc.sectors });
+            while first > from && missing > 0.0 {
                 first -= 1;
                 missing -= launches[first].sectors;
             }
-            if first < pair[1] {
-                read.insert(KernelIndex(place), first..pair[1]);
+            if first < launch {
+                read.insert(KernelIndex(place), first..launch);
             }
         }
         let lines = (LINES * llc.sectors / f64::from(SECTORS_PER_LINE)) as usize;
@@ -114,9 +122,14 @@ mod tests {
     fn launches_are_read_back_to_the_last_that_was_simulated_or_until_the_llc_is_full() {
         let workload = Arc::new(crate::frontend::model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap());
         let launches: Vec<Launch> = (0..40).map(|i| Launch { sectors: 1000.0, ..launch(i, "a", 10) }).collect();
-        let read_of = |places: &[usize], llc| History::new(&workload, &launches, places, llc, &Arc::default()).read;
+        let read_of = |places: &[usize], llc| {
+            let places: Vec<(usize, bool)> = places.iter().map(|place| (*place, *place == 4)).collect();
+            History::new(&workload, &launches, &places, llc, &Arc::default()).read
+        };
         let read = |places: &[usize], sectors: f64| read_of(places, Llc { sectors, holds_all: false });
-        assert_eq!(read(&[3, 4, 7], 1e6), [(KernelIndex(2), 5..7)].into());
+        assert_eq!(read(&[2, 3, 7], 1e6), [(KernelIndex(2), 4..7)].into());
+        // Of launch 4 only parts are simulated, so that it is read, too.
+        assert_eq!(read(&[3, 4, 7], 1e6), [(KernelIndex(2), 4..7)].into());
         // 4 times 625 sectors are two and a half launches.
         assert_eq!(read(&[0, 39], 625.0), [(KernelIndex(1), 36..39)].into());
         assert_eq!(read_of(&[0, 39], Llc { sectors: 625.0, holds_all: true }), [(KernelIndex(1), 1..39)].into());

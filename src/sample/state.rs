@@ -70,6 +70,8 @@ pub(super) struct State<'a> {
     pub(super) llc: f64,
     /// Whether it holds all lines of the workload.
     pub(super) fits: bool,
+    /// Whether the lines that each launch uses are known without executing it.
+    pub(super) stored: bool,
     pub(super) warmed: u32,
     pub(super) simulated: u64,
     pub(super) rounds: u32,
@@ -107,6 +109,7 @@ impl<'a> State<'a> {
             caches: fits || reads,
             history: (reads && (stored || !fits)).then(Arc::default),
             fits,
+            stored,
             llc: llc_sectors,
             samples: BTreeMap::new(),
             unwarmed: Vec::new(),
@@ -146,6 +149,7 @@ impl<'a> State<'a> {
         let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
         let history = self.history.as_ref().map(|known| {
             let llc = Llc { sectors: self.llc, holds_all: self.fits };
+            let places: Vec<(usize, bool)> = places.iter().map(|launch| (*launch, self.stored && parts.contains_key(launch))).collect();
             History::new(self.workload, &self.launches, &places, llc, known)
         });
         let skipped = history.map(|history| Box::new(history) as Box<dyn Skipped>);
