@@ -7,6 +7,7 @@ use warpshard::base::{Addr, CtaIndex, KernelIndex, SectorMask};
 use warpshard::chip::{self, Measure, RunOptions, RunResult, Skipped};
 use warpshard::config::{Machine, Override};
 use warpshard::frontend::program::Program;
+use warpshard::frontend::sass;
 use warpshard::frontend::{Command, UsedLine, Workload, model};
 use warpshard::sample::{Options, SampleError, sample};
 use warpshard::stats::{Basis, EndedBy};
@@ -217,6 +218,29 @@ fn parts_of_a_launch_of_a_program_are_near_the_whole() {
     assert_eq!(result.sampled.as_ref().unwrap().in_parts, 1);
     let error = result.cycles as f64 / whole.cycles as f64 - 1.0;
     assert!(error.abs() < 0.05, "{error}");
+}
+
+#[test]
+fn parts_of_launches_that_follow_each_other_are_near_the_whole_where_a_native_trace_says_what_they_leave() {
+    let machine = machine("tiny", &[("gpu.dispatch.launch_latency", "5000"), ("mem.llc.sets", "16")]);
+    let set = [("n".to_owned(), "65520".to_owned())];
+    let program = Program::load(Path::new("programs/rodinia/backprop.toml"), Some(70), &set).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (text, native) = (folder.path().join("text"), folder.path().join("native.wst"));
+    program.record(&text).unwrap();
+    let mut file = std::fs::File::create(&native).unwrap();
+    sass::to_native(&text, &mut file, true, &sass::TraceOptions::default(), &mut |_| true).unwrap();
+    let workload = Arc::new(sass::load(&native, &sass::TraceOptions::default()).unwrap());
+    let options = Options { error: 0.1, ..Options::default() };
+    let whole = simulate(&machine, &workload, None, 1).outcome;
+    let run = |threads| sampled(&machine, &workload, &options, threads).unwrap().outcome;
+    let result = run(1);
+    let facts = result.sampled.as_ref().unwrap();
+    assert_eq!(facts.in_parts, 2, "{facts:?}");
+    let net = warpshard::report::metrics::net_cycles(&whole) as f64;
+    let error = facts.estimate("net_cycles").unwrap().value / net - 1.0;
+    assert!(error.abs() < 0.02, "{error}");
+    assert_eq!(result, run(2));
 }
 
 #[test]
