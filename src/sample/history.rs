@@ -36,6 +36,8 @@ pub(super) struct Llc {
     pub(super) sectors: f64,
     /// Whether it holds all lines of the workload, so that nothing leaves it.
     pub(super) holds_all: bool,
+    /// Whether the lines that each launch uses are known without executing it.
+    pub(super) lines_known: bool,
 }
 
 /// The launches that are read.
@@ -57,21 +59,23 @@ impl History {
         llc: Llc,
         known: &Arc<Mutex<Known>>,
     ) -> Self {
-        let mut read = BTreeMap::new();
+        let lines = (LINES * llc.sectors / f64::from(SECTORS_PER_LINE)) as usize;
+        let mut history = Self { workload: Arc::clone(workload), read: BTreeMap::new(), lines, known: Arc::clone(known) };
         for (place, pair) in (1..).zip(places.windows(2)) {
             let [(before, in_parts), (launch, _)] = [pair[0], pair[1]];
             let from = before + usize::from(!in_parts);
             let (mut first, mut missing) = (launch, if llc.holds_all { f64::INFINITY } else { REUSE * llc.sectors });
             while first > from && missing > 0.0 {
                 first -= 1;
-                missing -= launches[first].sectors;
+                // Where the lines are known, those that a launch uses several times count once.
+                let lines = llc.lines_known.then(|| history.of(first).len() as f64 * f64::from(SECTORS_PER_LINE));
+                missing -= lines.unwrap_or(launches[first].sectors);
             }
             if first < launch {
-                read.insert(KernelIndex(place), first..launch);
+                history.read.insert(KernelIndex(place), first..launch);
             }
         }
-        let lines = (LINES * llc.sectors / f64::from(SECTORS_PER_LINE)) as usize;
-        Self { workload: Arc::clone(workload), read, lines, known: Arc::clone(known) }
+        history
     }
 
     /// The lines of one launch.
@@ -126,12 +130,12 @@ mod tests {
             let places: Vec<(usize, bool)> = places.iter().map(|place| (*place, *place == 4)).collect();
             History::new(&workload, &launches, &places, llc, &Arc::default()).read
         };
-        let read = |places: &[usize], sectors: f64| read_of(places, Llc { sectors, holds_all: false });
+        let read = |places: &[usize], sectors: f64| read_of(places, Llc { sectors, holds_all: false, lines_known: false });
         assert_eq!(read(&[2, 3, 7], 1e6), [(KernelIndex(2), 4..7)].into());
         // Of launch 4 only parts are simulated, so that it is read, too.
         assert_eq!(read(&[3, 4, 7], 1e6), [(KernelIndex(2), 4..7)].into());
         // 4 times 625 sectors are two and a half launches.
         assert_eq!(read(&[0, 39], 625.0), [(KernelIndex(1), 36..39)].into());
-        assert_eq!(read_of(&[0, 39], Llc { sectors: 625.0, holds_all: true }), [(KernelIndex(1), 1..39)].into());
+        assert_eq!(read_of(&[0, 39], Llc { sectors: 625.0, holds_all: true, lines_known: false }), [(KernelIndex(1), 1..39)].into());
     }
 }

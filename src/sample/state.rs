@@ -148,7 +148,7 @@ impl<'a> State<'a> {
         let part = Arc::new(part(self.workload, kept, parts));
         let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
         let history = self.history.as_ref().map(|known| {
-            let llc = Llc { sectors: self.llc, holds_all: self.fits };
+            let llc = Llc { sectors: self.llc, holds_all: self.fits, lines_known: self.stored };
             let places: Vec<(usize, bool)> = places.iter().map(|launch| (*launch, self.stored && parts.contains_key(launch))).collect();
             History::new(self.workload, &self.launches, &places, llc, known)
         });
@@ -228,7 +228,7 @@ fn part(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Pla
     let of = |kernel: KernelIndex| place.get(&kernel.index()).map(|place| KernelIndex(*place));
     let kernels = kept.iter().map(|launch| {
         let whole = &workload.kernels[*launch];
-        let mut kernel = parts.get(launch).map_or_else(|| whole.clone(), |plan| of_ranges(whole, &plan.ranges));
+        let mut kernel = parts.get(launch).map_or_else(|| whole.clone(), |plan| of_ranges(whole, &plan.ranges, plan.wave));
         kernel.info.after = kernel.info.after.iter().filter_map(|before| of(*before)).collect();
         kernel
     });
