@@ -3,9 +3,9 @@
 //! A launch begins with a *head*, in which it fills the chip, and the LLC where it streams through it, and ends with a *tail*, in which the chip
 //! empties. Between them lie *segments* of some waves of CTAs, one at a random place of each of as many equal parts of the grid (a stratified
 //! random sample, Cochran, Sampling Techniques, Chapter 5). They are executed one after the other without a pause, so that the chip stays full.
-//! A segment first *settles*. The CTAs of its first wave are cut short at random, each after another share of its instructions. In the whole
-//! launch CTAs start together and get out of step over some tens of waves, and then the chip executes more or less in a cycle
-//! (`gpgpusim/cp`: 15 % more after 90 waves); this way they are out of step at once. Meanwhile, caches and DRAM rows go from the segment before it to its own. Where a launch streams through the LLC, that takes
+//! The CTAs of the first wave after the head are cut short at random, each after another share of its instructions: in the whole launch CTAs,
+//! which start together, get out of step over some tens of waves, and the chip executes more in a cycle then (`gpgpusim/cp`: 15 % after 90 waves).
+//! A segment first *settles*: caches and DRAM rows go from the segment before it to its own. Where a launch streams through the LLC, that takes
 //! until the LLC holds nothing of the segment before it; modified lines of another part of the grid, which are written back meanwhile, lie in
 //! other DRAM rows than those that the whole launch would write back. This is not measured, nor is the last wave, which
 //! shares the chip with the next segment. Head and tail are counted as they are; all other CTAs take as many cycles per instruction as the
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use crate::base::Rng;
 
-/// Waves of CTAs of a segment to settle, of which the first is cut short, and that are measured, at least, and that share the chip with what
+/// Waves of CTAs of a segment to settle, of which the first of all is cut short, and that are measured, at least, and that share the chip with what
 /// follows.
 const SETTLE: u64 = 2;
 const MEASURED: u64 = 2;
@@ -63,7 +63,7 @@ pub(super) struct Long {
 pub(super) struct Plan {
     /// Its CTAs.
     pub(super) ranges: Vec<Range<u32>>,
-    /// CTAs that the chip holds: so many at the begin of each segment are cut short.
+    /// CTAs that the chip holds: so many at the begin of the first segment are cut short.
     pub(super) wave: u32,
     /// How many CTAs have ended when: the head ends, then for each segment when its measured span begins and ends, then the tail begins.
     pub(super) marks: Vec<u64>,
@@ -238,13 +238,13 @@ mod tests {
     fn segments_lie_in_their_parts_of_the_grid_and_at_other_places_with_another_seed() {
         let plan = |seed| LONG.plan(3, None, &mut Rng::keyed(seed, &[]));
         let Plan { ranges, marks, .. } = plan(1);
-        assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..20, 1980..2000, 12));
+        assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
         for (i, range) in (0..).zip(&ranges[1..6]) {
-            assert!(range.len() == 50 && range.start >= 20 + 392 * i && range.end <= 20 + 392 * (i + 1), "{range:?}");
+            assert!(range.len() == 50 && range.start >= 31 + 389 * i && range.end <= 31 + 390 * (i + 1), "{range:?}");
         }
-        assert_eq!(marks[..5], [20, 40, 60, 90, 110]);
-        assert_eq!(marks[11], 20 + 250 + 10);
+        assert_eq!(marks[..5], [31, 51, 71, 101, 121]);
+        assert_eq!(marks[11], 31 + 250 + 10);
         assert_ne!(plan(2).ranges, ranges);
     }
 
@@ -255,10 +255,16 @@ mod tests {
             marks[1..marks.len() - 1].chunks(2).map(|pair| pair[1] - pair[0]).collect()
         };
         assert_eq!(spans(3, 2000, Some(21)), [50; 5]);
-        assert_eq!(spans(3, 2000, Some(1000)), [(1000 - 190) / 50 * 10; 5]);
+        assert_eq!(spans(3, 2000, Some(1000)), [(1000 - 201) / 50 * 10; 5]);
         // Of few launches more segments, as many as are worth while.
         assert_eq!((spans(2, 2000, None), spans(1, 660, None)), (vec![20; 6], vec![20; 5]));
         assert_eq!((LONG.waves(300.0, 2000.0), LONG.waves(1.0, 100.0)), (30.0, 2.0));
+    }
+
+    #[test]
+    fn a_launch_of_very_many_waves_has_a_longer_head() {
+        let head = |waves: u64| Long { ctas: waves * 10, ..LONG }.head() / 10;
+        assert_eq!([head(100), head(2048), head(1 << 20)], [2, 32, 128]);
     }
 
     #[test]
@@ -273,7 +279,7 @@ mod tests {
     #[test]
     fn a_launch_that_streams_fills_the_llc_first_and_short_ones_are_not_worth_it() {
         assert_eq!(Long { sectors: 20_000.0, ..LONG }.head(), 150);
-        assert_eq!(Long { sectors: 3_000.0, ..LONG }.head(), 20);
+        assert_eq!(Long { sectors: 3_000.0, ..LONG }.head(), 2000 / 64);
         let worth = |ctas| Long { ctas, ..LONG }.is_worth_it();
         assert_eq!([worth(580), worth(570)], [true, false]);
         // As many CTAs as before, and in each of five segments 140 more, to settle.

@@ -1,6 +1,6 @@
 //! A launch of which only some CTAs are executed: ranges of its grid, one after the other, as if they were all.
 //!
-//! The first CTAs of every range but the first and the last are cut short (`inside.rs` says why).
+//! The first CTAs of the second range are cut short (`inside.rs` says why).
 //!
 //! CTAs are requested from the launch's source in ascending order, whatever the order in which SMs ask, so that a source may pass over those
 //! in between ([`CtaSource::choose`]).
@@ -20,7 +20,7 @@ struct Ranges {
     source: Arc<dyn CtaSource>,
     /// The ranges, each with the number of CTAs of those before it.
     ranges: Vec<(u32, Range<u32>)>,
-    /// CTAs at the begin of a range that are cut short.
+    /// CTAs at the begin of the second range that are cut short.
     cut: u32,
     ahead: Mutex<Ahead>,
 }
@@ -33,7 +33,7 @@ struct Ahead {
     held: BTreeMap<u32, Arc<CtaProgram>>,
 }
 
-/// The launch with these ranges of its CTAs alone, which ascend; the first `cut` of each range but the first and the last are cut short.
+/// The launch with these ranges of its CTAs alone, which ascend; the first `cut` of the second range are cut short.
 pub(super) fn of_ranges(kernel: &Kernel, ranges: &[Range<u32>], cut: u32) -> Kernel {
     let mut before = 0;
     let numbered = ranges.iter().map(|range| {
@@ -128,7 +128,7 @@ mod tests {
     use crate::frontend::model::builtin;
 
     #[test]
-    fn ctas_at_the_begin_of_a_range_are_cut_short_each_at_another_place_and_end_as_they_did() {
+    fn ctas_at_the_begin_of_the_second_range_are_cut_short_each_at_another_place_and_end_as_they_did() {
         let workload = builtin("vecadd", 1, &[("n".into(), "65536".into())]).unwrap();
         let whole = &workload.kernels[0];
         let part = of_ranges(whole, &[0..8, 10..30, 40..48], 16);
