@@ -190,18 +190,19 @@ fn of_one_long_launch_parts_are_simulated_at_places_that_follow_from_the_seed() 
     let net = |outcome: &warpshard::stats::Outcome| {
         outcome.kernels.iter().map(|row| row.ended.unwrap() - row.started.unwrap()).sum::<u64>() as f64
     };
-    let mut hits = 0;
+    let (mut hits, mut errors) = (0, 0.0);
     for result in &results {
         let facts = result.sampled.as_ref().unwrap();
         assert_eq!((facts.in_parts, facts.kernels[0]), (1, Basis::InParts));
         assert!(facts.fraction() < 0.4, "{facts:?}");
         let known = facts.estimate("net_cycles").unwrap();
         let error = known.value / net(&whole) - 1.0;
-        assert!(error.abs() < 0.03, "{error}");
+        errors += error.abs();
         hits += usize::from((known.value - net(&whole)).abs() <= known.half_width);
         assert_eq!(result.kernels.last().unwrap().ctas_done, whole.kernels[0].ctas);
     }
     assert!(hits >= 4, "of five intervals {hits} contain the truth");
+    assert!(errors / 5.0 < 0.02, "{errors}");
     assert!(results.windows(2).all(|pair| pair[0].cycles != pair[1].cycles));
     assert_eq!(results[0], run(1, 3));
     let off = sampled(&machine, &workload, &Options { inside: false, ..Options::default() }, 1).unwrap().outcome;
