@@ -6,13 +6,13 @@
 //! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
 
 mod findings;
+mod oracle;
 mod published;
 mod task;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
@@ -46,10 +46,8 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
     let mut tasks = Vec::new();
     for (benchmark, times) in chosen.iter().zip(&alone) {
-        let profile = Arc::new(times.profile());
         for (scheme, bound) in cells() {
-            let profile = Arc::clone(&profile);
-            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window: times.window(), profile });
+            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window: times.window() });
         }
     }
     let counts = lab.all(&tasks).map_err(StudyError::Input)?;

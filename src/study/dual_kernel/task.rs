@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::base::{Cycle, Rng};
 use crate::chip::{RunOptions, simulate};
 use crate::config::{Loaded, Machine, Override};
+use crate::control::Controller;
 use crate::frontend::program::Program;
 use crate::frontend::{Part, Workload, mix};
 use crate::policy::registry::{self, CTA_NUMBERS};
 use crate::stats::TimelineEntry;
 use crate::study::lab::Task;
 
+use super::oracle::Chain;
 use super::published::{Benchmark, Configuration, Scheme, content, published};
 
 /// What all runs have in common.
@@ -107,17 +109,6 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// What Oracle knows, as the controller takes it. A benchmark is the first application, and its kernels are launched once.
-    pub(super) fn profile(&self) -> toml::Value {
-        let row = |numbers: &[(String, f64)]| {
-            let whole = |i: usize| toml::Value::Integer(numbers[i].1 as i64);
-            let float = |number: &(String, f64)| toml::Value::Float(number.1);
-            let parts = toml::Value::Array(numbers[4..].iter().map(float).collect());
-            toml::Value::Array(vec![toml::Value::Integer(0), whole(0), whole(1), float(&numbers[2]), float(&numbers[3]), parts])
-        };
-        toml::Value::Array(self.signals.chunks_exact(CTA_NUMBERS).map(row).collect())
-    }
-
     /// Core cycles from one window to the next.
     pub(super) fn window(&self) -> u64 {
         let parameters = &published().own.parameters;
@@ -224,7 +215,17 @@ pub(super) struct Preempted {
     pub(super) bound: u32,
     pub(super) points: u32,
     pub(super) window: u64,
-    pub(super) profile: Arc<toml::Value>,
+}
+
+/// What the controller knows of the CTAs at a request.
+#[derive(Clone, Debug)]
+pub(super) enum Knowledge {
+    /// Only what it estimates.
+    Estimates,
+    /// Nothing: it decides nothing, and records for so many core cycles when CTAs end.
+    Watch(u64),
+    /// When CTAs end: by their launch and their index. It records for so many core cycles when they do.
+    Known { ends: BTreeMap<(u16, u32), f64>, watch: u64 },
 }
 
 /// What preemption of a benchmark cost.
@@ -232,11 +233,12 @@ pub(super) struct Preempted {
 pub(super) struct Counts {
     /// The bound in core cycles.
     pub(super) bound: u64,
-    /// Requests, and those of which some SM had to preempt.
+    /// Requests, and those that found CTAs of the benchmark.
     pub(super) requests: u64,
     pub(super) busy: u64,
-    /// Preemptions of an SM, and those above the bound.
+    /// Preemptions: SMs that had CTAs of the benchmark at a request; those that had to take CTAs away, and those above the bound.
     pub(super) preemptions: u64,
+    pub(super) emptied: u64,
     pub(super) violations: u64,
     /// Requests with an SM above the bound.
     pub(super) late: u64,
@@ -255,7 +257,7 @@ pub(super) struct Counts {
     pub(super) drain_error: (f64, u64),
     /// Latencies of SMs, in core cycles.
     pub(super) latencies: Vec<u64>,
-    /// Preemptions by the kernel of the first victim, by its name.
+    /// Preemptions by the kernel of the SM's first CTA, by its name.
     pub(super) kernels: BTreeMap<String, u64>,
     /// Of each request: preemptions, those above the bound, warp instructions in vain, and those if all victims had been flushed.
     pub(super) by_request: Vec<[f64; 4]>,
@@ -270,28 +272,55 @@ impl fmt::Display for Preempted {
 }
 
 impl Preempted {
-    /// The controller, with a bound in core cycles.
-    fn policy(&self, bound: u64) -> Result<Box<dyn crate::control::Controller>, String> {
+    /// The controller; 1 us has so many core cycles.
+    pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, String> {
         let whole = |number: u64| toml::Value::Integer(number as i64);
         let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
         let mut table = toml::Table::from_iter([
             ("scheme".to_owned(), toml::Value::String(self.scheme.word().to_owned())),
-            ("bound".to_owned(), whole(bound)),
+            ("bound".to_owned(), whole(u64::from(self.bound) * per_us)),
             ("slack".to_owned(), whole(published().own.parameters.slack)),
             ("idempotent".to_owned(), toml::Value::Array(idempotent)),
             ("ctas".to_owned(), whole(u64::from(self.setup.task_ctas()))),
             ("requests".to_owned(), whole(u64::from(self.points))),
-            ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration == Configuration::Beyond)),
+            ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration != Configuration::Beyond)),
         ]);
-        if self.scheme == Scheme::Oracle {
-            table.insert("profile".to_owned(), (*self.profile).clone());
-        }
+        let watch = match knowledge {
+            Knowledge::Estimates => 0,
+            Knowledge::Watch(cycles) => *cycles,
+            Knowledge::Known { ends, watch } => {
+                let row = |((kernel, cta), cycles): (&(u16, u32), &f64)| {
+                    toml::Value::Array(vec![whole(u64::from(*kernel)), whole(u64::from(*cta)), toml::Value::Float(*cycles)])
+                };
+                table.insert("known".to_owned(), toml::Value::Array(ends.iter().map(row).collect()));
+                *watch
+            }
+        };
+        table.insert("watch".to_owned(), whole(watch));
         let policy = registry::find("dual_kernel").map_err(|error| error.to_string())?;
         (policy.build)(table).map_err(|error| error.to_string())
     }
 
+    /// The benchmark, again and again, and the task with its arrivals.
+    pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, String> {
+        let task = self.setup.task(self.points, machine.gpu.sms)?;
+        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark)?, priority: 0 }, Part { workload: task, priority: 1 }];
+        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
+        let mut arrivals = self.arrivals();
+        // Launches come in pairs; one beyond the points never arrives.
+        arrivals.resize(workload.applications[1].kernels.len(), Cycle(u64::MAX / 4));
+        workload.applications[1].arrivals = arrivals;
+        Ok(workload)
+    }
+
+    /// Core cycles of the run at most. A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer
+    /// requests.
+    pub(super) fn longest(&self) -> u64 {
+        (u64::from(self.points) + 10) * self.window
+    }
+
     /// The cycles at which the task arrives.
-    fn arrivals(&self) -> Vec<Cycle> {
+    pub(super) fn arrivals(&self) -> Vec<Cycle> {
         let parameters = &published().own.parameters;
         // The same for all schemes and bounds, so that these see the benchmark at the same points.
         let mut rng = Rng::keyed(parameters.seed, &[u64::from(crc32fast::hash(self.benchmark.name.as_bytes()))]);
@@ -310,26 +339,22 @@ impl Task for Preempted {
         let (parameters, task) = (&own.parameters, &own.task);
         let (slack, spread, seed) = (parameters.slack, parameters.spread, parameters.seed);
         let rest = format!("{:?} {task:?} {slack} {spread} {seed} {}", self.benchmark, self.window);
-        Ok(format!("preempt {self} by request {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
+        Ok(format!("preempt {self} by point {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
     }
 
     fn run(&self) -> Result<Counts, String> {
         let machine = self.setup.machine(Some(self.scheme))?.machine;
-        let bound = u64::from(self.bound) * machine.clocks.core.0 / 1000;
-        let task = self.setup.task(self.points, machine.gpu.sms)?;
-        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark)?, priority: 0 }, Part { workload: task, priority: 1 }];
-        let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
-        let tasks = workload.applications[1].kernels.clone();
-        let mut arrivals = self.arrivals();
-        // Launches come in pairs; one beyond the points never arrives.
-        arrivals.resize(tasks.len(), Cycle(u64::MAX / 4));
-        workload.applications[1].arrivals = arrivals;
+        let per_us = machine.clocks.core.0 / 1000;
+        let workload = self.workload(&machine)?;
         let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
-        let controllers = vec![self.policy(bound)?];
-        // A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer requests.
-        let longest = (u64::from(self.points) + 10) * self.window;
-        let options = RunOptions { max_cycles: Some(longest), controllers, ..RunOptions::default() };
-        let outcome = simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome;
+        let outcome = if self.scheme == Scheme::Oracle {
+            Chain { cell: self, machine: &machine, per_us }.run()?
+        } else {
+            let controllers = vec![self.policy(per_us, &Knowledge::Estimates)?];
+            let options = RunOptions { max_cycles: Some(self.longest()), controllers, ..RunOptions::default() };
+            simulate(&machine, &Arc::new(workload), options).map_err(|error| error.to_string())?.outcome
+        };
+        let bound = u64::from(self.bound) * per_us;
         // The outcome has no rows for the launches of a repeated execution, the workload has.
         let ended = |number: u16| outcome.kernels.get(usize::from(number)).and_then(|kernel| kernel.ended);
         let kernel = |number: u16| Some((names.get(usize::from(number))?.clone(), ended(number)));
@@ -353,22 +378,24 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16
         let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
         counts.requests += 1;
         counts.finished.extend(ended(task).map(|end| end.saturating_sub(at)));
-        let preempted = of("flush_overhead").count() as u64;
+        let asked = of("running").count() as u64;
+        let emptied = of("flush_overhead").count() as u64;
         let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
         // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
-        let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (preempted - latencies.len() as u64);
-        for (name, _) in of("victim").filter_map(|signal| kernel(signal.3 as u16)) {
+        let above = latencies.iter().filter(|latency| **latency > bound).count() as u64 + (emptied - latencies.len() as u64);
+        for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u16)) {
             *counts.kernels.entry(name).or_default() += 1;
         }
-        counts.busy += u64::from(preempted > 0);
+        counts.busy += u64::from(asked > 0);
         counts.late += u64::from(above > 0);
-        counts.preemptions += preempted;
+        counts.preemptions += asked;
+        counts.emptied += emptied;
         counts.violations += above;
         counts.latencies.extend(latencies);
         let (overhead, flush_overhead) = (sum("overhead"), sum("flush_overhead"));
         counts.overhead += overhead;
         counts.flush_overhead += flush_overhead;
-        counts.by_request.push([preempted as f64, above as f64, overhead, flush_overhead]);
+        counts.by_request.push([asked as f64, above as f64, overhead, flush_overhead]);
         counts.drained += sum("drained") as u64;
         counts.switched += sum("switched") as u64;
         counts.flushed += sum("flushed") as u64;

@@ -269,19 +269,43 @@ fn a_kernel_of_the_least_priority_and_sms_without_ranges_are_left_alone() {
 fn impossible_parameters_are_refused() {
     let refused = |parameters: Parameters| DualKernel::new(parameters).unwrap_err().to_string();
     assert!(refused(Parameters { bound: 100, slack: 100, ..Parameters::default() }).contains("leave no cycle"));
-    assert!(refused(Parameters { scheme: Scheme::Oracle, ..Parameters::default() }).contains("go together"));
+    assert!(refused(Parameters { scheme: Scheme::Oracle, ..Parameters::default() }).contains("goes with what is `known`"));
 }
 
 #[test]
-fn oracle_drains_what_ends_in_time_by_its_profile() {
-    // CTA 0 takes 8000 cycles for its 500 instructions, the last 10 take 160; CTA 1 takes 400.
-    let profile = Profile::new(&[(0, 0, 0, 8000.0, 500.0, vec![8000.0]), (0, 0, 1, 400.0, 500.0, vec![400.0])]);
-    let facts = stand(true).facts;
-    assert_eq!(profile.left(&cta(0, 0, 200, 490), &facts), Some(8000.0 - 8000.0 * 0.98));
-    assert_eq!(profile.left(&cta(9, 0, 200, 490), &facts), None);
-    let mut oracle =
-        policy("scheme = \"oracle\"\nbound = 399\nprofile = [[0, 0, 0, 8000.0, 500.0, [8000.0]], [0, 0, 1, 400.0, 500.0, [400.0]]]");
-    let decided = stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)]);
-    // CTA 1 would end in 392 cycles, too. Of CTAs 2 and 3 nothing is known; the estimate says 600 and 400.
-    assert!(decided.starts_with("preempt_cta 2 of cta 0 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{decided}");
+fn oracle_drains_what_is_known_to_end_in_time_and_nothing_else() {
+    let decided = |known: &str| {
+        let mut oracle = policy(&format!("scheme = \"oracle\"\nbound = 399\nknown = {known}"));
+        stand(true).cut(&mut *oracle, 1000, &[EventKind::KernelReady(TASK)])
+    };
+    // By the estimate CTA 0 would end in 20 cycles; CTA 1 does in 392.
+    let one = decided("[[0, 1, 392.0], [0, 3, 400.0]]");
+    assert!(one.starts_with("preempt_cta 2 of cta 1 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{one}");
+    let none = decided("[]");
+    assert!(none.starts_with("preempt_cta 1 of cta 1 for kernel 0 on sm0, preempt_cta 1 of cta 2 for kernel 0 on sm1:"), "{none}");
+}
+
+#[test]
+fn a_watch_records_when_ctas_end_and_decides_nothing() {
+    let mut stand = stand(true);
+    let mut policy = policy("scheme = \"oracle\"\nwatch = 300");
+    assert_eq!(stand.cut(&mut *policy, 1000, &[EventKind::KernelReady(TASK)]), "");
+    assert_eq!((policy.alarm(), policy.is_over()), (Some(Cycle(1200)), false));
+    let gone = |cta: u32, left: u64, how| CtaGone {
+        kernel: BACKGROUND,
+        cta: CtaIndex(cta),
+        started: Cycle(0),
+        left: Cycle(left),
+        executed: 500,
+        how,
+    };
+    // CTA 1 that left before the arrival was another one; CTA 2 did not end, it was flushed.
+    stand.ctas[0].gone = vec![gone(1, 900, None), gone(0, 1049, None)];
+    stand.ctas[1].gone = vec![gone(2, 1100, Some(Preemption::Flush)), gone(3, 1150, Some(Preemption::Drain))];
+    let signals = stand.signals(&mut *policy, 1200);
+    let end = |sm: u16, cta: f64, cycles: f64| [("end_kernel", 0.0), ("end_cta", cta), ("end_cycles", cycles)].map(|(name, value)| (Some(SmId(sm)), name, value));
+    assert_eq!(signals, [end(0, 0.0, 50.0), end(1, 3.0, 151.0)].concat());
+    assert_eq!((policy.alarm(), policy.is_over()), (Some(Cycle(1300)), false));
+    assert_eq!(stand.signals(&mut *policy, 1300), []);
+    assert!(policy.is_over() && policy.alarm().is_none());
 }
