@@ -1,6 +1,6 @@
 //! Figures of the runs, beside the thesis'.
 //!
-//! A *preemption* is that of one SM at one request: it violates its bound when its last victim leaves later. Means are over benchmarks, each with
+//! A *preemption* is that of one SM with CTAs of the benchmark at one request: it violates its bound when its last victim leaves later. Means are over benchmarks, each with
 //! the same weight. Overhead is in percent of what flushing all victims would have wasted.
 //!
 //! Preemptions of one request are not independent of each other, requests are: the spread of a rate is that of a ratio of sums over requests, as half the
@@ -67,7 +67,7 @@ impl Counts {
         percent(self.violations as f64, self.preemptions as f64)
     }
 
-    /// Requests with an SM above the bound, in percent of those with victims.
+    /// Requests with an SM above the bound, in percent of those that found CTAs of the benchmark.
     fn late_rate(&self) -> Option<f64> {
         percent(self.late as f64, self.busy as f64)
     }
@@ -272,6 +272,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
         "scheme",
         "requests",
         "preemptions",
+        "with victims",
         "violations %",
         "violations +-",
         "requests late %",
@@ -302,6 +303,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
                 name(cell.scheme).into(),
                 counts.requests.to_string(),
                 counts.preemptions.to_string(),
+                counts.emptied.to_string(),
                 shown(counts.violation_rate()),
                 shown(counts.violation_spread()),
                 shown(counts.late_rate()),
@@ -337,12 +339,14 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
         "us / CTA",
         "warp instructions / CTA",
         "warp slots occupied %",
+        "share of time %",
         "window us",
         "preemptions of a cell, least",
         "most",
     ];
     let rows = results.points.iter().flat_map(|point| {
-        point.benchmark.kernels.iter().zip(&point.times.kernels).map(|(row, (ctas, cycles, instructions, fit))| {
+        let rows = point.benchmark.kernels.iter().zip(&point.times.kernels).zip(&point.times.shares);
+        rows.map(|((row, (ctas, cycles, instructions, fit)), share)| {
             let preemptions = || point.counts.iter().map(|(_, counts)| counts.kernels.get(&row.kernel).copied().unwrap_or_default());
             let per_us = point.counts.first().map_or(1400.0, |(cell, counts)| counts.bound as f64 / f64::from(cell.bound));
             vec![
@@ -359,6 +363,7 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
                 format!("{:.2}", cycles / per_us),
                 format!("{instructions:.0}"),
                 format!("{:.0}", 100.0 * point.times.occupancy),
+                format!("{:.1}", 100.0 * share),
                 format!("{:.1}", point.times.window() as f64 / per_us),
                 preemptions().min().unwrap_or_default().to_string(),
                 preemptions().max().unwrap_or_default().to_string(),

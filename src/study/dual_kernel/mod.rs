@@ -34,7 +34,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let setup =
         Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::Input)?, settings: request.set.clone() };
     let parameters = &published().own.parameters;
-    let points = if request.full { parameters.points } else { parameters.quick_points };
+    let most = if request.full { parameters.full_most_points } else { parameters.most_points };
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let chosen: Vec<&'static Benchmark> = (1..).zip(benchmarks()).filter(|(number, _)| among(*number)).map(|(_, one)| one).collect();
     if chosen.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut tasks = Vec::new();
     for (benchmark, times) in chosen.iter().zip(&alone) {
         for (scheme, bound) in cells() {
-            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window: times.window() });
+            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points: times.points(most), window: times.window() });
         }
     }
     let counts = lab.all(&tasks).map_err(StudyError::Input)?;

@@ -100,10 +100,10 @@ pub(super) struct Alone {
 pub(super) struct Times {
     /// Core cycles.
     pub(super) cycles: u64,
-    /// Numbers of each CTA as the controller `cta_times` records them, with their names: launch, index, cycles, warp instructions, progress.
-    pub(super) signals: Vec<(String, f64)>,
     /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
     pub(super) kernels: Vec<(u64, f64, f64, u32)>,
+    /// By kernel: the share of the time in which it ran.
+    pub(super) shares: Vec<f64>,
     /// Share of the warp slots that were occupied.
     pub(super) occupancy: f64,
 }
@@ -114,6 +114,15 @@ impl Times {
         let parameters = &published().own.parameters;
         let longest = self.kernels.iter().map(|kernel| kernel.1).fold(0.0, f64::max);
         ((longest * parameters.recovery) as u64).clamp(parameters.window.0, parameters.window.1)
+    }
+
+    /// Arrivals of the task: so many that there are enough while each kernel runs, and that the benchmark is executed once, within `most`.
+    pub(super) fn points(&self, most: u32) -> u32 {
+        let parameters = &published().own.parameters;
+        let rarest = self.shares.iter().copied().fold(1.0, f64::min);
+        let of_kernels = f64::from(parameters.kernel_points) / rarest;
+        let of_execution = self.cycles as f64 / self.window() as f64;
+        (of_kernels.max(of_execution).ceil() as u32).clamp(parameters.kernel_points, most)
     }
 }
 
@@ -130,7 +139,7 @@ impl Task for Alone {
     fn key(&self) -> Result<String, String> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         Ok(format!(
-            "preempt {self} by progress {:?} {machine} {:08x}",
+            "preempt {self} by share {:?} {machine} {:08x}",
             self.benchmark,
             crc32fast::hash(content(&self.benchmark.program)?.as_bytes())
         ))
@@ -142,20 +151,25 @@ impl Task for Alone {
         let controllers = vec![registry::from_text("cta_times")?];
         let options = RunOptions { controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
-        let signals: Vec<(String, f64)> = outcome.timeline.iter().filter_map(|entry| Some((entry.name.to_owned(), entry.value?))).collect();
+        let signals: Vec<f64> = outcome.timeline.iter().filter_map(|entry| entry.value).collect();
         let rows = self.benchmark.kernels.iter().map(|row| {
             let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
             for numbers in signals.chunks_exact(CTA_NUMBERS) {
-                if workload.kernels[numbers[0].1 as usize].info.name == row.kernel {
+                if workload.kernels[numbers[0] as usize].info.name == row.kernel {
                     ctas += 1;
-                    cycles += numbers[2].1;
-                    instructions += numbers[3].1;
+                    cycles += numbers[2];
+                    instructions += numbers[3];
                 }
             }
             let fit = outcome.kernels.iter().find(|kernel| kernel.name == row.kernel).map_or(0, |kernel| kernel.ctas_per_sm);
             (ctas, cycles / ctas.max(1) as f64, instructions / ctas.max(1) as f64, fit)
         });
         let kernels = rows.collect();
+        let time = |name: &str| {
+            let own = outcome.kernels.iter().filter(|kernel| kernel.name == name);
+            own.filter_map(|kernel| Some(kernel.ended? - kernel.started?)).sum::<u64>() as f64 / outcome.cycles.max(1) as f64
+        };
+        let shares = self.benchmark.kernels.iter().map(|row| time(&row.kernel)).collect();
         let slots = u64::from(machine.gpu.sm.warps) * u64::from(machine.gpu.sms) * outcome.cycles.max(1);
         let residency: u64 = outcome
             .components
@@ -166,7 +180,7 @@ impl Task for Alone {
             .map(|counted| counted.value)
             .sum();
         let occupancy = residency as f64 / slots as f64;
-        Ok(Times { cycles: outcome.cycles, signals, kernels, occupancy })
+        Ok(Times { cycles: outcome.cycles, kernels, shares, occupancy })
     }
 }
 

@@ -8,6 +8,7 @@ mod cta;
 mod memory;
 mod power;
 mod preempt;
+mod preempt_many;
 mod random;
 mod size;
 mod spans;
@@ -25,7 +26,7 @@ use crate::config::machine::Machine;
 use crate::engine::{Route, Unit};
 use crate::frontend::phases::{Latencies, LongOps, Phases};
 use crate::frontend::{
-    CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst,
+    Application, CachePolicy, CtaProgram, CtaSource, Kernel, KernelInfo, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst,
     StreamBuilder, Workload,
 };
 use crate::protocol::{Credit, CtaLaunch, EventKind, MemPacket, Outbox, Payload};
@@ -143,12 +144,17 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
+        Self::shared(machine, kernels, Vec::new())
+    }
+
+    /// Kernels of several applications.
+    pub(super) fn shared(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>, applications: Vec<Application>) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
         let workload = Workload {
             name: "test".to_owned(),
             commands: Vec::new(),
             kernels,
-            applications: Vec::new(),
+            applications,
             notes: Vec::new(),
             homes: Vec::new(),
         };

@@ -18,9 +18,9 @@ const CTAS: u32 = 5;
 /// Hands CTAs that the SM gave back to it again, with their contexts, some cycles later.
 #[derive(Default)]
 pub(super) struct Grid {
-    contexts: BTreeMap<u32, Vec<WarpContext>>,
+    contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     seen: usize,
-    given_back: u32,
+    pub(super) given_back: u32,
 }
 
 impl Grid {
@@ -29,10 +29,10 @@ impl Grid {
         self.seen = bench.sent.len();
         for payload in new {
             match payload {
-                Payload::Context(context) => self.contexts.entry(context.cta.0).or_default().push(context),
+                Payload::Context(context) => self.contexts.entry((context.kernel, context.cta)).or_default().push(context),
                 Payload::CtaReturned(notice) | Payload::CtaPreempted(notice) => {
                     self.given_back += 1;
-                    let contexts = self.contexts.remove(&notice.cta.0);
+                    let contexts = self.contexts.remove(&(notice.kernel, notice.cta));
                     let launch = CtaLaunch { kernel: notice.kernel, cta: notice.cta, share: u16::MAX, resumes: contexts.is_some() };
                     let at = bench.now.after(100);
                     for context in contexts.into_iter().flatten() {
@@ -116,7 +116,7 @@ fn streams_in_parts_run_as_those_in_one_piece() {
 }
 
 /// Machines on which switching takes its time, and on which it is traffic; on which instructions under way are awaited, and on which they are squashed.
-fn switching() -> impl Iterator<Item = Machine> {
+pub(super) fn switching() -> impl Iterator<Item = Machine> {
     machines().into_iter().flat_map(|machine| {
         [Switch::Time, Switch::Traffic].into_iter().flat_map(move |switch| {
             let machine = machine.clone();
