@@ -13,6 +13,7 @@ mod task;
 mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::lab::request::Request;
 use super::{StudyError, StudyOutput};
@@ -46,8 +47,10 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::Input)?;
     let mut tasks = Vec::new();
     for (benchmark, times) in chosen.iter().zip(&alone) {
+        let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
         for (scheme, bound) in cells() {
-            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points: times.points(most), window: times.window() });
+            let overwrites = Arc::clone(&overwrites);
+            tasks.push(Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, overwrites });
         }
     }
     let counts = lab.all(&tasks).map_err(StudyError::Input)?;

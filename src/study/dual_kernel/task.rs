@@ -3,7 +3,7 @@
 //! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
 //! other; the rest of a window is for the task to end and the benchmark to recover.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,8 +49,12 @@ impl Setup {
     }
 
     /// A benchmark with the needs of Table 4.2, or its own.
-    fn benchmark(&self, benchmark: &Benchmark) -> Result<Workload, String> {
-        let mut workload = load(&benchmark.program, &benchmark.parameters)?;
+    fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, String> {
+        let mut program = program(&benchmark.program, &benchmark.parameters)?;
+        if let Some(program) = Arc::get_mut(&mut program) {
+            program.set_overwrites(overwrites);
+        }
+        let mut workload = program.workload().map_err(|error| error.to_string())?;
         for kernel in workload.kernels.iter_mut().filter(|_| self.configuration != Configuration::Compiled) {
             let row = benchmark.kernels.iter().find(|row| row.kernel == kernel.info.name);
             let Some(row) = row else {
@@ -74,7 +78,7 @@ impl Setup {
         let columns = task.columns_per_cta * self.task_ctas() * sms;
         let mut parameters = task.parameters.clone();
         parameters.extend([("columns".to_owned(), columns.to_string()), ("pairs".to_owned(), launches.div_ceil(2).to_string())]);
-        let mut workload = load(&task.program, &parameters)?;
+        let mut workload = program(&task.program, &parameters)?.workload().map_err(|error| error.to_string())?;
         for kernel in &mut workload.kernels {
             // Section 4.2.
             (kernel.info.registers, kernel.info.shared_bytes) = (4096 / 256, 2048);
@@ -83,10 +87,12 @@ impl Setup {
     }
 }
 
-fn load(program: &str, parameters: &[(String, String)]) -> Result<Workload, String> {
-    let program = Program::load(Path::new(program), Some(70), parameters).map_err(|error| error.to_string())?;
-    program.workload().map_err(|error| error.to_string())
+fn program(file: &str, parameters: &[(String, String)]) -> Result<Arc<Program>, String> {
+    Program::load(Path::new(file), Some(70), parameters).map_err(|error| error.to_string())
 }
+
+/// By kernel the places of stores and atomics after which a CTA may not be executed anew.
+pub(super) type Overwrites = BTreeMap<String, BTreeSet<u32>>;
 
 /// A benchmark alone, which shows how long its CTAs take.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +112,8 @@ pub(super) struct Times {
     pub(super) shares: Vec<f64>,
     /// Share of the warp slots that were occupied.
     pub(super) occupancy: f64,
+    /// Found by executing the programs.
+    pub(super) overwrites: Overwrites,
 }
 
 impl Times {
@@ -139,7 +147,7 @@ impl Task for Alone {
     fn key(&self) -> Result<String, String> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
         Ok(format!(
-            "preempt {self} by share {:?} {machine} {:08x}",
+            "preempt {self} by overwrites {:?} {machine} {:08x}",
             self.benchmark,
             crc32fast::hash(content(&self.benchmark.program)?.as_bytes())
         ))
@@ -147,7 +155,8 @@ impl Task for Alone {
 
     fn run(&self) -> Result<Times, String> {
         let machine = self.setup.machine(None)?.machine;
-        let workload = Arc::new(self.setup.benchmark(self.benchmark)?);
+        let overwrites = program(&self.benchmark.program, &self.benchmark.parameters)?.overwrites().map_err(|error| error.to_string())?;
+        let workload = Arc::new(self.setup.benchmark(self.benchmark, &Overwrites::new())?);
         let controllers = vec![registry::from_text("cta_times")?];
         let options = RunOptions { controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &workload, options).map_err(|error| error.to_string())?.outcome;
@@ -180,7 +189,7 @@ impl Task for Alone {
             .map(|counted| counted.value)
             .sum();
         let occupancy = residency as f64 / slots as f64;
-        Ok(Times { cycles: outcome.cycles, kernels, shares, occupancy })
+        Ok(Times { cycles: outcome.cycles, kernels, shares, occupancy, overwrites })
     }
 }
 
@@ -229,6 +238,7 @@ pub(super) struct Preempted {
     pub(super) bound: u32,
     pub(super) points: u32,
     pub(super) window: u64,
+    pub(super) overwrites: Arc<Overwrites>,
 }
 
 /// What the controller knows of the CTAs at a request.
@@ -318,7 +328,7 @@ impl Preempted {
     /// The benchmark, again and again, and the task with its arrivals.
     pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, String> {
         let task = self.setup.task(self.points, machine.gpu.sms)?;
-        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark)?, priority: 0 }, Part { workload: task, priority: 1 }];
+        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 }, Part { workload: task, priority: 1 }];
         let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
         let mut arrivals = self.arrivals();
         // Launches come in pairs; one beyond the points never arrives.

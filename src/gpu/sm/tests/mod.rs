@@ -120,7 +120,8 @@ impl Program {
     }
 
     pub(super) fn finish(mut self) -> Arc<CtaProgram> {
-        Arc::new(CtaProgram { code: self.code.into(), warps: self.warps.iter_mut().map(StreamBuilder::finish).collect() })
+        let warps = self.warps.iter_mut().map(StreamBuilder::finish).collect();
+        Arc::new(CtaProgram { code: self.code.into(), warps, ..CtaProgram::default() })
     }
 }
 

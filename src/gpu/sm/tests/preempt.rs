@@ -99,7 +99,7 @@ fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
         }
         builder.finish()
     };
-    Arc::new(CtaProgram { code: Arc::clone(&program.code), warps: program.warps.iter().map(parted).collect() })
+    Arc::new(CtaProgram { warps: program.warps.iter().map(parted).collect(), ..CtaProgram::clone(program) })
 }
 
 #[test]
@@ -223,6 +223,22 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
 fn a_cta_that_has_written_is_switched_instead_of_flushed() {
     let (_, stats, _) = taken_at_400(true, Preemption::Flush);
     assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
+}
+
+#[test]
+fn a_cta_whose_stores_overwrite_nothing_that_it_has_read_is_flushed() {
+    let taken = |repeatable: &[u32]| {
+        let program = Arc::new(CtaProgram { repeatable: repeatable.into(), ..CtaProgram::clone(&computation(true)) });
+        let mut bench = Bench::single(&test_machine(), 128, program).skipping();
+        (0..8).for_each(|_| bench.run(50));
+        bench.sm.settle(bench.now);
+        bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Flush));
+        bench.run(30);
+        (bench.stats().sm.ctas_switched, bench.stats().sm.ctas_flushed)
+    };
+    // The store is the first instruction of the code.
+    assert_eq!(taken(&[0]).1, 1);
+    assert_eq!(taken(&[1]).1, 0, "another one is");
 }
 
 #[test]

@@ -64,21 +64,55 @@ fn the_victim_is_the_set_of_least_overhead_that_meets_the_bound_else_of_least_la
     assert_eq!(victim(&[None], &chosen, 50.0), None);
 }
 
-/// Figures 3.3(b) and 3.8: eight CTAs in the way of four positions.
+/// Figures 3.3(b), 3.8 and 3.9: eight CTAs in the way of four positions.
 #[test]
 fn the_papers_candidate_sets_and_their_update() {
-    // Each CTA has 100 registers; a new CTA needs 250, so that position 1 begins in the middle of CTA 2.
+    // Each CTA has 100 registers; a new CTA needs 225, so that positions begin within CTAs 2, 4 and 6.
     let resident: Vec<CtaProgress> = (0..8).map(|i| cta(i, 100 * i, 100, 1)).collect();
     let (sm, need) = (
-        Resources { registers: 1000, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
-        Resources { registers: 250, shared_bytes: 0, threads: 256, ctas: 1, ..Resources::default() },
+        Resources { registers: 900, shared_bytes: 0, threads: 1536, ctas: 8, ..Resources::default() },
+        Resources { registers: 225, shared_bytes: 0, threads: 256, ctas: 1, ..Resources::default() },
     );
     let sets: Vec<u64> = positions(&sm, &need).iter().map(|position| candidates(position, &resident)).collect();
     let bits = |text: &str| text.bytes().enumerate().fold(0u64, |set, (at, bit)| set | u64::from(bit == b'1') << at);
-    assert_eq!(sets, ["11100000", "00111000", "00000111", "00000001"].map(bits));
-    // Figure 3.9: when the second one is preempted, its CTAs leave the other sets.
+    assert_eq!(sets, ["11100000", "00111000", "00001110", "00000011"].map(bits), "the figure's");
+    // When the second one is preempted, its CTAs leave the other sets.
     let updated: Vec<u64> = sets.iter().map(|set| set & !sets[1]).collect();
-    assert_eq!(updated, ["11000000", "00000000", "00000111", "00000001"].map(bits));
+    assert_eq!(updated, ["11000000", "00000000", "00000110", "00000011"].map(bits), "the figure's");
+    // So does the choice of victims: the second set costs least; a second new CTA then finds the last one, which costs less than what is left of the others.
+    let overhead = [9.0, 9.0, 1.0, 1.0, 1.0, 9.0, 2.0, 2.0];
+    let chosen: Vec<_> = overhead.map(|overhead| (Technique::Switch, cost(10.0, overhead))).to_vec();
+    let scene = Scene { sm, need, resident: &resident, may_leave: 0xff, leaving: 0, chosen: &chosen, bound: 100.0 };
+    let set = |text: &str| bits(text);
+    assert_eq!(scene.victims(1), (set("00111000"), 1));
+    assert_eq!(scene.victims(2), (set("00111011"), 2));
+    // CTAs 2 and 6 are gone with the second and the last one.
+    assert_eq!(scene.victims(3), (set("00111111"), 3));
+    assert_eq!(scene.victims(5), (set("11111111"), 4), "there are four positions");
+}
+
+/// Figure 3.10: executed instructions, issue cycle and flush bit of running CTAs.
+#[test]
+fn the_papers_status_of_running_ctas_gives_their_costs() {
+    let now = Cycle(2500);
+    let status = [(486, 2000, true), (20, 2474, false), (574, 1862, true)];
+    let costs = status.map(|(executed, issued, flush)| {
+        let one = CtaProgress { started: Cycle(issued), wrote: !flush, ..cta(0, 0, 4096, executed) };
+        let view = View {
+            cta: &one,
+            now,
+            statistics: Statistics { instructions: Some(600.0), ended_cpi: None, running_deviation: None },
+            estimator: Estimator::LowerDeviation,
+            bandwidth: 8.0,
+            may_flush: !one.wrote,
+            unknown_beyond_mean: true,
+            known: None,
+        };
+        (own_cpi(&one, now), view.cost(Technique::Drain).latency, view.cost(Technique::Flush))
+    });
+    assert_eq!(costs[0], (Some(500.0 / 486.0), 114.0 * (500.0 / 486.0), cost(0.0, 486.0)));
+    assert_eq!(costs[1], (Some(26.0 / 20.0), 580.0 * (26.0 / 20.0), Cost::MOST), "its flush bit says no");
+    assert_eq!(costs[2], (Some(638.0 / 574.0), 26.0 * (638.0 / 574.0), cost(0.0, 574.0)));
 }
 
 #[test]
