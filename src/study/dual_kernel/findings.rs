@@ -83,6 +83,11 @@ impl Counts {
         percent(self.overhead, self.flush_overhead)
     }
 
+    /// The same, if SMs above the bound had flushed all their victims instead.
+    fn enforced_rate(&self) -> Option<f64> {
+        percent(self.overhead + self.late_overhead, self.flush_overhead)
+    }
+
     /// Median of the time from a request to the end of the task, in core cycles.
     fn median_finish(&self) -> Option<f64> {
         let all: Vec<f64> = self.finished.iter().map(|cycles| *cycles as f64).collect();
@@ -231,6 +236,7 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
         "deadlines missed %",
         "overhead %",
         "+-",
+        "late flushed: overhead %",
         "drained %",
         "switched %",
         "flushed %",
@@ -254,6 +260,7 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
                 of(&|counts| counts.missed_rate(results.task_alone)),
                 of(&Counts::overhead_rate),
                 shown(results.mean_spread(scheme, *bound, Counts::overhead_spread)),
+                of(&Counts::enforced_rate),
                 of(&|counts| percent(counts.drained as f64, victims(counts))),
                 of(&|counts| percent(counts.switched as f64, victims(counts))),
                 of(&|counts| percent(counts.flushed as f64, victims(counts))),
@@ -279,6 +286,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
         "deadlines missed %",
         "overhead %",
         "overhead +-",
+        "late flushed: overhead %",
         "drained",
         "switched",
         "flushed",
@@ -310,6 +318,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
                 shown(counts.missed_rate(results.task_alone)),
                 shown(counts.overhead_rate()),
                 shown(counts.overhead_spread()),
+                shown(counts.enforced_rate()),
                 counts.drained.to_string(),
                 counts.switched.to_string(),
                 counts.flushed.to_string(),

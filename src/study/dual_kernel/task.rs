@@ -271,6 +271,8 @@ pub(super) struct Counts {
     /// Warp instructions in vain, and those if all victims had been flushed.
     pub(super) overhead: f64,
     pub(super) flush_overhead: f64,
+    /// Warp instructions that would have been in vain, too, if late SMs had flushed all their victims.
+    pub(super) late_overhead: f64,
     /// Victims by technique.
     pub(super) drained: u64,
     pub(super) switched: u64,
@@ -420,6 +422,12 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u16
         counts.overhead += overhead;
         counts.flush_overhead += flush_overhead;
         counts.by_request.push([asked as f64, above as f64, overhead, flush_overhead]);
+        for (_, sm, _, flush) in of("flush_overhead") {
+            let of_sm = |name| of(name).find(|signal| signal.1 == *sm).map(|signal| signal.3);
+            if of_sm("latency").is_none_or(|latency| latency as u64 > bound) {
+                counts.late_overhead += flush - of_sm("overhead").unwrap_or(0.0).min(*flush);
+            }
+        }
         counts.drained += sum("drained") as u64;
         counts.switched += sum("switched") as u64;
         counts.flushed += sum("flushed") as u64;

@@ -45,6 +45,8 @@ fn a_timeline_is_counted_by_request() {
     // SM 1 of the first request has no latency; the second request is above the bound.
     assert_eq!((got.violations, got.late), (2, 2));
     assert_eq!((got.overhead, got.flush_overhead), (290.0, 800.0));
+    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
+    assert_eq!(got.late_overhead, 100.0);
     assert_eq!((got.drained, got.flushed, got.switched), (1, 2, 0));
     assert_eq!(got.finished, [3000, 3000]);
     assert_eq!((got.utilisation, got.drain_error), ((0.5, 1), (0.5, 1)));
