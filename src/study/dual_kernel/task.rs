@@ -330,7 +330,10 @@ impl Preempted {
     /// The benchmark, again and again, and the task with its arrivals.
     pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, String> {
         let task = self.setup.task(self.points, machine.gpu.sms)?;
-        let parts = vec![Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 }, Part { workload: task, priority: 1 }];
+        let parts = vec![
+            Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 },
+            Part { workload: task, priority: 1 },
+        ];
         let mut workload = mix(parts, true).map_err(|error| error.to_string())?;
         let mut arrivals = self.arrivals();
         // Launches come in pairs; one beyond the points never arrives.

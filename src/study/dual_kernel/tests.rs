@@ -57,7 +57,9 @@ fn a_timeline_is_counted_by_request() {
 #[test]
 fn so_many_arrivals_are_expected_while_each_kernel_runs() {
     let kernels = vec![(1, 5000.0, 1.0, 1); 2];
-    let points = |cycles: u64, shares: [f64; 2], most: u32| Times { cycles, kernels: kernels.clone(), shares: shares.to_vec(), ..Times::default() }.points(most);
+    let points = |cycles: u64, shares: [f64; 2], most: u32| {
+        Times { cycles, kernels: kernels.clone(), shares: shares.to_vec(), ..Times::default() }.points(most)
+    };
     // A window has 20,000 cycles; 20 arrivals for each kernel.
     assert_eq!(points(100_000, [1.0, 1.0], 1000), 20);
     assert_eq!(points(100_000, [0.75, 0.25], 1000), 80);

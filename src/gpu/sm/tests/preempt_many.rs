@@ -136,7 +136,10 @@ fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
             *ends.entry((notice.kernel, notice.cta)).or_default() += 1;
         }
     }
-    assert!(ends.len() == 2 * CTAS as usize && ends.values().all(|count| *count == 1), "seed {seed}: a CTA was lost or ended twice: {ends:?}");
+    assert!(
+        ends.len() == 2 * CTAS as usize && ends.values().all(|count| *count == 1),
+        "seed {seed}: a CTA was lost or ended twice: {ends:?}"
+    );
     let stats = bench.stats();
     let executed: u64 = stats.kernels.iter().map(|kernel| kernel.warp_instructions).sum();
     let in_effect = executed - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions;

@@ -155,7 +155,8 @@ impl DualKernel {
         }
         if (scheme == Scheme::Oracle) != (parameters.known.is_some() || parameters.watch > 0) {
             return wrong(
-                "`scheme` = \"oracle\" goes with what is `known` of CTAs, or a `watch` to learn it: `warpshard study dual-kernel` has both".into(),
+                "`scheme` = \"oracle\" goes with what is `known` of CTAs, or a `watch` to learn it: `warpshard study dual-kernel` has both"
+                    .into(),
             );
         }
         let known = parameters.known.as_deref().map(Known::new);

@@ -337,7 +337,9 @@ fn a_watch_records_when_ctas_end_and_decides_nothing() {
     stand.ctas[0].gone = vec![gone(1, 900, None), gone(0, 1049, None)];
     stand.ctas[1].gone = vec![gone(2, 1100, Some(Preemption::Flush)), gone(3, 1150, Some(Preemption::Drain))];
     let signals = stand.signals(&mut *policy, 1200);
-    let end = |sm: u16, cta: f64, cycles: f64| [("end_kernel", 0.0), ("end_cta", cta), ("end_cycles", cycles)].map(|(name, value)| (Some(SmId(sm)), name, value));
+    let end = |sm: u16, cta: f64, cycles: f64| {
+        [("end_kernel", 0.0), ("end_cta", cta), ("end_cycles", cycles)].map(|(name, value)| (Some(SmId(sm)), name, value))
+    };
     assert_eq!(signals, [end(0, 0.0, 50.0), end(1, 3.0, 151.0)].concat());
     assert_eq!((policy.alarm(), policy.is_over()), (Some(Cycle(1300)), false));
     assert_eq!(stand.signals(&mut *policy, 1300), []);
