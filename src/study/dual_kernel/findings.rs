@@ -6,8 +6,9 @@
 //! Preemptions of one request are not independent of each other, requests are: the spread of a rate is that of a ratio of sums over requests, as half the
 //! width of its interval of 95 %.
 
+use super::cell::Counts;
 use super::published::{Benchmark, Configuration, Of, Quantity, Scheme, published};
-use super::task::{Counts, Times};
+use super::task::Times;
 use crate::report::bars::{Bars, Group as BarGroup};
 use crate::study::StudyOutput;
 use crate::study::lab::published::Value;

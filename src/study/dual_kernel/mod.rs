@@ -5,6 +5,7 @@
 //! task that arrives at random cycles, under Chimera, Chimera with the thesis' estimate, the thesis' scheme and Oracle, with bounds of the
 //! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
 
+mod cell;
 mod findings;
 mod oracle;
 mod published;

@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::chip::{RunOptions, simulate};
 use crate::config::Machine;
-use crate::engine::Checkpoints;
 use crate::stats::{Outcome, TimelineEntry};
 
 use super::published::published;
@@ -88,20 +87,17 @@ impl Chain<'_> {
     fn go(&self, from: &Saved, knowledge: &Knowledge, until: Option<u64>) -> Result<(Outcome, Saved), String> {
         let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
         let to = Arc::clone(&kept);
-        let checkpoints = Checkpoints {
-            every: until,
-            keep: Some(Box::new(move |_, state| {
-                *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
-                Ok(())
-            })),
-            resume: from.as_ref().map(|(_, state)| state.clone()),
-        };
-        let options = RunOptions {
+        let mut options = RunOptions {
             max_cycles: Some(until.map_or(self.cell.longest(), |until| until + 1)),
             controllers: vec![self.cell.policy(self.per_us, knowledge)?],
-            checkpoints,
             ..RunOptions::default()
         };
+        options.checkpoints.every = until;
+        options.checkpoints.keep = Some(Box::new(move |_, state| {
+            *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
+            Ok(())
+        }));
+        options.checkpoints.resume = from.as_ref().map(|(_, state)| state.clone());
         let workload = Arc::new(self.cell.workload(self.machine)?);
         let outcome = simulate(self.machine, &workload, options).map_err(|error| error.to_string())?.outcome;
         let state = kept.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,6 +1,6 @@
 //! Figures of hand-made runs, and the page.
 
-use super::task::{Counts, counts};
+use super::cell::{Counts, counts};
 use super::*;
 use crate::stats::TimelineEntry;
 
